@@ -48,6 +48,7 @@ VAGUE_WORDS = re.compile(
     r"\b(told|tells?|telling|nobody|somebody|whoever|what becomes of|prepared files?|behind)\b",
     re.IGNORECASE,
 )
+VAGUE_LOCALS = frozenset({"each", "found", "given", "kept", "made", "one", "taken", "told", "what"})
 PAGES = (
     "*.md",
     *(f"{folder}/**/*.md" for folder in ("docs", "backends", "extensions", "examples")),
@@ -471,6 +472,25 @@ def _vague_words(tree: Tree, _: Settings) -> list[str]:
     ]
 
 
+def _vague_locals(tree: Tree, _: Settings) -> list[str]:
+    """Variables named after what happened to a thing, in place of the thing."""
+    return [
+        f"{source.name}:{node.lineno}: {node.id}"
+        for source in tree.sources.values()
+        for node in _variables(source)
+        if node.id in VAGUE_LOCALS
+    ]
+
+
+def _variables(source: Source) -> Iterator[ast.Name]:
+    """Names where they are assigned, without the annotated fields of classes."""
+    classes = (node for node in source.nodes if isinstance(node, ast.ClassDef))
+    fields = {part.target for c in classes for part in c.body if isinstance(part, ast.AnnAssign)}
+    for node in source.nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields:
+            yield node
+
+
 def _splats(tree: Tree, _: Settings) -> list[str]:
     """Arguments of calls that are unpacked from a tuple or dict written out in the call."""
     return [
@@ -533,6 +553,7 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
         _internal_imports,
     ),
     "vague_words": ('words in place of which there is a term, such as "told"', _vague_words),
+    "vague_locals": ('variables with a name such as "found" or "made"', _vague_locals),
     "splats": ("arguments unpacked from a tuple or dict that the call itself writes", _splats),
     "long_prose": (f"lines of prose in pages of more than {PROSE_WIDTH} characters", _long_prose),
 }

@@ -35,16 +35,16 @@ FIELDS = [
 
 def refuses_or_uses(call: Callable[[object], object]) -> None:
     """Check that every odd argument is used, or refused as such."""
-    for given in ODD:
+    for argument in ODD:
         with suppress(ArmpyError):
-            call(given)
+            call(argument)
 
 
 @pytest.mark.parametrize(
     ("options", "name"), FIELDS, ids=[f"{type(o).__name__}.{n}" for o, n in FIELDS]
 )
 def test_options_are_checked_when_they_are_made(options: RuntimeOptions, name: str) -> None:
-    refuses_or_uses(lambda given: replace(options, **{name: given}))  # type: ignore[arg-type]
+    refuses_or_uses(lambda argument: replace(options, **{name: argument}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_options_are_checked_when_they_are_made(options: RuntimeOptions, name: s
     [
         ExternalMemory.shared,
         ExternalMemory.of_array,
-        lambda given: ExternalMemory.of_file_descriptor(given, 4).map(),
-        lambda given: ExternalMemory.of_file_descriptor(0, given).map(),
-        lambda given: ExternalMemory.of_file_descriptor(0, 4, offset_bytes=given).map(),
+        lambda argument: ExternalMemory.of_file_descriptor(argument, 4).map(),
+        lambda argument: ExternalMemory.of_file_descriptor(0, argument).map(),
+        lambda argument: ExternalMemory.of_file_descriptor(0, 4, offset_bytes=argument).map(),
     ],
     ids=["shared", "of_array", "descriptor", "size", "offset"],
 )
@@ -71,11 +71,11 @@ def test_sizes_of_numpy_are_sizes() -> None:
 def test_executions_with_odd_deadlines_and_priorities_are_refused() -> None:
     with Runtime(RuntimeOptions(backends=["CpuRef"], execution_threads=1)) as runtime:
         model = Model(chain(1), runtime)
-        refuses_or_uses(lambda given: model.run(X, deadline_s=given))  # type: ignore[arg-type]
-        refuses_or_uses(lambda given: model.bind(X, deadline_s=given)())  # type: ignore[arg-type]
-        for given in (*ODD, 0):
+        refuses_or_uses(lambda argument: model.run(X, deadline_s=argument))  # type: ignore[arg-type]
+        refuses_or_uses(lambda argument: model.bind(X, deadline_s=argument)())  # type: ignore[arg-type]
+        for argument in (*ODD, 0):
             with pytest.raises(InvalidArgumentError, match="there is no such priority"):
-                model.start(X, priority=given)  # type: ignore[arg-type]
+                model.start(X, priority=argument)  # type: ignore[arg-type]
         for number in (90, 100, np.int64(110)):
             future = model.start(X, priority=number)  # type: ignore[arg-type]
             np.testing.assert_array_equal(future.result(30)["y"], X["x"] + 1)
@@ -83,6 +83,6 @@ def test_executions_with_odd_deadlines_and_priorities_are_refused() -> None:
 
 def test_networks_of_odd_ids_are_not_there() -> None:
     with Runtime(RuntimeOptions(backends=["CpuRef"])) as runtime:
-        for given in ODD:
+        for argument in ODD:
             with pytest.raises(InvalidArgumentError, match="no network is loaded under the id"):
-                runtime.enqueue_workload(given, X)  # type: ignore[arg-type]
+                runtime.enqueue_workload(argument, X)  # type: ignore[arg-type]

@@ -51,6 +51,6 @@ ROW = "| 1 | a rule | yes | here | `tests/test_guide_page.py::test_a_wrong_page_
     ],
 )
 def test_a_wrong_page_is_noticed(row: str, problem: str) -> None:
-    found = "; ".join(problems(row))
-    assert found.startswith(problem)
-    assert bool(found) is bool(problem)
+    text = "; ".join(problems(row))
+    assert text.startswith(problem)
+    assert bool(text) is bool(problem)

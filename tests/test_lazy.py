@@ -77,15 +77,15 @@ def stub_of(package: str) -> ast.Module:
 
 def exports(package: str) -> dict[str, object]:
     """What a stub exports, as type checkers understand it."""
-    found = {}
+    exported = {}
     for node in stub_of(package).body:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             module = importlib.import_module(node.module)
             names = [alias.name for alias in node.names]
             assert names == ["*"] or names == [alias.asname for alias in node.names]
             names = list(module.__all__) if names == ["*"] else names
-            found.update({name: getattr(module, name) for name in names})
-    return found
+            exported.update({name: getattr(module, name) for name in names})
+    return exported
 
 
 def run(code: str, path: Path) -> str:
@@ -117,10 +117,10 @@ def test_dir_lists_public_names_alone_independent_of_loaded_modules() -> None:
 
 @pytest.mark.parametrize("name", IMPORTED)
 def test_a_star_import_brings_all_names_and_no_others(name: str) -> None:
-    found: dict[str, object] = {}
-    exec(f"from {name} import *", found)
-    found.pop("__builtins__")
-    assert found == exports(name)
+    names: dict[str, object] = {}
+    exec(f"from {name} import *", names)
+    names.pop("__builtins__")
+    assert names == exports(name)
 
 
 @pytest.mark.parametrize("name", IMPORTED)
@@ -143,7 +143,7 @@ def test_no_export_is_called_like_a_module_that_importing_would_put_in_its_place
     assert all(isinstance(getattr(package, name), ModuleType) for name in names)
 
 
-@pytest.mark.parametrize("name", [one for one in IMPORTED if modules_of(str(one.values[0]))])
+@pytest.mark.parametrize("name", [stub for stub in IMPORTED if modules_of(str(stub.values[0]))])
 def test_a_packages_modules_can_be_asked_for(name: str) -> None:
     package = importlib.import_module(name)
     module = modules_of(name)[0]

@@ -11,7 +11,9 @@ from armpy.core.lifetimes import Lifetime, neighbours, place_in_order
 
 THINGS = st.lists(
     st.tuples(st.integers(0, 20), st.integers(0, 6), st.integers(0, 9)), max_size=30
-).map(lambda found: ([(start, start + more) for start, more, _ in found], [s for *_, s in found]))
+).map(
+    lambda things: ([(start, start + more) for start, more, _ in things], [s for *_, s in things])
+)
 Things = tuple[list[Lifetime], list[int]]
 
 

@@ -20,6 +20,6 @@ def test_the_page_lists_every_pass_as_it_is() -> None:
 
 def test_the_page_names_options_that_there_are() -> None:
     known = {field.name for kind in (OptimizerOptions, NetworkProperties) for field in fields(kind)}
-    given = set(re.findall(r"(?:OptimizerOptions|NetworkProperties)\((\w+)=", TEXT))
-    assert given <= known
-    assert given
+    names = set(re.findall(r"(?:OptimizerOptions|NetworkProperties)\((\w+)=", TEXT))
+    assert names <= known
+    assert names

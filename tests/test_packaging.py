@@ -35,12 +35,12 @@ def test_the_packages_of_the_tree_are_found() -> None:
     find = tools()["setuptools"]["packages"]["find"]
     # In a process of its own: setuptools replaces distutils in the one that imports it.
     program = "import sys, setuptools; print(*setuptools.find_packages({!r}, include={!r}))"
-    found: list[str] = []
+    packages: list[str] = []
     for folder in find["where"]:
         text = program.format(str(ROOT / folder), find["include"])
         command = [sys.executable, "-c", text]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found += done.stdout.split()
+        packages += done.stdout.split()
     roots = {"armpy": ".", "armpy_numba_acc": "backends/numba_acc"}
     roots["armpy_reference"] = "backends/reference"
     in_tree = [
@@ -48,18 +48,18 @@ def test_the_packages_of_the_tree_are_found() -> None:
         for name, root in roots.items()
         for path in (ROOT / root / name).rglob("__init__.py")
     ]
-    assert sorted(found) == sorted(in_tree)
+    assert sorted(packages) == sorted(in_tree)
 
 
 def imported_packages(path: Path) -> set[str]:
     """The top-level packages that a module imports, wherever it does."""
-    found = set()
+    packages = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return found
+            packages.add(node.module.partition(".")[0])
+    return packages
 
 
 @pytest.mark.slow
@@ -99,7 +99,9 @@ def test_a_backends_own_project_states_what_the_root_states(name: str) -> None:
         if (target := targets.get(name)) is not None
     }
     assert own["entry-points"] == of_root
-    others = [each for each in own["dependencies"] if not each.startswith("armpy")]
+    others = [
+        dependency for dependency in own["dependencies"] if not dependency.startswith("armpy")
+    ]
     assert set(others) <= set(root["dependencies"])
     assert (ROOT / "backends" / folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
@@ -109,11 +111,15 @@ def test_the_core_by_itself_depends_on_the_backends_and_has_none() -> None:
     text = (ROOT / "pyproject.toml").read_text("utf-8")
     core, whole = tomllib.loads(script.core_project(text)), tomllib.loads(text)
     version = whole["project"]["version"]
-    assert [each for each in core["project"]["dependencies"] if each.startswith("armpy")] == [
+    assert [
+        dependency
+        for dependency in core["project"]["dependencies"]
+        if dependency.startswith("armpy")
+    ] == [
         f"armpy-reference=={version}",
         f"armpy-numba-acc=={version}",
     ]
-    assert not any(each.startswith("numba") for each in core["project"]["dependencies"])
+    assert not any(dependency.startswith("numba") for dependency in core["project"]["dependencies"])
     assert core["project"].get("entry-points", {}) == {}
     assert core["project"]["optional-dependencies"] == whole["project"]["optional-dependencies"]
 
@@ -149,8 +155,8 @@ def test_one_run_has_the_tests_of_the_core_and_of_all_backends_and_extensions() 
     paths = tools()["pytest"]["ini_options"]["testpaths"]
     backends = {path.parent for path in (ROOT / "backends").glob("*/pyproject.toml")}
     extensions = {path.parent for path in (ROOT / "extensions").glob("*/pyproject.toml")}
-    folders = {ROOT / "tests", *(each / "tests" for each in backends | extensions)}
-    assert {found for path in paths for found in ROOT.glob(path)} == folders
+    folders = {ROOT / "tests", *(project / "tests" for project in backends | extensions)}
+    assert {folder for path in paths for folder in ROOT.glob(path)} == folders
 
 
 def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
@@ -165,12 +171,12 @@ def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
         path.parent.name: project_of(path.parent).get("entry-points", {}) for path in projects
     }
     hooks = {"armpy.commands", "armpy.front_ends", "armpy.placement"}
-    assert named == {f"armpy-{name}" for name, each in groups.items() if hooks & each.keys()}
+    assert named == {f"armpy-{name}" for name, group in groups.items() if hooks & group.keys()}
     for path in projects:
         home, package = path.parent, f"armpy_{path.parent.name}"
         assert (home / package / "py.typed").is_file()
         assert list((home / "tests").rglob("test_*.py"))
-        assert {"README.md", "CHANGELOG.md"} <= {each.name for each in home.iterdir()}
+        assert {"README.md", "CHANGELOG.md"} <= {file.name for file in home.iterdir()}
         assert f"--editable ./extensions/{home.name}" in required
         project = project_of(home)
         assert project["name"] == f"armpy-{home.name}"

@@ -27,11 +27,11 @@ def test_what_is_computed_from_a_size_is_known_for_another(one: int, other: int,
         ]
 
     trace = SymbolicTrace([one])
-    found = formula(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
-    assert all(isinstance(size, Size) for size in found)
-    numbers = trace.formula(found).numbers([other])
+    dims = formula(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
+    assert all(isinstance(size, Size) for size in dims)
+    numbers = trace.formula(dims).numbers([other])
     assert numbers is not None
-    assert [numbers[size.number] for size in found] == formula(other)  # type: ignore[union-attr]
+    assert [numbers[size.number] for size in dims] == formula(other)  # type: ignore[union-attr]
 
 
 @given(SIZES, SIZES)
@@ -78,9 +78,9 @@ def test_what_finds_nothing_out_makes_no_condition(free: object) -> None:
 
 def test_two_sizes_that_were_equal_have_to_stay_equal_if_that_was_asked() -> None:
     trace = SymbolicTrace([4, 4])
-    one, other = trace.given
-    assert (1, one) == (1, other)
-    formula = trace.formula([one])
+    first, other = trace.given
+    assert (1, first) == (1, other)
+    formula = trace.formula([first])
     assert formula.numbers([9, 9]) is not None
     assert formula.numbers([9, 8]) is None
 
@@ -97,16 +97,16 @@ def test_a_function_of_sizes_is_called_anew() -> None:
 def test_what_cannot_be_computed_for_others_does_not_hold_for_them() -> None:
     trace = SymbolicTrace([4])
     size = trace.given[0]
-    made = 8 // (size - 3) if size > 3 else size
-    assert trace.formula([made]).numbers([3]) is None
+    quotient = 8 // (size - 3) if size > 3 else size
+    assert trace.formula([quotient]).numbers([3]) is None
 
 
 def test_a_size_of_another_trace_is_taken_for_what_it_is() -> None:
     outer, inner = SymbolicTrace([3]), SymbolicTrace([5])
-    made = inner.given[0] * outer.given[0]
-    numbers = inner.formula([made]).numbers([7])
+    product = inner.given[0] * outer.given[0]
+    numbers = inner.formula([product]).numbers([7])
     assert numbers is not None
-    assert numbers[made.number] == 21
+    assert numbers[product.number] == 21
     assert outer.formula([]).numbers([4]) is None
 
 

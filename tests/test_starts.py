@@ -213,8 +213,8 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_start_imports_no_more_than_its_budget(start: Start, warm_cache: Path) -> None:
     modules = modules_of(start, warm_cache)
     of_armpy = code_of_armpy(modules)
-    found = [name for name in sorted(start.without) if name in modules]
-    assert not found
+    modules_loaded = [name for name in sorted(start.without) if name in modules]
+    assert not modules_loaded
     assert len(of_armpy) <= start.most_modules, of_armpy
 
 

@@ -45,9 +45,9 @@ def read(model: TfliteModel) -> Any:  # Any: the generated code is untyped
 
 def opened(table: Any, kind: str) -> Any:  # Any: as above
     """The table that a union holds."""
-    found = getattr(tflite, kind)()
-    found.Init(table.Bytes, table.Pos)
-    return found
+    table_opened = getattr(tflite, kind)()
+    table_opened.Init(table.Bytes, table.Pos)
+    return table_opened
 
 
 def fields_of(table: str) -> list[str]:
@@ -81,10 +81,12 @@ def test_every_field_of_an_operators_options_is_written_under_its_own_name(name:
     assert operator_code.DeprecatedBuiltinCode() == min(code, 127)
     is_second = operator.BuiltinOptions2Type() != tflite.BuiltinOptions2.NONE
     union = operator.BuiltinOptions2() if is_second else operator.BuiltinOptions()
-    found = opened(union, table)
-    assert [getattr(found, field)() for field in scalars] == [1] * len(scalars)
-    assert all(getattr(found, f"{field}AsNumpy")().tolist() == [1, 0, 1] for field in vectors)
-    assert all(getattr(found, field)() == b"text" for field in texts)
+    options_table = opened(union, table)
+    assert [getattr(options_table, field)() for field in scalars] == [1] * len(scalars)
+    assert all(
+        getattr(options_table, f"{field}AsNumpy")().tolist() == [1, 0, 1] for field in vectors
+    )
+    assert all(getattr(options_table, field)() == b"text" for field in texts)
 
 
 @pytest.mark.parametrize("description_bytes", range(17))
@@ -143,8 +145,8 @@ def test_sparsity_is_written_as_given() -> None:
     compressed = SparseDimension(segments=(0, 1, 2), indices=(0, 1))
     sparsity = Sparsity((0, 1), (SparseDimension(2), compressed))
     model.subgraph().tensor("s", (2, 2), data=bytes(16), sparsity=sparsity)
-    found = read(model).Subgraphs(0).Tensors(0).Sparsity()
-    dense, sparse = found.DimMetadata(0), found.DimMetadata(1)
+    sparsity_read = read(model).Subgraphs(0).Tensors(0).Sparsity()
+    dense, sparse = sparsity_read.DimMetadata(0), sparsity_read.DimMetadata(1)
     assert (dense.Format(), dense.DenseSize()) == (tflite.DimensionType.DENSE, 2)
     assert sparse.Format() == tflite.DimensionType.SPARSE_CSR
     assert opened(sparse.ArraySegments(), "Int32Vector").ValuesAsNumpy().tolist() == [0, 1, 2]

@@ -42,10 +42,10 @@ def test_rounds_have_limits() -> None:
 
 
 def test_an_order_is_followed_by_its_opposite() -> None:
-    found = list(islice(orders("abcd"), 6))
-    assert [order[::-1] for order in found[::2]] == found[1::2]
-    assert len({tuple(order) for order in found}) > 2
-    assert all(sorted(order) == [*"abcd"] for order in found)
+    rounds = list(islice(orders("abcd"), 6))
+    assert [order[::-1] for order in rounds[::2]] == rounds[1::2]
+    assert len({tuple(order) for order in rounds}) > 2
+    assert all(sorted(order) == [*"abcd"] for order in rounds)
 
 
 def test_short_calls_are_timed_several_at_a_time() -> None:

@@ -143,11 +143,11 @@ class BackendSetup:
                 "no backend has an NPU",
                 where="preference='npu'",
                 expected=f"a device of type {DeviceType.ACCELERATOR.name}",
-                actual=", ".join(f"{one.get_id()}: {kind.name}" for one, kind in types.items()),
+                actual=", ".join(f"{item.get_id()}: {kind.name}" for item, kind in types.items()),
                 fix="Install its backend and driver, or leave the preference out; armpy devices "
                 "lists devices",
             )
-        return tuple(sorted(types, key=lambda one: types[one] is not DeviceType.ACCELERATOR))
+        return tuple(sorted(types, key=lambda item: types[item] is not DeviceType.ACCELERATOR))
 
     def _set_up_all(self) -> tuple[BackendProxy, ...]:
         """Set up the backends that can be used."""
@@ -238,7 +238,7 @@ class BackendSetup:
         if self._options.num_threads is not None and has_threads:
             values.setdefault("num_threads", self._options.num_threads)
         devices = backend.get_devices()
-        npus = [one.name for one in devices if one.device_type is DeviceType.ACCELERATOR]
+        npus = [device.name for device in devices if device.device_type is DeviceType.ACCELERATOR]
         if self._options.preference is Preference.NPU and npus and len(devices) > 1:
             values.setdefault(DEVICE_OPTION, npus[0])
         return values

@@ -70,7 +70,9 @@ def _beginnings(name: str) -> Iterator[str]:
 
 def linker_of(facts: ModelFacts) -> Linker:
     """Return a function from a layer's, program's or step's name to the file's layer."""
-    return Linker([(one.inside, one.name, (one.name, *one.layer_names)) for one in facts.layers])
+    return Linker(
+        [(layer.inside, layer.name, (layer.name, *layer.layer_names)) for layer in facts.layers]
+    )
 
 
 def with_file_names(placement: Placement, facts: ModelFacts) -> Placement:

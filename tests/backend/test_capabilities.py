@@ -16,4 +16,6 @@ HANDED_ON = SOURCES / "execution" / "isolation" / "backend.py"
 def test_the_core_asks_about_every_capability() -> None:
     files = [path for path in sorted(SOURCES.rglob("*.py")) if path not in (OWN, HANDED_ON)]
     text = "".join(path.read_text() for path in files)
-    assert [one.name for one in Capability if f"Capability.{one.name}" not in text] == []
+    assert [
+        capability.name for capability in Capability if f"Capability.{capability.name}" not in text
+    ] == []

@@ -99,9 +99,9 @@ def test_a_backend_that_states_no_version_is_refused() -> None:
     registry.register("CpuRef", Versionless)
     with pytest.raises(BackendUnavailableError, match="it has no get_api_version"):
         registry.get("CpuRef")
-    made = object.__new__(Versionless)
+    backend = object.__new__(Versionless)
     with pytest.raises(UnimplementedError, match="does not state the version"):
-        made.get_api_version()
+        backend.get_api_version()
 
 
 def test_what_lacks_a_method_is_refused_in_words() -> None:

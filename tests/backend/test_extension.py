@@ -140,9 +140,9 @@ def test_what_is_no_type_or_operation_is_refused() -> None:
 def test_types_and_operations_are_found_by_number() -> None:
     assert EXTENSION.operand_type(0) == ExtensionOperandType(0, "SUM", True, 8)
     assert EXTENSION.operand_type(1) is None
-    found = EXTENSION.operation(0)
-    assert found is not None
-    assert found.name == "HALVE"
+    operation = EXTENSION.operation(0)
+    assert operation is not None
+    assert operation.name == "HALVE"
     assert EXTENSION.operation(1) is None
 
 

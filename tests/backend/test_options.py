@@ -132,8 +132,8 @@ DECLARED = (THREADS, MODE, CACHE)
 
 
 def test_options_are_completed_with_defaults_and_divided_by_scope() -> None:
-    found = check_options(DECLARED, {"mode": "exact"}, "Npu")
-    assert found == {
+    by_scope = check_options(DECLARED, {"mode": "exact"}, "Npu")
+    assert by_scope == {
         OptionScope.RUNTIME: {"num_threads": 0},
         OptionScope.MODEL: {"mode": "exact", "cache": True},
     }
@@ -141,9 +141,9 @@ def test_options_are_completed_with_defaults_and_divided_by_scope() -> None:
 
 
 def test_checked_options_cannot_be_changed() -> None:
-    found = check_options(DECLARED, {}, "Npu")[OptionScope.MODEL]
+    checked = check_options(DECLARED, {}, "Npu")[OptionScope.MODEL]
     with pytest.raises(TypeError, match="does not support item assignment"):
-        found["mode"] = "exact"  # type: ignore[index]  # that is the point
+        checked["mode"] = "exact"  # type: ignore[index]  # that is the point
 
 
 @pytest.mark.parametrize(

@@ -115,9 +115,9 @@ def extend(files: list[Path], data: st.DataObject) -> None:
 
 
 def swap(files: list[Path], data: st.DataObject) -> None:
-    one, two = data.draw(st.sampled_from(files)), data.draw(st.sampled_from(files))
-    contents = one.read_bytes(), two.read_bytes()
-    one.write_bytes(contents[1])
+    first, two = data.draw(st.sampled_from(files)), data.draw(st.sampled_from(files))
+    contents = first.read_bytes(), two.read_bytes()
+    first.write_bytes(contents[1])
     two.write_bytes(contents[0])
 
 
@@ -203,10 +203,10 @@ def with_head(head: object) -> Callable[[CompiledParts, Key], LookedUp]:
     look_up = CompiledParts.look_up
 
     def look_up_changed(parts: CompiledParts, key: Key) -> LookedUp:
-        found = look_up(parts, key)
-        assert found.files is not None
-        model = [json.dumps(head).encode(), *found.files.model[1:]]
-        return found._replace(files=CompiledFiles(model, found.files.data))
+        looked_up = look_up(parts, key)
+        assert looked_up.files is not None
+        model = [json.dumps(head).encode(), *looked_up.files.model[1:]]
+        return looked_up._replace(files=CompiledFiles(model, looked_up.files.data))
 
     return look_up_changed
 
@@ -240,12 +240,12 @@ def test_what_was_damaged_is_written_anew(tmp_path: Path) -> None:
 def test_files_that_were_not_written_together_are_not_used(tmp_path: Path) -> None:
     """One of an older making of the same part is sound by itself."""
     run(tmp_path, 2)
-    kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    for path in kept:
+    contents_by_path = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for path in contents_by_path:
         path.unlink()
     run(tmp_path, 2)
-    path = min(kept)
-    path.write_bytes(kept[path])
+    path = min(contents_by_path)
+    path.write_bytes(contents_by_path[path])
     result, is_hit = run(tmp_path, 2)
     assert not is_hit
     np.testing.assert_array_equal(result, expected(2))

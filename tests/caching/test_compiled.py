@@ -50,8 +50,8 @@ X, EXPECTED = floats(-1, 0, 2, 5), floats(1, 1, 9, 21)  # 4 relu(x) + 1
 
 
 def npu(script: Script | None = None, version: str = "1.0", **declared: object) -> ScriptedBackend:
-    given: dict[str, object] = {"keeps_programs": True, **declared}
-    said = declaration(version=version, **given)  # type: ignore[arg-type]  # each test's own
+    declarations: dict[str, object] = {"keeps_programs": True, **declared}
+    said = declaration(version=version, **declarations)  # type: ignore[arg-type]  # each test's own
     return ScriptedBackend("Npu", script, declared=said)
 
 

@@ -121,9 +121,9 @@ def test_a_stretched_file_is_given_no_memory(tmp_path: Path) -> None:
 def test_swapped_files_are_not_believed(entries: Entries) -> None:
     entries.write("a", "1", [b"one"], "")
     entries.write("a", "2", [b"two"], "")
-    one, two = sorted(Path(entries.location).iterdir())
-    contents = one.read_bytes(), two.read_bytes()
-    one.write_bytes(contents[1])
+    first, two = sorted(Path(entries.location).iterdir())
+    contents = first.read_bytes(), two.read_bytes()
+    first.write_bytes(contents[1])
     two.write_bytes(contents[0])
     assert entries.read("a", "1") is None
     assert entries.read("a", "2") is None
@@ -271,21 +271,21 @@ def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
         aged(entries, key, age_s)
     entries.read("a", "1")
     entries.write("a", "4", [bytes(1000)], "")
-    kept = [entry.name for entry in entries.list_entries()]
-    assert kept == ["a-4.entry", "a-1.entry", "a-3.entry"]
+    names = [entry.name for entry in entries.list_entries()]
+    assert names == ["a-4.entry", "a-1.entry", "a-3.entry"]
 
 
 def listings(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """What is listed from now on."""
-    found: list[object] = []
+    folders: list[object] = []
     scan = os.scandir
 
     def counted(folder: Path) -> Iterator[os.DirEntry[str]]:
-        found.append(folder)
+        folders.append(folder)
         return scan(folder)
 
     monkeypatch.setattr(os, "scandir", counted)
-    return found
+    return folders
 
 
 def test_writing_does_not_list_what_is_there_every_time(

@@ -106,8 +106,10 @@ DIFFERENT: list[object] = [
 
 def test_different_values_have_different_digests() -> None:
     digests = [digest_of(value) for value in DIFFERENT]
-    for (one, first), (two, second) in combinations(zip(DIFFERENT, digests, strict=True), 2):
-        assert first != second, (one, two)
+    for (first_value, first), (two, second) in combinations(
+        zip(DIFFERENT, digests, strict=True), 2
+    ):
+        assert first != second, (first_value, two)
 
 
 def test_equal_values_have_equal_digests() -> None:

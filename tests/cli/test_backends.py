@@ -90,9 +90,9 @@ def test_a_loaded_backends_own_words_are_listed(
     with fake_site(tmp_path) as site:
         site.install_backend("Acme", extra='version = "7"')
         assert main(["backends", "--load", "--json"]) == 0
-    (found,) = (b for b in json.loads(capsys.readouterr().out)["backends"] if b["id"] == "Acme")
-    assert (found["version"], found["api_version"]) == ("7", BACKEND_API_VERSION)
-    assert (found["device_type"], found["status"]) == ("ACCELERATOR", "registered")
+    (entry,) = (b for b in json.loads(capsys.readouterr().out)["backends"] if b["id"] == "Acme")
+    assert (entry["version"], entry["api_version"]) == ("7", BACKEND_API_VERSION)
+    assert (entry["device_type"], entry["status"]) == ("ACCELERATOR", "registered")
 
 
 def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
@@ -141,8 +141,8 @@ def test_listing_fifty_distributions_imports_none_of_them(tmp_path: Path) -> Non
     )
     document, imported = done.stdout.rsplit("}", 1)
     assert imported.strip() == "[]"
-    found = [b["id"] for b in json.loads(document + "}")["backends"]]
-    assert [name for name in found if name.startswith("Fake")] == [f"Fake{n:02}" for n in range(50)]
+    ids = [b["id"] for b in json.loads(document + "}")["backends"]]
+    assert [name for name in ids if name.startswith("Fake")] == [f"Fake{n:02}" for n in range(50)]
 
 
 MODEL = str(Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite")
@@ -183,15 +183,15 @@ def test_what_is_no_option_is_refused(text: str) -> None:
 
 
 def test_values_are_of_the_declared_types(tunable: BackendRegistry) -> None:
-    given = [("Acme.Npu", "num_threads", "2"), ("Acme.Npu", "fast_math", "on")]
-    values = parse_backend_options(tunable, given)
+    option_texts = [("Acme.Npu", "num_threads", "2"), ("Acme.Npu", "fast_math", "on")]
+    values = parse_backend_options(tunable, option_texts)
     assert values == {"Acme.Npu": {"num_threads": 2, "fast_math": True}}
 
 
 def test_an_option_that_is_given_twice_is_an_error(tunable: BackendRegistry) -> None:
-    given = [("Acme.Npu", "num_threads", "2"), ("Acme.Npu", "num_threads", "3")]
+    option_texts = [("Acme.Npu", "num_threads", "2"), ("Acme.Npu", "num_threads", "3")]
     with pytest.raises(InvalidArgumentError, match="num_threads: the option is given twice"):
-        parse_backend_options(tunable, given)
+        parse_backend_options(tunable, option_texts)
 
 
 def test_an_unknown_option_names_the_nearest(tunable: BackendRegistry) -> None:
@@ -254,7 +254,7 @@ def test_whose_code_is_used_reaches_the_runtime(monkeypatch: pytest.MonkeyPatch)
     assert main(["run", MODEL, "--trusted-key", KEY, "--code", "signed"]) == 0
     assert main(["run", MODEL]) == 0
     options = [model.runtime.options for model in seen]
-    assert [(one.trusted_keys, one.code) for one in options] == [
+    assert [(option.trusted_keys, option.code) for option in options] == [
         ((b"\1" * 32,), "signed"),
         ((), "trusted"),
     ]

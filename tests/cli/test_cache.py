@@ -133,8 +133,8 @@ def test_verifying_fails_if_something_is_damaged(
 def test_clearing_deletes_everything(options: list[str], tmp_path: Path, cli: Cli) -> None:
     assert cli.out("cache", "clear", *options) == "Keeper models: 2 deleted\n"
     assert list((tmp_path / "cache" / "keeper").iterdir()) == []
-    (found,) = cli.document("cache", "clear", *options)["caches"]
-    assert found == {"backend": "Keeper", "name": "models", "deleted": 0, "left": 0}
+    (entry,) = cli.document("cache", "clear", *options)["caches"]
+    assert entry == {"backend": "Keeper", "name": "models", "deleted": 0, "left": 0}
 
 
 def test_what_can_only_be_cleared_as_a_whole_is_left(
@@ -275,9 +275,14 @@ def test_what_one_model_has_is_added_up_over_all_caches() -> None:
             (grouped("program-0a.entry", "net", 10, 30.0), grouped("tuned-0a.entry", "net", 1, 1)),
         ),
     ]
-    (kept,) = models_of(reports)
-    assert (kept.model, kept.size_bytes, kept.num_files, kept.last_used_s) == ("net", 111, 3, 30.0)
-    assert kept.kept_for == "a start without preparing, compiled program, what tuning found"
+    (model_found,) = models_of(reports)
+    assert (
+        model_found.model,
+        model_found.size_bytes,
+        model_found.num_files,
+        model_found.last_used_s,
+    ) == ("net", 111, 3, 30.0)
+    assert model_found.kept_for == "a start without preparing, compiled program, what tuning found"
 
 
 @pytest.fixture

@@ -45,26 +45,26 @@ BIRDS = "inat_bird_labels.txt"
 def test_a_photograph_shows_what_it_shows(
     cli: Cli, model: str, labels: str, picture: str, expected: str
 ) -> None:
-    found = cli.document(
+    report = cli.document(
         "run",
         CORAL / f"{model}.tflite",
         *("--image", str(IMAGES / f"{picture}.bmp"), "--labels", str(CORAL / labels)),
     )
-    (output,) = found["outputs"]
+    (output,) = report["outputs"]
     assert output["classes"][0]["label"] == expected
-    assert found["hints"] == []
+    assert report["hints"] == []
 
 
 @pytest.mark.slow
 def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(cli: Cli, tmp_path: Path) -> None:
-    found = cli.document(
+    report = cli.document(
         "run",
         CORAL / "deeplabv3_mnv2_pascal_quant.tflite",
         *("--image", str(IMAGES / "dog_segmentation.bmp")),
         *("--labels", str(CORAL / "pascal_voc_segmentation_labels.txt")),
         *("--output", str(tmp_path)),
     )
-    (output,) = found["outputs"]
+    (output,) = report["outputs"]
     pixels = {region["label"]: region["pixels"] for region in output["regions"]}
     foreground = 513 * 513 - pixels["background"]
     assert pixels["dog"] > 0.9 * foreground
@@ -75,13 +75,13 @@ def test_most_of_the_foreground_of_a_photograph_of_a_dog_is_dog(cli: Cli, tmp_pa
 
 @pytest.mark.slow
 def test_a_channels_first_model_takes_a_photograph(cli: Cli) -> None:
-    found = cli.document(
+    report = cli.document(
         "run",
         SHARED / "models" / "micro" / "mobilenet_v2_quantized_1x3x224x224.tflite",
         *("--image", str(IMAGES / "cat.bmp"), "--labels", str(CORAL / IMAGENET)),
         *("--mean", "123.675,116.28,103.53", "--std", "58.395,57.12,57.375"),
     )
-    (output,) = found["outputs"]
+    (output,) = report["outputs"]
     assert output["classes"][0]["label"] == "Egyptian cat"
 
 
@@ -89,9 +89,9 @@ def test_a_model_of_open_size_is_described_for_a_size(cli: Cli) -> None:
     model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
     assert cli.document("inspect", str(model))["layers_by_backend"] == {}
     options = ["--size", "64x96", "--backends", "CpuRef"]
-    found = cli.document("inspect", str(model), *options)
-    assert sum(found["layers_by_backend"].values()) > 50
-    assert found["arena_bytes"] > 0
+    report = cli.document("inspect", str(model), *options)
+    assert sum(report["layers_by_backend"].values()) > 50
+    assert report["arena_bytes"] > 0
 
 
 @pytest.mark.slow

@@ -41,11 +41,11 @@ def test_every_digit_is_recognised(cli: Cli, name: str) -> None:
 
 def test_the_run_as_json(cli: Cli) -> None:
     options = ["--image", SEVEN, "--labels", LABELS, "--top", "2", "--repeat", "2"]
-    found = cli.document("run", MODEL, *options)
-    assert found["model"] == MODEL
-    assert found["layers_by_backend"] == {"NumbaAcc": 10}
-    assert found["timing"]["runs"] == 2
-    (output,) = found["outputs"]
+    report = cli.document("run", MODEL, *options)
+    assert report["model"] == MODEL
+    assert report["layers_by_backend"] == {"NumbaAcc": 10}
+    assert report["timing"]["runs"] == 2
+    (output,) = report["outputs"]
     assert output["shape"] == [1, 10]
     assert output["classes"][0]["label"] == "seven"
     assert len(output["classes"]) == 2
@@ -75,8 +75,8 @@ def test_json_has_null_where_a_number_is_not_finite(
         return float("nan"), float("inf"), 1.0
 
     monkeypatch.setattr("armpy.cli.run.results._figures", not_finite)
-    found = cli.document("run", MODEL)
-    (output,) = found["outputs"]
+    report = cli.document("run", MODEL)
+    (output,) = report["outputs"]
     assert (output["min"], output["max"], output["mean"]) == (None, None, 1.0)
 
 
@@ -125,22 +125,22 @@ def test_inspect_shows_the_files_layers_where_one_program_has_them_all(cli: Cli)
     assert re.search(r"\n +10  NumbaAcc\n", out)
     assert re.search(r"\n0  CONV_2D .* 0 +NumbaAcc  \S", out)
     assert re.search(r"\n9  SOFTMAX .* 0 +NumbaAcc  \S", out)
-    found = cli.document("inspect", MODEL)
-    (program,) = found["programs"]
+    report = cli.document("inspect", MODEL)
+    (program,) = report["programs"]
     assert program["operation"] == "PreCompiled"
     assert program["layers"] == list(range(10))
-    assert found["layers"][-1]["name"] == OUTPUT
+    assert report["layers"][-1]["name"] == OUTPUT
 
 
 def test_inspect_as_json_has_everything(cli: Cli) -> None:
-    found = cli.document("inspect", MODEL, "--backends", "CpuRef")
-    assert sum(found["operators"].values()) == 10
-    layers, tensors = found["layers"], found["tensors"]
+    report = cli.document("inspect", MODEL, "--backends", "CpuRef")
+    assert sum(report["operators"].values()) == 10
+    layers, tensors = report["layers"], report["tensors"]
     assert [layer["index"] for layer in layers] == list(range(10))
     assert tensors[layers[0]["inputs"][0]]["name"] == INPUT
-    assert tensors[found["file_outputs"][0]]["name"] == OUTPUT
-    assert found["parameters"] == sum(layer["parameters"] for layer in layers)
-    assert found["file_bytes"] == Path(MODEL).stat().st_size
+    assert tensors[report["file_outputs"][0]]["name"] == OUTPUT
+    assert report["parameters"] == sum(layer["parameters"] for layer in layers)
+    assert report["file_bytes"] == Path(MODEL).stat().st_size
 
 
 def test_inspect_lists_tensors(cli: Cli) -> None:
@@ -167,9 +167,9 @@ def test_inspect_draws_a_compiled_region_as_one_node(cli: Cli, tmp_path: Path) -
 
 def test_backends_are_listed_unloaded_and_loaded(cli: Cli) -> None:
     def of_reference(*arguments: str) -> dict[str, object]:
-        found = cli.document("backends", *arguments)["backends"]
-        assert isinstance(found, list)
-        (entry,) = (e for e in found if e["id"] == "CpuRef")
+        entries = cli.document("backends", *arguments)["backends"]
+        assert isinstance(entries, list)
+        (entry,) = (e for e in entries if e["id"] == "CpuRef")
         assert isinstance(entry, dict)
         return entry
 
@@ -325,8 +325,8 @@ def test_what_stops_a_run_decides_on_the_exit_code(
         raise error
 
     monkeypatch.setattr("armpy.cli.run.work.run_model", stop)
-    found, out, err = cli("run", MODEL)
-    assert (found, out) == (code, "")
+    status, out, err = cli("run", MODEL)
+    assert (status, out) == (code, "")
     assert text in err
     assert bool(err) == bool(text)
 
@@ -344,9 +344,9 @@ def test_a_preference_is_followed_and_alternatives_are_printed(cli: Cli, command
     options = ("--backends", "CpuRef,NumbaAcc", "--preference", "sustained")
     out = cli.out(command, MODEL, "--json", *options)
     alternatives = json.loads(out)["alternatives"]
-    assert {each["name"] for each in alternatives} >= {"CpuRef", "NumbaAcc"}
-    (chosen,) = [each for each in alternatives if each["is_chosen"]]
-    assert chosen == min(alternatives, key=lambda each: each["estimated_us"])
+    assert {alternative["name"] for alternative in alternatives} >= {"CpuRef", "NumbaAcc"}
+    (chosen,) = [alternative for alternative in alternatives if alternative["is_chosen"]]
+    assert chosen == min(alternatives, key=lambda alternative: alternative["estimated_us"])
     _, out, _ = cli(command, MODEL, *options)
     assert "Placements that were weighed" in out
     assert cli.document(command, MODEL, *options[:2])["alternatives"] == []

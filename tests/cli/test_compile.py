@@ -175,9 +175,9 @@ def compiled(cli: Cli, output: str) -> str:
 
 def test_run_takes_a_compiled_file(cli: Cli, compiled: str) -> None:
     picture = str(DIGITS / "pictures" / "seven.png")
-    found, expected = (cli.document("run", path, "--image", picture) for path in (compiled, MODEL))
-    assert found["outputs"] == expected["outputs"]
-    assert found["layers_by_backend"] == {"NumbaAcc": 10}
+    actual, expected = (cli.document("run", path, "--image", picture) for path in (compiled, MODEL))
+    assert actual["outputs"] == expected["outputs"]
+    assert actual["layers_by_backend"] == {"NumbaAcc": 10}
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_run_takes_a_compiled_file(cli: Cli, compiled: str) -> None:
 def test_run_takes_a_compiled_file_with_options_of_ordinary_networks(
     cli: Cli, compiled: str, arguments: list[str]
 ) -> None:
-    found, expected = (cli.document("run", path, *arguments) for path in (compiled, MODEL))
-    assert found["outputs"] == expected["outputs"]
-    assert found["layers_by_backend"] == expected["layers_by_backend"]
+    actual, expected = (cli.document("run", path, *arguments) for path in (compiled, MODEL))
+    assert actual["outputs"] == expected["outputs"]
+    assert actual["layers_by_backend"] == expected["layers_by_backend"]
 
 
 def test_a_compiled_file_is_parsed_by_no_front_end(cli: Cli, compiled: str) -> None:
@@ -203,20 +203,20 @@ def test_a_signature_that_a_compiled_file_lacks_is_refused(cli: Cli, compiled: s
 def test_run_makes_no_network_of_what_starts_at_once(
     cli: Cli, compiled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[object] = []
-    monkeypatch.setattr(NetworkHandle, "_become_whole", made.append)
+    calls: list[object] = []
+    monkeypatch.setattr(NetworkHandle, "_become_whole", calls.append)
     cli.out("run", compiled)
-    assert made == []
+    assert calls == []
 
 
 @NEEDS_KIT
 def test_diff_takes_compiled_files(cli: Cli, compiled: str, tmp_path: Path) -> None:
     array = str(tmp_path / "x.npy")
     np.save(array, np.full((1, 16, 16, 1), 7, np.int8))
-    given = ("--input", f"{NAME}={array}")
-    said = cli.out("diff", compiled, "--backend", "NumbaAcc", *given)
+    options = ("--input", f"{NAME}={array}")
+    said = cli.out("diff", compiled, "--backend", "NumbaAcc", *options)
     assert "no difference: the outputs of all 10 layers agree" in said
-    assert "outputs agree" in cli.out("diff", compiled, MODEL, *given)
+    assert "outputs agree" in cli.out("diff", compiled, MODEL, *options)
 
 
 @pytest.mark.slow

@@ -99,9 +99,9 @@ def ward(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def of(document: dict[str, Any], name: str) -> dict[str, Any]:
     """What a document says about the module or backend of a name."""
     candidates = document["candidates"]
-    (found,) = (c for c in candidates if name in (Path(c["path"]).stem, c["id"]))
-    assert isinstance(found, dict)
-    return found
+    (entry,) = (c for c in candidates if name in (Path(c["path"]).stem, c["id"]))
+    assert isinstance(entry, dict)
+    return entry
 
 
 @pytest.fixture(scope="module")
@@ -122,11 +122,11 @@ def test_every_broken_module_has_a_known_cause() -> None:
 @pytest.mark.parametrize("name", sorted(CAUSES))
 def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -> None:
     status, cause = CAUSES[name]
-    found = of(visit[1], f"Broken_{name}_backend")
-    assert found["status"] == status
-    assert re.search(cause, found["cause"]), found["cause"]
-    assert "\n" not in found["cause"]
-    assert found["remedy"]
+    entry = of(visit[1], f"Broken_{name}_backend")
+    assert entry["status"] == status
+    assert re.search(cause, entry["cause"]), entry["cause"]
+    assert "\n" not in entry["cause"]
+    assert entry["remedy"]
 
 
 @pytest.mark.slow
@@ -142,19 +142,19 @@ def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]
 
 @pytest.mark.slow
 def test_a_missing_module_names_the_package_to_install(visit: tuple[int, dict[str, Any]]) -> None:
-    found = of(visit[1], "Broken_MissingDependency_backend")
-    assert found["missing"] == "module acme_accelerator_runtime"
-    assert found["remedy"] == "Run: pip install acme_accelerator_runtime"
+    entry = of(visit[1], "Broken_MissingDependency_backend")
+    assert entry["missing"] == "module acme_accelerator_runtime"
+    assert entry["remedy"] == "Run: pip install acme_accelerator_runtime"
 
 
 def test_all_is_well_where_nothing_is_wrong(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=DECLARING))
     document = cli.document("doctor", "--dynamic-backends-path", tmp_path / "m")
     assert document["num_problems"] == 0
-    found = of(document, "AcmeNpu")
-    assert (found["status"], found["loads"], found["cause"]) == ("ok", True, "")
-    assert found["version"] == "7"
-    assert found["details"]["options"] == [
+    entry = of(document, "AcmeNpu")
+    assert (entry["status"], entry["loads"], entry["cause"]) == ("ok", True, "")
+    assert entry["version"] == "7"
+    assert entry["details"]["options"] == [
         {
             "name": "num_threads",
             "default": 0,
@@ -163,8 +163,8 @@ def test_all_is_well_where_nothing_is_wrong(tmp_path: Path, cli: Cli) -> None:
             "help": "Threads.",
         }
     ]
-    assert found["details"]["capabilities"]["NonConstWeights"] is True
-    assert [t["outcome"] for t in found["details"]["trials"]] == ["ran", "ran", "ran"]
+    assert entry["details"]["capabilities"]["NonConstWeights"] is True
+    assert [t["outcome"] for t in entry["details"]["trials"]] == ["ran", "ran", "ran"]
 
 
 DECLARING = """
@@ -209,9 +209,9 @@ Backend.create_backend_context = absent
 def test_a_device_that_is_not_there_is_a_problem(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=ABSENT))
     document = cli.document("doctor", "--dynamic-backends-path", tmp_path / "m", code=1)
-    found = of(document, "AcmeNpu")
-    assert found["status"] == "problem"
-    assert "no device is plugged in" in found["cause"]
+    entry = of(document, "AcmeNpu")
+    assert entry["status"] == "problem"
+    assert "no device is plugged in" in entry["cause"]
 
 
 @pytest.mark.slow
@@ -338,55 +338,63 @@ def write(folder: Path, *programs: object) -> Path:
 
 
 def status_and_reasons(found: FileExamination) -> list[tuple[str, str]]:
-    return [(one.status, one.reason) for one in found.programs]
+    return [(examined.status, examined.reason) for examined in found.programs]
 
 
 def test_a_program_that_is_taken_is_used(tmp_path: Path, registry: BackendRegistry) -> None:
-    found = examine_file(write(tmp_path, program("A", "accepted")), registry)
-    assert found.programs == (ProgramExamination("A", "host", "used", "", 32 + 6),)
-    assert found.facts["model"] == "toy"
-    assert found.facts["armpy"].startswith("0.0.1, here ")
-    assert found.trust == "no other user can write where it lies (it is not signed)"
-    assert (found.is_ok, found.unprepared, found.remedy, found.damage) == (True, 0, "", "")
+    examination = examine_file(write(tmp_path, program("A", "accepted")), registry)
+    assert examination.programs == (ProgramExamination("A", "host", "used", "", 32 + 6),)
+    assert examination.facts["model"] == "toy"
+    assert examination.facts["armpy"].startswith("0.0.1, here ")
+    assert examination.trust == "no other user can write where it lies (it is not signed)"
+    assert (examination.is_ok, examination.unprepared, examination.remedy, examination.damage) == (
+        True,
+        0,
+        "",
+        "",
+    )
 
 
 def test_a_program_that_is_not_taken_says_why(tmp_path: Path, registry: BackendRegistry) -> None:
     records = [program("A", "needs rebuild", "0"), program("A", "foreign", "1")]
-    found = examine_file(write(tmp_path, *records), registry)
-    assert status_and_reasons(found) == [("needs rebuild", "so it says"), ("foreign", "so it says")]
-    assert (found.is_ok, found.unprepared) == (False, 2)
-    assert found.remedy == "Prepare the model for this machine: armpy compile"
+    examination = examine_file(write(tmp_path, *records), registry)
+    assert status_and_reasons(examination) == [
+        ("needs rebuild", "so it says"),
+        ("foreign", "so it says"),
+    ]
+    assert (examination.is_ok, examination.unprepared) == (False, 2)
+    assert examination.remedy == "Prepare the model for this machine: armpy compile"
 
 
 def test_the_first_program_of_the_same_layers_is_used(
     tmp_path: Path, registry: BackendRegistry
 ) -> None:
     records = [program("A", fit) for fit in ("foreign", "accepted", "accepted")]
-    found = examine_file(write(tmp_path, *records), registry)
-    assert status_and_reasons(found) == [
+    examination = examine_file(write(tmp_path, *records), registry)
+    assert status_and_reasons(examination) == [
         ("foreign", "so it says"),
         ("used", ""),
         ("not used", "another one of the same layers comes before it"),
     ]
-    assert (found.is_ok, found.unprepared) == (True, 0)
+    assert (examination.is_ok, examination.unprepared) == (True, 0)
 
 
 def test_missing_backends_and_those_without_programs_are_reported(
     tmp_path: Path, registry: BackendRegistry
 ) -> None:
     records = [program("B", "accepted"), program("Absent", "accepted"), program("A", None)]
-    found = examine_file(write(tmp_path, *records), registry)
-    (b, absent, unclear) = status_and_reasons(found)
+    examination = examine_file(write(tmp_path, *records), registry)
+    (b, absent, unclear) = status_and_reasons(examination)
     assert b == ("needs rebuild", "the backend takes no programs from files")
     assert absent[0] == "foreign"
     assert "Absent" in absent[1]
     assert unclear == ("foreign", "what the file says of it cannot be understood")
-    assert found.unprepared == 3
+    assert examination.unprepared == 3
 
 
 def test_a_check_that_fails_is_reported(tmp_path: Path, registry: BackendRegistry) -> None:
-    found = examine_file(write(tmp_path, program("A", {"fit": "??"})), registry)
-    ((status, reason),) = status_and_reasons(found)
+    examination = examine_file(write(tmp_path, program("A", {"fit": "??"})), registry)
+    ((status, reason),) = status_and_reasons(examination)
     assert status == "foreign"
     assert "A / check" in reason
 
@@ -397,20 +405,20 @@ def test_programs_of_a_file_whose_code_may_not_be_used_are_not(
 ) -> None:
     path = write(tmp_path, program("A", "accepted"))
     path.chmod(0o666)
-    found = examine_file(path, registry, (), code)
-    assert status_and_reasons(found) == [("not used", found.trust)]
-    assert (found.uses_code, found.is_refused) == (False, code != "never")
-    assert found.is_ok == (code == "never")
-    assert ("code='never'" in found.remedy) == (code != "never")
+    examination = examine_file(path, registry, (), code)
+    assert status_and_reasons(examination) == [("not used", examination.trust)]
+    assert (examination.uses_code, examination.is_refused) == (False, code != "never")
+    assert examination.is_ok == (code == "never")
+    assert ("code='never'" in examination.remedy) == (code != "never")
 
 
 def test_damage_is_reported_and_nothing_is_used(tmp_path: Path, registry: BackendRegistry) -> None:
     path = write(tmp_path, program("A", "accepted"))
     path.write_bytes(path.read_bytes().replace(b"codecode", b"coDecode", 1))
-    found = examine_file(path, registry)
-    assert "the checksum of section 'code' is wrong" in found.damage
-    assert status_and_reasons(found) == [("not used", found.damage)]
-    assert not found.is_ok
+    examination = examine_file(path, registry)
+    assert "the checksum of section 'code' is wrong" in examination.damage
+    assert status_and_reasons(examination) == [("not used", examination.damage)]
+    assert not examination.is_ok
 
 
 @pytest.mark.parametrize("programs", [None, "text", [3, None]])
@@ -419,9 +427,9 @@ def test_programs_that_cannot_be_read_are_no_programs(
 ) -> None:
     path = tmp_path / "model.armpy"
     write_container(path, {"programs": programs}, {})
-    found = examine_file(path, registry)
-    assert found.programs == ()
-    assert found.facts["model"] == "unnamed"
+    examination = examine_file(path, registry)
+    assert examination.programs == ()
+    assert examination.facts["model"] == "unnamed"
 
 
 def test_a_file_of_another_kind_is_an_error(registry: BackendRegistry) -> None:

@@ -76,29 +76,29 @@ def outcomes(found: dict[str, object]) -> set[tuple[str, str]]:
 
 
 def test_the_reference_passes_every_trial() -> None:
-    found = examine_backend(ReferenceBackend())
-    assert outcomes(found) == {("ran", "ran")}
-    assert found["problems"] == []
+    examination = examine_backend(ReferenceBackend())
+    assert outcomes(examination) == {("ran", "ran")}
+    assert examination["problems"] == []
 
 
 def test_a_refusal_is_no_problem() -> None:
-    found = examine_backend(Shy())
-    assert outcomes(found) == {("refused", "refused: not today (device)")}
-    assert found["problems"] == []
+    examination = examine_backend(Shy())
+    assert outcomes(examination) == {("refused", "refused: not today (device)")}
+    assert examination["problems"] == []
 
 
 def test_figures_that_are_not_used_are_a_problem() -> None:
-    found = examine_backend(Boastful())
-    assert outcomes(found) == {("ran", "ran")}
-    problems: Any = found["problems"]
+    examination = examine_backend(Boastful())
+    assert outcomes(examination) == {("ran", "ran")}
+    problems: Any = examination["problems"]
     (problem,) = problems
     assert problem.startswith("Boastful / get_devices: tensors[DataType.FLOAT32].exec_time")
     assert "got -0.5" in problem
 
 
 def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> None:
-    found = examine_backend(Lying())
-    problems: Any = found["problems"]
+    examination = examine_backend(Lying())
+    problems: Any = examination["problems"]
     (problem,) = problems
     assert problem.startswith("addition failed: said supported, but failed to prepare: ")
     assert "the driver is from last year" in problem
@@ -110,14 +110,14 @@ def test_a_property_against_the_contract_is_raised() -> None:
 
 
 def test_a_backend_that_takes_pairs_only_is_tried_with_neighbours() -> None:
-    found = examine_backend(Pairs("Pairs", (ElementwiseBinary, Activation, FullyConnected)))
-    assert outcomes(found) == {("ran", "ran followed by RELU, as it was declined alone")}
-    assert found["problems"] == []
+    examination = examine_backend(Pairs("Pairs", (ElementwiseBinary, Activation, FullyConnected)))
+    assert outcomes(examination) == {("ran", "ran followed by RELU, as it was declined alone")}
+    assert examination["problems"] == []
 
 
 def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
-    found = examine_backend(GivesBack("Shy"))
-    problems: Any = found["problems"]
+    examination = examine_backend(GivesBack("Shy"))
+    problems: Any = examination["problems"]
     (problem,) = problems
     assert problem.startswith(
         "addition failed: said supported, but gave it back, alone and followed by "
@@ -125,9 +125,9 @@ def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
 
 
 def test_a_backend_with_patterns_of_its_own_may_give_layers_back() -> None:
-    found = examine_backend(Declaring("Declaring"))
-    assert {outcome for outcome, _ in outcomes(found)} <= {"refused", "given back"}
-    assert found["problems"] == []
+    examination = examine_backend(Declaring("Declaring"))
+    assert {outcome for outcome, _ in outcomes(examination)} <= {"refused", "given back"}
+    assert examination["problems"] == []
 
 
 def test_a_size_is_height_and_width() -> None:
@@ -218,9 +218,9 @@ def test_an_input_given_twice_is_rejected(tmp_path: Path) -> None:
 @pytest.mark.parametrize("array", [np.float32(3), np.zeros((0, 2)), np.arange(6).reshape(2, 3).T])
 def test_arrays_of_every_shape_are_read(tmp_path: Path, array: np.ndarray) -> None:
     np.save(tmp_path / "x.npy", array)
-    found = read_npy(str(tmp_path / "x.npy"))
-    np.testing.assert_array_equal(found, array)
-    assert found.dtype == array.dtype
+    array_read = read_npy(str(tmp_path / "x.npy"))
+    np.testing.assert_array_equal(array_read, array)
+    assert array_read.dtype == array.dtype
 
 
 def test_pickled_objects_are_refused(tmp_path: Path) -> None:

@@ -235,16 +235,16 @@ def half_white() -> object:
 )
 def test_proportions_are_kept_by_crop_and_pad(method: str, expected: list[list[int]]) -> None:
     layout = ImageLayout(4, 4, 1, NHWC)
-    found = resized_pixels(half_white(), layout, method)[..., 0]  # type: ignore[arg-type]
+    resized = resized_pixels(half_white(), layout, method)[..., 0]  # type: ignore[arg-type]
     # The filter mixes pixels next to the edge between white and black.
-    assert np.abs(found.astype(int) - expected)[:, [0, 3]].max() <= 32
+    assert np.abs(resized.astype(int) - expected)[:, [0, 3]].max() <= 32
 
 
 def test_a_reduction_averages() -> None:
     checks = np.indices((64, 64)).sum(axis=0) % 2 * 255
     picture = Image.fromarray(checks.astype(np.uint8))
-    found = resized_pixels(picture, ImageLayout(4, 4, 1, NHWC), "stretch")
-    assert np.abs(found.astype(int) - 127).max() <= 2
+    resized = resized_pixels(picture, ImageLayout(4, 4, 1, NHWC), "stretch")
+    assert np.abs(resized.astype(int) - 127).max() <= 2
 
 
 def test_16_bit_grey_keeps_its_high_bits(tmp_path: Path) -> None:
@@ -308,8 +308,8 @@ def test_pixels_of_which_no_number_is_known_to_be_white_are_rejected(
 def test_wide_pixels_from_0_to_255_are_taken_as_they_are(tmp_path: Path, dtype: str) -> None:
     pixels = np.arange(256).reshape(16, 16).astype(dtype)
     Image.fromarray(pixels).save(tmp_path / "x.tif")
-    taken = np.asarray(open_image(str(tmp_path / "x.tif")).convert("L"))
-    np.testing.assert_array_equal(taken, pixels)
+    pixels_read = np.asarray(open_image(str(tmp_path / "x.tif")).convert("L"))
+    np.testing.assert_array_equal(pixels_read, pixels)
 
 
 def test_colours_without_rgb_are_rejected(tmp_path: Path) -> None:

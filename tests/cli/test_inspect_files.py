@@ -33,28 +33,28 @@ def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
     )
     rows = [" ".join(line.split()) for line in out.splitlines()]
     assert "0 SKIP_GRAM (1,) STRING 0 B NOT SUPPORTED pairs" in rows
-    found = cli.document("inspect", path)
-    assert found["unsupported"] == {"SKIP_GRAM": 1}
-    assert found["inputs"][0]["type"] == "STRING"
+    report = cli.document("inspect", path)
+    assert report["unsupported"] == {"SKIP_GRAM": 1}
+    assert report["inputs"][0]["type"] == "STRING"
 
 
 def test_a_batch_that_callers_choose_is_shown_with_one_row(cli: Cli) -> None:
     pytest.importorskip("armpy_onnx")
     pytest.importorskip("onnx")
     path = shared_file("models", "onnx", "magika_standard_v3_3.onnx")
-    found = cli.document("inspect", path, "--backends", "CpuRef")
-    assert sum(found["layers_by_backend"].values()) > 50
+    single = cli.document("inspect", path, "--backends", "CpuRef")
+    assert sum(single["layers_by_backend"].values()) > 50
     several = cli.document("inspect", path, "--backends", "CpuRef", "--shape", "bytes=3,2048")
-    assert several["macs"] == 3 * found["macs"] > 0
-    assert several["parameters"] == found["parameters"]
+    assert several["macs"] == 3 * single["macs"] > 0
+    assert several["parameters"] == single["parameters"]
 
 
 def test_refusals_name_the_files_operators(cli: Cli) -> None:
     path = shared_file("models", "operators", "op_STFT.tflite")
-    found = cli.document("inspect", path)
-    refused = {refusal["operation"] for refusal in found["refusals"]}
-    assert refused <= set(found["operators"])
-    assert set(found["operators"]) >= {"RFFT2D"}
+    report = cli.document("inspect", path)
+    refused = {refusal["operation"] for refusal in report["refusals"]}
+    assert refused <= set(report["operators"])
+    assert set(report["operators"]) >= {"RFFT2D"}
 
 
 def test_a_shape_that_is_given_twice_is_a_usage_error(cli: Cli) -> None:

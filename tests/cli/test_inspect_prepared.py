@@ -27,28 +27,28 @@ def compiled(cli: Cli, tmp_path: Path) -> str:
 
 @pytest.mark.slow
 def test_the_model_is_described_as_the_original_is(cli: Cli, compiled: str) -> None:
-    found, original = (cli.document("inspect", path, "--layers") for path in (compiled, MODEL))
+    actual, original = (cli.document("inspect", path, "--layers") for path in (compiled, MODEL))
     names = ("inputs", "outputs", "weights_bytes", "layers_by_backend", "metadata", "macs")
     for name in (*names, "programs", "arena_bytes"):
-        assert found[name] == original[name], name
+        assert actual[name] == original[name], name
 
 
 def test_what_is_in_the_file_is_what_the_container_has(cli: Cli, compiled: str) -> None:
-    found = cli.document("inspect", compiled)["prepared"]
+    contents = cli.document("inspect", compiled)["prepared"]
     container = open_container(compiled)
-    assert found["version"] == 3
-    assert found["armpy"] == armpy.__version__
-    assert found["sections"] == {n: s.size for n, s in container.sections.items()}
-    sizes = dict(found["bytes"])
+    assert contents["version"] == 3
+    assert contents["armpy"] == armpy.__version__
+    assert contents["sections"] == {n: s.size for n, s in container.sections.items()}
+    sizes = dict(contents["bytes"])
     assert sizes.pop("total") == Path(compiled).stat().st_size == sum(sizes.values())
-    assert found["networks"][0]["inputs"][0]["shape"] == [1, 16, 16, 1]
-    assert found["networks"][0]["layers"] == 10
-    assert found["starts_at_once"]
+    assert contents["networks"][0]["inputs"][0]["shape"] == [1, 16, 16, 1]
+    assert contents["networks"][0]["layers"] == 10
+    assert contents["starts_at_once"]
 
 
 def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: str) -> None:
-    found = cli.document("inspect", compiled)["prepared"]
-    pairs = zip(found["programs"], found["uses"], strict=True)
+    contents = cli.document("inspect", compiled)["prepared"]
+    pairs = zip(contents["programs"], contents["uses"], strict=True)
     of_target = {program["target"]: (program, use) for program, use in pairs}
     program, use = of_target["cortex-a72"]
     assert use["status"] == "foreign"
@@ -80,9 +80,9 @@ def test_a_signature_is_checked(cli: Cli, tmp_path: Path) -> None:
     key, path = str(tmp_path / "key.pem"), tmp_path / "signed.armpy"
     _, public = generate_keys(key)
     assert cli("compile", MODEL, "-o", str(path), "--sign", key)[0] == 0
-    found = cli.document("inspect", str(path), "--trusted-key", f"{key}.pub")["prepared"]
-    assert (found["signature"], found["signer"]) == ("right", key_text(public))
-    assert "signed by the trusted key" in found["trust"]
+    contents = cli.document("inspect", str(path), "--trusted-key", f"{key}.pub")["prepared"]
+    assert (contents["signature"], contents["signer"]) == ("right", key_text(public))
+    assert "signed by the trusted key" in contents["trust"]
     data = bytearray(path.read_bytes())
     data[100] ^= 1  # of the signature
     path.write_bytes(data)
@@ -91,10 +91,10 @@ def test_a_signature_is_checked(cli: Cli, tmp_path: Path) -> None:
 
 def test_a_file_whose_code_is_refused_is_still_shown(cli: Cli, compiled: str) -> None:
     Path(compiled).chmod(0o666)
-    found = cli.document("inspect", compiled)["prepared"]
-    assert not found["uses_code"]
-    assert "not signed" in found["trust"]
-    assert "used" not in [use["status"] for use in found["uses"]]
+    contents = cli.document("inspect", compiled)["prepared"]
+    assert not contents["uses_code"]
+    assert "not signed" in contents["trust"]
+    assert "used" not in [use["status"] for use in contents["uses"]]
 
 
 def test_a_damaged_file_is_refused(cli: Cli, compiled: str) -> None:
@@ -109,10 +109,10 @@ def test_a_network_without_programs_is_shown(cli: Cli, tmp_path: Path) -> None:
     network.output("y", network.add(RELU, network.input("x", f32(2, 3))))
     path = str(tmp_path / "network.armpy")
     armpy.optimize(network, ["CpuRef"]).save(path)
-    found = cli.document("inspect", path)
-    assert found["layers_by_backend"] == {"CpuRef": 1}
-    assert found["prepared"]["programs"] == []
-    assert not found["prepared"]["starts_at_once"]
+    report = cli.document("inspect", path)
+    assert report["layers_by_backend"] == {"CpuRef": 1}
+    assert report["prepared"]["programs"] == []
+    assert not report["prepared"]["starts_at_once"]
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_what_the_file_has_decided_cannot_be_asked(
 
 
 def test_one_signature_is_shown(cli: Cli, compiled: str) -> None:
-    found = cli.document("inspect", compiled, "--signature", "serving_default")
-    assert [tensor["name"] for tensor in found["inputs"]] == ["image"]
+    report = cli.document("inspect", compiled, "--signature", "serving_default")
+    assert [tensor["name"] for tensor in report["inputs"]] == ["image"]
     assert "Expected 'serving_default'" in cli.err("inspect", compiled, "--signature", "train")
 
 

@@ -101,7 +101,7 @@ def _gathered(names: set[str]) -> set[str]:
 def _click_type(option: click.Option) -> str:
     """Click's type that an option's type is, or is made of."""
     types = type(option.type).__mro__
-    return next(one.__name__ for one in types if one.__module__.startswith("click."))
+    return next(kind.__name__ for kind in types if kind.__module__.startswith("click."))
 
 
 @pytest.mark.parametrize("aliases", _ALIASES, ids=" ".join)
@@ -122,19 +122,19 @@ def test_the_work_takes_what_the_options_are(name: str) -> None:
     command = dict(_commands_below(app, ()))[name]
     module, _, function = command.callback.place.partition(":")  # type: ignore[union-attr]
     parameters = inspect.signature(getattr(import_module(module), function)).parameters
-    given = _gathered({str(param.name) for param in command.params if param.expose_value})
+    passed = _gathered({str(param.name) for param in command.params if param.expose_value})
     of_click = {"context", "settings"}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
-        assert given >= {*parameters} - of_click - {"options", "given", "choices"}
+        assert passed >= {*parameters} - of_click - {"options", "given", "choices"}
     else:
-        assert given == {*parameters} - of_click
+        assert passed == {*parameters} - of_click
 
 
 @NEEDS_KIT
 @NEEDS_TOOLS
 def test_options_that_stand_apart_are_there() -> None:
-    found = {(command, name) for command, option in _options() for name in option.opts}
-    assert {*_APART, *_OF_OTHER_TYPES} <= found
+    options = {(command, name) for command, option in _options() for name in option.opts}
+    assert {*_APART, *_OF_OTHER_TYPES} <= options
 
 
 def test_options_of_one_name_have_one_type() -> None:
@@ -146,7 +146,7 @@ def test_options_of_one_name_have_one_type() -> None:
             kind = (_click_type(option), option.is_flag, option.multiple, option.nargs)
             kinds.setdefault(name, {}).setdefault(kind, []).append(command)
     assert len(kinds) > 50
-    assert {name: found for name, found in kinds.items() if len(found) > 1} == {}
+    assert {name: types for name, types in kinds.items() if len(types) > 1} == {}
 
 
 def test_no_command_gives_one_name_to_two_options() -> None:
@@ -154,8 +154,8 @@ def test_no_command_gives_one_name_to_two_options() -> None:
     for command, option in _options():
         names.setdefault(command, []).extend([*option.opts, *option.secondary_opts])
     twice = {
-        command: sorted({name for name in given if given.count(name) > 1})
-        for command, given in names.items()
+        command: sorted({name for name in option_names if option_names.count(name) > 1})
+        for command, option_names in names.items()
     }
     assert not any(twice.values()), twice
 
@@ -216,8 +216,8 @@ def test_backends_that_are_given_one_by_one_are_one_list(cli: Cli) -> None:
     assert "'Missing'" in cli.err(
         "run", DIGITS, "--backends", "CpuRef", "--backends", "Missing", code=1
     )
-    found = cli.document("run", DIGITS, "--backends", "CpuRef", "--backend", "NumbaAcc")
-    assert found["layers_by_backend"] == {"CpuRef": 10}
+    report = cli.document("run", DIGITS, "--backends", "CpuRef", "--backend", "NumbaAcc")
+    assert report["layers_by_backend"] == {"CpuRef": 10}
 
 
 def test_flags_and_options_of_many_values_may_be_repeated(tmp_path: Path, cli: Cli) -> None:

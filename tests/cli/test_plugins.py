@@ -75,8 +75,8 @@ def armpy_add_cli_commands():
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[FakeSite]:
-    with fake_site(tmp_path) as found:
-        yield found
+    with fake_site(tmp_path) as fake:
+        yield fake
 
 
 @pytest.fixture
@@ -104,14 +104,14 @@ def test_inspect_shows_lines_of_the_front_end_and_of_plugins(
 ) -> None:
     path = tmp_path / "small.other"
     path.write_bytes(b"OTHR relu")
-    found = cli.document("inspect", path)
-    assert found["format"] == {
+    report = cli.document("inspect", path)
+    assert report["format"] == {
         "front_end": "other",
         "title": "other nets",
         "plugin": "toy-plugin 1.0",
         "facts": {"length": "9"},
     }
-    assert found["sections"] == [
+    assert report["sections"] == [
         {
             "plugin": "toy",
             "title": "Toy layers",
@@ -119,18 +119,18 @@ def test_inspect_shows_lines_of_the_front_end_and_of_plugins(
             "rows": [["Activation_0", "1"]],
         }
     ]
-    assert found["signatures"] == [{"name": "main", "inputs": ["x"], "outputs": ["y"]}]
+    assert report["signatures"] == [{"name": "main", "inputs": ["x"], "outputs": ["y"]}]
 
 
 def test_a_tflite_file_says_so_without_a_plugin(cli: Cli) -> None:
-    found = cli.document("inspect", DIGITS)
-    assert found["format"] == {
+    report = cli.document("inspect", DIGITS)
+    assert report["format"] == {
         "front_end": "tflite",
         "title": "TensorFlow Lite",
         "plugin": "",
         "facts": {},
     }
-    assert found["sections"] == []
+    assert report["sections"] == []
 
 
 @pytest.mark.parametrize(
@@ -195,8 +195,8 @@ def test_a_plugins_command_stands_beside_armpys_own(toy: Path, cli: Cli) -> None
 def test_what_a_plugins_command_raises_is_one_line_that_names_it(
     toy: Path, how: str, code: int, message: str, cli: Cli
 ) -> None:
-    found, out, err = cli("toy-count", toy, "--how", how)
-    assert (found, out) == (code, "")
+    status, out, err = cli("toy-count", toy, "--how", how)
+    assert (status, out) == (code, "")
     assert (f"armpy: error: {message}" if message else "") in err
     assert ("there is no more paper\n" in err) == (how == "say")
     assert "Traceback" not in err
@@ -224,7 +224,7 @@ def test_the_doctor_lists_plugins_and_their_problems(
         "@hookimpl\ndef armpy_register_front_end(): return 3",
     )
     patient = ("--probe-timeout", "120")  # a busy machine is no problem of a plugin's
-    found = {d["id"]: d for d in cli.document("doctor", *patient, code=1)["plugins"]}
+    plugins = {d["id"]: d for d in cli.document("doctor", *patient, code=1)["plugins"]}
     expected = {
         "toy": "ok",
         "twin": "problem",
@@ -233,20 +233,20 @@ def test_the_doctor_lists_plugins_and_their_problems(
         "odd": "problem",
     }
     # Extensions of armpy's may be installed as well.
-    assert {name: found[name]["status"] for name in expected} == expected
-    assert found["toy"]["details"]["front_ends"] == [
+    assert {name: plugins[name]["status"] for name in expected} == expected
+    assert plugins["toy"]["details"]["front_ends"] == [
         {"name": "toy", "title": "toy nets", "suffixes": [".toy"], "missing": [], "install": ""}
     ]
-    assert "the suffix .toy is taken by the plugin 'toy'" in found["twin"]["cause"]
-    assert found["lost"]["remedy"] == "Run: pip install acme_onnx"
-    assert "exited with code 3" in found["dead"]["cause"]
-    assert found["odd"]["cause"] == "armpy_register_front_end: it returned 3. Expected FrontEnd"
+    assert "the suffix .toy is taken by the plugin 'toy'" in plugins["twin"]["cause"]
+    assert plugins["lost"]["remedy"] == "Run: pip install acme_onnx"
+    assert "exited with code 3" in plugins["dead"]["cause"]
+    assert plugins["odd"]["cause"] == "armpy_register_front_end: it returned 3. Expected FrontEnd"
     out = cli.out("doctor", *patient, code=1)
     for line in (
         "plugin toy 1.0: ok",
         "  front-end toy: toy nets (.toy)",
         "plugin lost 1.0: failed",
-        f"candidates: 2, plugins: {len(found)}, problems: 4",
+        f"candidates: 2, plugins: {len(plugins)}, problems: 4",
     ):
         assert line in out
 
@@ -358,7 +358,7 @@ def test_a_section_that_is_code_or_damaged_spoils_no_report(
 def test_a_command_of_a_missing_extension_names_the_package_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
-    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken, with_own: {})
+    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda own_names, with_own: {})
     err = cli.err(name, "--help")
     assert f"the command '{name}' is missing" in err
     assert f"Run: pip install {COMMANDS[name]}" in err
@@ -367,6 +367,6 @@ def test_a_command_of_a_missing_extension_names_the_package_to_install(
 def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda taken, with_own: {})
+    monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda own_names, with_own: {})
     err = cli.err("tune", "--help")
     assert "the command 'tune' is missing: its backend cannot be loaded" in err

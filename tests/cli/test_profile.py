@@ -178,8 +178,8 @@ def percentages(lines: list[str], heading: str) -> list[float]:
     """The first column of a table, its last row left out, which is all of it."""
     first = next(n for n, line in enumerate(lines) if line.startswith(heading))
     end = lines.index("", first) if "" in lines[first:] else len(lines)
-    found = [re.match(r"\s*([\d.]+)%", line) for line in lines[first + 2 : end]]
-    numbers = [float(match[1]) for match in found if match]
+    matches = [re.match(r"\s*([\d.]+)%", line) for line in lines[first + 2 : end]]
+    numbers = [float(match[1]) for match in matches if match]
     assert numbers[-1] == 100.0
     return numbers[:-1]
 
@@ -196,7 +196,7 @@ def test_a_model_is_profiled(tmp_path: Path, cli: Cli) -> None:
     saved = cli.document("profile", "show", path)
     printed = cli.document("profile", "--runs", "3", "--backends", "CpuRef", MODEL)
     assert [saved["runs"], printed["runs"]] == [4, 3]
-    names = [{layer["name"] for layer in each["layers"]} for each in (saved, printed)]
+    names = [{layer["name"] for layer in document["layers"]} for document in (saved, printed)]
     assert names[0] == names[1]
     assert printed["model"] == MODEL
 
@@ -231,14 +231,14 @@ def test_a_profile_is_shown_as_the_run_printed_it(traces: tuple[str, str], cli: 
 
 
 def test_two_profiles_are_compared_layer_by_layer(traces: tuple[str, str], cli: Cli) -> None:
-    found = cli.document("profile", "compare", *traces)["comparison"]
-    whole = found["after_us"] - found["before_us"]
+    comparison = cli.document("profile", "compare", *traces)["comparison"]
+    whole = comparison["after_us"] - comparison["before_us"]
     assert whole < 0  # CpuRef first
-    parts = [*found["layers"], *found["overhead"], *found["waiting"]]
+    parts = [*comparison["layers"], *comparison["overhead"], *comparison["waiting"]]
     assert sum(c["after_us"] - c["before_us"] for c in parts) == pytest.approx(whole)
-    changes = [abs(c["after_us"] - c["before_us"]) for c in found["layers"]]
+    changes = [abs(c["after_us"] - c["before_us"]) for c in comparison["layers"]]
     assert changes == sorted(changes, reverse=True)
-    both = [c for c in found["layers"] if c["before_us"] and c["after_us"]]
+    both = [c for c in comparison["layers"] if c["before_us"] and c["after_us"]]
     assert len(both) >= 7
     assert {(c["before"], c["after"]) for c in both} == {("CpuRef", "NumbaAcc")}
 

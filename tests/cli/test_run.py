@@ -193,8 +193,8 @@ def test_a_classification_has_several_classes_and_nothing_else() -> None:
 
 
 def test_the_best_class_comes_first_and_of_equal_ones_the_first() -> None:
-    found = top_classes(np.array([[0.25, 0.5, 0.25]], np.float32), ANIMALS, 3)
-    assert [(c.index, c.score, c.label) for c in found] == [
+    classes = top_classes(np.array([[0.25, 0.5, 0.25]], np.float32), ANIMALS, 3)
+    assert [(c.index, c.score, c.label) for c in classes] == [
         (1, 0.5, "bee"),
         (0, 0.25, "ant"),
         (2, 0.25, "cat"),
@@ -202,8 +202,8 @@ def test_the_best_class_comes_first_and_of_equal_ones_the_first() -> None:
 
 
 def test_nan_comes_last() -> None:
-    found = top_classes(np.array([np.nan, 1.0, -np.inf], np.float32), None, 3)
-    assert [c.index for c in found] == [1, 2, 0]
+    classes = top_classes(np.array([np.nan, 1.0, -np.inf], np.float32), None, 3)
+    assert [c.index for c in classes] == [1, 2, 0]
 
 
 def test_a_classification_needs_a_label_per_class() -> None:
@@ -306,13 +306,13 @@ def test_other_outputs_are_no_mask(stored: np.ndarray) -> None:
 
 def test_regions_come_by_size_with_their_share() -> None:
     mask = np.array([[2, 2, 2], [0, 0, 255]], np.int64)
-    found = largest_regions(mask, ANIMALS, 3)
-    assert [(r.index, r.pixels, r.label) for r in found] == [
+    regions = largest_regions(mask, ANIMALS, 3)
+    assert [(r.index, r.pixels, r.label) for r in regions] == [
         (2, 3, "cat"),
         (0, 2, "ant"),
         (255, 1, ""),
     ]
-    assert [r.share for r in found] == pytest.approx([1 / 2, 1 / 3, 1 / 6])
+    assert [r.share for r in regions] == pytest.approx([1 / 2, 1 / 3, 1 / 6])
     assert not any(r.label for r in largest_regions(mask, None, 3))
 
 

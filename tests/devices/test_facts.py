@@ -92,7 +92,7 @@ def test_a_backend_is_asked_once_for_its_figures() -> None:
 
     backend = Changing(None)
     facts = [device_facts(BackendProxy(backend)) for _ in range(3)]
-    assert [one.figures for one in facts] == [tensors(1.0)] * 3
+    assert [device.figures for device in facts] == [tensors(1.0)] * 3
     assert next(times) == 2
 
 
@@ -136,9 +136,9 @@ class Two(ReferenceBackend):
         return DeviceInfo("fast", DeviceType.GPU), DeviceInfo("frugal", DeviceType.ACCELERATOR)
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
-        made = Two()
-        made.chosen = str(options["device"])
-        return made
+        backend = Two()
+        backend.chosen = str(options["device"])
+        return backend
 
     def get_free_memory(self, device: str) -> int:
         return {"fast": 10, "frugal": 20}[device]
@@ -149,7 +149,9 @@ def test_an_application_chooses_one_of_several_devices(
     given: dict[str, object], chosen: str
 ) -> None:
     runtime = runtime_of(Two(), backend_options={"Two": given})
-    (backend,) = (one for one in runtime.backends if one.get_id() == "Two")
+    (backend,) = (
+        backend_found for backend_found in runtime.backends if backend_found.get_id() == "Two"
+    )
     assert isinstance(backend.wrapped, Two)
     assert (backend.wrapped.chosen, backend.device.name) == (chosen, chosen)
     assert backend.get_free_memory(chosen) == {"fast": 10, "frugal": 20}[chosen]
@@ -191,9 +193,9 @@ class ShiftingNumerics(Numerics):
 
 
 def test_backends_that_say_they_are_equal_have_devices_of_their_own() -> None:
-    one, other = Named("One"), Named("Other")
-    assert [read_facts(backend).devices[0].name for backend in (one, other)] == ["One", "Other"]
-    assert read_facts(one).devices is read_facts(one).devices
+    first, other = Named("One"), Named("Other")
+    assert [read_facts(backend).devices[0].name for backend in (first, other)] == ["One", "Other"]
+    assert read_facts(first).devices is read_facts(first).devices
 
 
 def test_a_hash_that_raises_is_not_asked_for() -> None:

@@ -109,10 +109,12 @@ def opinions(case: Case) -> Iterator[tuple[Model, list[Array], Tolerance]]:
         ):
             of_sums = model.operator == "SUM" and _subject(case).data_type in (S8, S16)
             is_reference = not of_sums and model.operator not in _OPTIMISED_ONLY
-            made = run_litert(model.model().to_bytes(), _given(case, model), reference=is_reference)
+            outputs = run_litert(
+                model.model().to_bytes(), _given(case, model), reference=is_reference
+            )
             tolerance = FLOAT32 if case.outputs[0].data_type is F32 else EXACT
             # The reference kernel takes every quantised input for uint8.
-            yield model, list(made), OFF_BY_ONE if of_sums else tolerance
+            yield model, list(outputs), OFF_BY_ONE if of_sums else tolerance
 
 
 _PLACES = {ops.Select: 1, ops.OneHot: 1, ops.HashtableLookup: 2}
@@ -376,9 +378,9 @@ def _reverse(case: Case, model: Model) -> bool:
 
 def _strided(case: Case, model: Model) -> bool:
     """Ends that count from the begin, of fewer axes than there are, end LiteRT's process."""
-    given = case.operation.attributes()
-    begin, rank = given["begin"], len(_subject(case).known_shape)
-    return bool(given["end_is_offset"]) and isinstance(begin, tuple) and len(begin) < rank
+    attributes = case.operation.attributes()
+    begin, rank = attributes["begin"], len(_subject(case).known_shape)
+    return bool(attributes["end_is_offset"]) and isinstance(begin, tuple) and len(begin) < rank
 
 
 def _projection(case: Case, model: Model) -> bool:

@@ -99,7 +99,7 @@ class Memory:
             shapes["projection_bias"] = (outputs,)
         shapes |= {"output_state": (batches, outputs), "cell_state": (batches, units)}
         tensors = {name: draw.tensor(code, shape, -1, 1) for name, shape in shapes.items()}
-        return cls(kind, tensors, {name: made.real for name, made in tensors.items()})
+        return cls(kind, tensors, {name: tensor.real for name, tensor in tensors.items()})
 
     def inputs(self, names: Sequence[str], code: OperandCode) -> list[Input]:
         """Some of the tensors; what there is not has no value."""
@@ -115,7 +115,7 @@ class Memory:
     ) -> tuple[list[Reals], Reals, Reals]:
         """Outputs of each time step (batches, outputs), and the states after the last one."""
         outputs, cells = self.real["output_state"], self.real["cell_state"]
-        made = []
+        sequence = []
         for i, step in enumerate(steps):
             beside = None if aux is None else aux[i]
             rows = [
@@ -124,8 +124,8 @@ class Memory:
             ]
             outputs = np.array([row[0] for row in rows])
             cells = np.array([row[1] for row in rows])
-            made.append(outputs)
-        return made, outputs, cells
+            sequence.append(outputs)
+        return sequence, outputs, cells
 
     def step(self, x: Reals, output: Reals, cell: Reals, aux: Reals | None) -> tuple[Reals, Reals]:
         """The new output and cell state of one batch item."""

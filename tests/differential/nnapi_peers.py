@@ -315,9 +315,9 @@ def run(instance: Instance, draw: Draw) -> list[Array]:
     """
     built = _Built()
     indexes: list[int] = []
-    for given in instance.inputs:
+    for instance_input in instance.inputs:
         is_first = not built.inputs
-        indexes.append(built.add(given, not is_first and draw.chance()))
+        indexes.append(built.add(instance_input, not is_first and draw.chance()))
     knows_shapes = draw.chance()
     outputs = []
     for wanted in instance.outputs:
@@ -367,14 +367,18 @@ def check_instances(make: Callable[[Draw], Instance], count: int = NUM_INSTANCES
 def _shown(inputs: Sequence[Input]) -> str:
     """Inputs for a message."""
     texts = []
-    for given in inputs:
-        if isinstance(given, Scalar):
-            texts.append(f"{given.value:g}")
-        elif not isinstance(given, Tensor):
+    for instance_input in inputs:
+        if isinstance(instance_input, Scalar):
+            texts.append(f"{instance_input.value:g}")
+        elif not isinstance(instance_input, Tensor):
             texts.append("none")
-        elif given.code is INT32 and given.stored.size <= 8:
-            texts.append(str(given.stored.tolist()))
+        elif instance_input.code is INT32 and instance_input.stored.size <= 8:
+            texts.append(str(instance_input.stored.tolist()))
         else:
-            quantization = f" * {given.scale:g} - {given.zero_point}" if given.scale else ""
-            texts.append(f"{given.code.name}{list(given.shape)}{quantization}")
+            quantization = (
+                f" * {instance_input.scale:g} - {instance_input.zero_point}"
+                if instance_input.scale
+                else ""
+            )
+            texts.append(f"{instance_input.code.name}{list(instance_input.shape)}{quantization}")
     return ", ".join(texts)

@@ -74,4 +74,4 @@ def run_onnx(
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    return [np.asarray(made) for made in session.run(None, named)]
+    return [np.asarray(output) for output in session.run(None, named)]

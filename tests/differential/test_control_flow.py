@@ -35,8 +35,8 @@ def compare(model: TfliteModel, *inputs: Array, invocations: int = 1) -> None:
     data = model.to_bytes()
     loaded = Model(parse_tflite(data), runtime_of())
     for _ in range(invocations):
-        found = loaded(*inputs)
-    actual: Sequence[Array] = found if isinstance(found, tuple) else (found,)
+        answer = loaded(*inputs)
+    actual: Sequence[Array] = answer if isinstance(answer, tuple) else (answer,)
     expected: list[npt.NDArray[np.generic]] = run_litert(data, inputs, invocations=invocations)
     for a, e in zip(actual, expected, strict=True):
         assert (a.shape, a.dtype) == (e.shape, e.dtype)

@@ -58,15 +58,15 @@ def file_of(
     if fills:
         graph.operator("CALL_ONCE", [], [], {"init_subgraph_index": 1})
     handle = handle_of(graph, keys)
-    given = graph.tensor("keys", (count,), "STRING" if keys.dtype == object else "INT64")
-    found = graph.tensor("values", (count,), "STRING" if values.dtype == object else "INT64")
+    keys_in = graph.tensor("keys", (count,), "STRING" if keys.dtype == object else "INT64")
+    values_out = graph.tensor("values", (count,), "STRING" if values.dtype == object else "INT64")
     other = constant(graph, "default", default)
-    graph.operator("HASHTABLE_FIND", [handle, given, other], [found], {})
-    outputs = [found]
+    graph.operator("HASHTABLE_FIND", [handle, keys_in, other], [values_out], {})
+    outputs = [values_out]
     if size:
         outputs.append(graph.tensor("size", (1,), "INT64"))
         graph.operator("HASHTABLE_SIZE", [handle], [outputs[1]], {})
-    graph.inputs(given)
+    graph.inputs(keys_in)
     graph.outputs(*outputs)
     inner = handle_of(first, keys)
     sources = constant(first, "k", keys), constant(first, "v", values)
@@ -97,7 +97,7 @@ def test_strings_are_found_by_numbers_as_litert_does() -> None:
     keys = np.array([40, 11, 10], np.int64)
     (ours,), (theirs,) = found_by(content, keys), run_litert(content, [keys], reference=False)
     encoded = [text.encode("utf-8", "surrogateescape") for text in ours.tolist()]
-    assert encoded == [bytes(each) for each in theirs.tolist()] == [b"\xffx", b"none", b"cat"]
+    assert encoded == [bytes(text) for text in theirs.tolist()] == [b"\xffx", b"none", b"cat"]
 
 
 def test_the_first_of_equal_keys_counts_as_in_litert() -> None:
@@ -114,8 +114,8 @@ def test_a_published_file_gives_its_golden_outputs() -> None:
     golden = np.load(shared_file("golden", "operators__hashtable.npz"))
     with armpy.load(shared_file("models", "operators", "hashtable.tflite")) as model:
         for case in range(3):
-            found = model(golden[f"{case}/in0"])
-            np.testing.assert_array_equal(found, golden[f"{case}/out0"])
+            output = model(golden[f"{case}/in0"])
+            np.testing.assert_array_equal(output, golden[f"{case}/out0"])
         np.testing.assert_array_equal(model(np.array(["dog", "cat"])), [2, 1])
 
 
@@ -136,9 +136,9 @@ def test_a_table_of_other_types_is_refused() -> None:
     graph.operator(
         "HASHTABLE", [], [handle], {"table_id": 1, "key_dtype": "INT32", "value_dtype": "STRING"}
     )
-    given = graph.tensor("x", (1,), "INT64")
-    graph.inputs(given)
-    graph.outputs(given)
+    operand = graph.tensor("x", (1,), "INT64")
+    graph.inputs(operand)
+    graph.outputs(operand)
     with pytest.raises(ParserError, match=r"types of the table.*got INT32 to STRING"):
         armpy.load(model.to_bytes())
 
@@ -157,10 +157,10 @@ def test_a_handle_that_nothing_makes_is_refused() -> None:
 def test_a_constant_whose_strings_are_damaged_is_refused(raw: bytes) -> None:
     model = TfliteModel()
     graph = model.subgraph("main")
-    given = graph.tensor("x", (5,), "STRING")
+    operand = graph.tensor("x", (5,), "STRING")
     same = graph.tensor("same", (5,), "BOOL")
-    graph.operator("EQUAL", [given, graph.tensor("c", (5,), "STRING", data=raw)], [same], {})
-    graph.inputs(given)
+    graph.operator("EQUAL", [operand, graph.tensor("c", (5,), "STRING", data=raw)], [same], {})
+    graph.inputs(operand)
     graph.outputs(same)
     with pytest.raises(ParserError, match="tensor 2 'c'"):
         armpy.load(model.to_bytes())

@@ -44,8 +44,8 @@ def inputs_of(model: armpy.Model) -> list[Array]:
 
 def litert_outputs(data: bytes, inputs: list[Array], *, is_reference: bool) -> list[Array]:
     """What LiteRT gives, as float32."""
-    made = run_litert(data, inputs, reference=is_reference)
-    return [np.asarray(output, np.float32) for output in made]
+    outputs = run_litert(data, inputs, reference=is_reference)
+    return [np.asarray(output, np.float32) for output in outputs]
 
 
 def assert_agrees(path: Path) -> None:

@@ -118,6 +118,6 @@ def test_variables_keep_their_values_between_invocations() -> None:
         graph.inputs(x)
         graph.outputs(y)
 
-    one = np.ones((1, 1), np.float32)
-    sums = [run_litert(model_of(svdf), [one], invocations=n)[0].item() for n in (1, 2, 3, 4)]
+    ones = np.ones((1, 1), np.float32)
+    sums = [run_litert(model_of(svdf), [ones], invocations=n)[0].item() for n in (1, 2, 3, 4)]
     assert sums == [1, 2, 3, 3]

@@ -32,8 +32,8 @@ _O = OperationCode
 
 def each(function: Callable[[float], float], values: Reals) -> Reals:
     """A function of each element, one after the other."""
-    made = [function(float(x)) for x in values.flat]
-    return np.array(made, np.float64).reshape(values.shape)
+    results = [function(float(x)) for x in values.flat]
+    return np.array(results, np.float64).reshape(values.shape)
 
 
 def fixed(kind: OperandCode, real: Reals, scale: float, unsigned: int, signed: int) -> Expected:
@@ -54,10 +54,10 @@ def lines(shape: tuple[int, ...], axis: int) -> Iterator[tuple[int | slice, ...]
 
 def along(function: Callable[[list[float]], list[float]], values: Reals, axis: int) -> Reals:
     """A function of each line along an axis."""
-    made = np.empty(values.shape)
+    results = np.empty(values.shape)
     for where in lines(values.shape, axis):
-        made[where] = function([float(x) for x in values[where]])
-    return made
+        results[where] = function([float(x) for x in values[where]])
+    return results
 
 
 RECTIFIERS = {
@@ -185,11 +185,11 @@ def responses(
     line: list[float], radius: int, bias: float, alpha: float, beta: float
 ) -> list[float]:
     """Numbers, each divided by a power of the squares around it."""
-    made = []
+    results = []
     for i, x in enumerate(line):
         around = line[max(i - radius, 0) : i + radius + 1]
-        made.append(x * (bias + alpha * sum(y * y for y in around)) ** -beta)
-    return made
+        results.append(x * (bias + alpha * sum(y * y for y in around)) ** -beta)
+    return results
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=names)

@@ -45,9 +45,9 @@ def pair(model: Model, code: OperationCode, first: int, second: int, kind: Opera
     """The output of an arithmetic operation."""
     fuse = model.add_operand(OperandType(OperandCode.INT32))
     model.set_operand_value(fuse, 0)
-    made = model.add_operand(kind)
-    model.add_operation(code, [first, second, fuse], [made])
-    return made
+    output = model.add_operand(kind)
+    model.add_operation(code, [first, second, fuse], [output])
+    return output
 
 
 def reference_to(model: Model, value: Model) -> int:
@@ -88,15 +88,15 @@ def test_if_runs_the_branch_that_the_condition_says() -> None:
         y = draw.tensor(FLOAT32, (1, 2)).stored
         codes, condition = [draw.pick(tuple(ARITHMETIC)) for _ in range(2)], draw.chance()
         model = _choice(codes, [OperandType(FLOAT32, array.shape) for array in (x, y)])
-        (made,) = run_model(model, [np.array([condition]), x, y])
-        np.testing.assert_allclose(made, ARITHMETIC[codes[not condition]](x, y), rtol=1e-6)
+        (output,) = run_model(model, [np.array([condition]), x, y])
+        np.testing.assert_allclose(output, ARITHMETIC[codes[not condition]](x, y), rtol=1e-6)
 
 
 def _less(model: Model, first: int, second: int) -> int:
     """Whether one counter is below another."""
-    made = model.add_operand(TRUTH)
-    model.add_operation(_O.LESS, [first, second], [made])
-    return made
+    is_less = model.add_operand(TRUTH)
+    model.add_operation(_O.LESS, [first, second], [is_less])
+    return is_less
 
 
 def _loop(shape: tuple[int, ...], num_outputs: int) -> Model:
@@ -105,9 +105,9 @@ def _loop(shape: tuple[int, ...], num_outputs: int) -> Model:
     state = [COUNTER, real, COUNTER, real, real]
 
     def body(model: Model, inputs: list[int]) -> list[int]:
-        one = model.add_operand(COUNTER)
-        model.set_operand_value(one, np.array([1], np.int32))
-        counted = pair(model, _O.ADD, inputs[0], one, COUNTER)
+        step = model.add_operand(COUNTER)
+        model.set_operand_value(step, np.array([1], np.int32))
+        counted = pair(model, _O.ADD, inputs[0], step, COUNTER)
         product = pair(model, _O.MUL, inputs[1], inputs[3], real)
         return [counted, pair(model, _O.ADD, product, inputs[4], real)]
 
@@ -131,12 +131,12 @@ def test_while_runs_its_body_as_long_as_the_condition_holds() -> None:
         x, w, b = (draw.tensor(FLOAT32, shape, -1, 1).stored for _ in range(3))
         start, limit = draw.size(3, -3), draw.size(5, -3)
         counters = [np.array([n], np.int32) for n in (start, limit)]
-        made = run_model(models[key], [counters[0], x, counters[1], w, b])
+        outputs = run_model(models[key], [counters[0], x, counters[1], w, b])
         while start < limit:
             start, x = start + 1, x * w + b
-        assert made[0].tolist() == [start]
+        assert outputs[0].tolist() == [start]
         if num_outputs > 1:
-            np.testing.assert_allclose(made[1], x, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(outputs[1], x, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", FLOATS, ids=names)
@@ -148,10 +148,10 @@ def test_random_multinomial_draws_classes_as_often_as_they_are_likely(kind: Oper
         seeds = integers([seed + 1, draw.size(1000)])
         output = Output(INT32, np.zeros((logits.shape[0], num_samples), np.int32))
         instance = Instance(_O.RANDOM_MULTINOMIAL, [logits, integer(num_samples), seeds], [output])
-        (made,) = run(instance, draw)
+        (drawn,) = run(instance, draw)
         powers = np.exp(logits.real)
         likely = powers / powers.sum(1, keepdims=True)
-        for row, wanted in zip(made, likely, strict=True):
+        for row, wanted in zip(drawn, likely, strict=True):
             often = np.bincount(row, minlength=len(wanted)) / num_samples
             # Five standard deviations.
             allowed = 5 * np.sqrt(wanted * (1 - wanted) / num_samples) + 1e-9

@@ -104,7 +104,7 @@ def test_axis_aligned_bbox_transform(kind: OperandCode) -> None:
         deltas = draw.tensor(kind, (count, 4 * classes), -1, 1)
         owners = [draw.size(batches - 1, 0) for _ in range(count)]
         sizes = np.array([[draw.size(40, 20), draw.size(40, 20)] for _ in range(batches)], float)
-        made = [
+        transformed_boxes = [
             transformed(
                 rois.real[r].tolist(),
                 deltas.real[r, 4 * k : 4 * k + 4].tolist(),
@@ -114,7 +114,7 @@ def test_axis_aligned_bbox_transform(kind: OperandCode) -> None:
             for k in range(classes)
         ]
         inputs = [rois, deltas, integers(owners), box_tensor(kind, sizes)]
-        outputs = [box_output(kind, made, count)]
+        outputs = [box_output(kind, transformed_boxes, count)]
         return Instance(_O.AXIS_ALIGNED_BBOX_TRANSFORM, inputs, outputs)
 
     check_instances(make)
@@ -163,7 +163,7 @@ def test_box_with_nms_limit(kind: OperandCode) -> None:
         kernel = kernels(iou_threshold, sigma)[code]
         rows: list[tuple[int, int, int, float]] = []
         for batch in range(batches):
-            found = []
+            boxes_found = []
             for k in range(1, classes):
                 places = [tuple(box[4 * k : 4 * k + 4]) for box in rois.real.tolist()]
                 candidates = {
@@ -172,13 +172,15 @@ def test_box_with_nms_limit(kind: OperandCode) -> None:
                     if owners[r] == batch and scores.real[r, k] > score_threshold
                 }
                 for r, score in suppressed(places, candidates, kernel, least, limit):
-                    found.append((batch, k, r, score))
-            found.sort(key=lambda row: -row[3])
-            rows += sorted(found[: None if limit < 0 else limit], key=lambda row: (row[1], -row[3]))
-        kept = [row[3] for row in rows]
+                    boxes_found.append((batch, k, r, score))
+            boxes_found.sort(key=lambda row: -row[3])
+            rows += sorted(
+                boxes_found[: None if limit < 0 else limit], key=lambda row: (row[1], -row[3])
+            )
+        kept_scores = [row[3] for row in rows]
         kept_boxes = [corners[r, 4 * k : 4 * k + 4] for _, k, r, _ in rows]
         outputs = [
-            Expected(kind, np.array(kept, np.float64), scores.scale, scores.zero_point),
+            Expected(kind, np.array(kept_scores, np.float64), scores.scale, scores.zero_point),
             Expected(rois.code, np.array(kept_boxes).reshape(-1, 4), rois.scale),
             positions([row[1] for row in rows]),
             positions([row[0] for row in rows]),
@@ -202,15 +204,15 @@ def proposed(
     order = list(range(len(boxes)))
     if 0 < limits[0] < len(order):
         order = sorted(order, key=lambda i: -scores[i])[: limits[0]]
-    kept = {}
+    allowed = {}
     for i in order:
         x1, y1, x2, y2 = boxes[i]
         is_inside = (x1 + x2) / 2 < image[1] and (y1 + y2) / 2 < image[0]
         if x2 - x1 > least and y2 - y1 > least and is_inside:
-            kept[i] = scores[i]
+            allowed[i] = scores[i]
     hard = kernels(threshold, 1.0)[0]
     # Scores are above 0, and suppressed ones are 0.
-    return [i for i, _ in suppressed(boxes, kept, hard, 1e-9, limits[1])]
+    return [i for i, _ in suppressed(boxes, allowed, hard, 1e-9, limits[1])]
 
 
 @pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
@@ -228,7 +230,7 @@ def test_generate_proposals(kind: OperandCode) -> None:
         strides = (float(draw.size(4)), float(draw.size(4)))
         limits = (draw.pick((-1, 0, 4)), draw.pick((-1, 3, 6)))
         threshold, least = draw.number(0.2, 0.7), draw.number(0, 3)
-        kept, places, owners = [], [], []
+        kept_scores, places, owners = [], [], []
         for n in range(batches):
             boxes, values = [], []
             for y, x, a in np.ndindex(*grid[1:]):
@@ -239,7 +241,7 @@ def test_generate_proposals(kind: OperandCode) -> None:
                 values.append(float(scores.real[n, y, x, a]))
             image = (sizes[n, 0], sizes[n, 1])
             for i in proposed(boxes, values, image, limits, threshold, least):
-                kept.append(values[i])
+                kept_scores.append(values[i])
                 places.append(boxes[i])
                 owners.append(n)
         nchw = draw.chance()
@@ -255,7 +257,7 @@ def test_generate_proposals(kind: OperandCode) -> None:
             boolean(nchw),
         ]
         outputs = [
-            Expected(kind, np.array(kept), scores.scale, scores.zero_point),
+            Expected(kind, np.array(kept_scores), scores.scale, scores.zero_point),
             Expected(
                 UNSIGNED16 if is_quantized(kind) else kind,
                 np.array(places).reshape(-1, 4),
@@ -287,12 +289,12 @@ def chosen_regularly(
     boxes: Sequence[Box], scores: Reals, threshold: float, iou: float, limits: tuple[int, int]
 ) -> list[tuple[int, int]]:
     """Boxes and their classes, each class on its own: at most so many in all, and per class."""
-    hard, found = kernels(iou, 1.0)[0], []
+    hard, scored = kernels(iou, 1.0)[0], []
     for k in range(1, scores.shape[1]):
         candidates = {i: float(s) for i, s in enumerate(scores[:, k]) if s > threshold}
         for i, score in suppressed(boxes, candidates, hard, 1e-9, limits[1]):
-            found.append((score, i, k))
-    return [(i, k) for _, i, k in sorted(found, reverse=True)[: limits[0]]]
+            scored.append((score, i, k))
+    return [(i, k) for _, i, k in sorted(scored, reverse=True)[: limits[0]]]
 
 
 def chosen_fast(
@@ -300,11 +302,11 @@ def chosen_fast(
 ) -> list[tuple[int, int]]:
     """Boxes and their classes, boxes by their best class: so many boxes, and classes of each."""
     best = {i: float(max(row[1:])) for i, row in enumerate(scores) if max(row[1:]) > threshold}
-    made = []
+    pairs = []
     for i, _ in suppressed(boxes, best, kernels(iou, 1.0)[0], 1e-9, limits[0]):
         classes = sorted(range(1, scores.shape[1]), key=lambda k: -scores[i, k])
-        made += [(i, k) for k in classes[: limits[1]]]
-    return made
+        pairs += [(i, k) for k in classes[: limits[1]]]
+    return pairs
 
 
 @pytest.mark.sampled(2)
@@ -321,7 +323,7 @@ def test_detection_postprocessing(kind: OperandCode, is_regular: bool) -> None:
         most, per_anchor, per_class = draw.size(6), draw.size(3), draw.size(4)
         threshold, iou, background = draw.number(0.1, 0.5), draw.number(0.2, 0.6), draw.chance()
         num_rows = most if is_regular else most * per_anchor
-        made = [np.zeros((batches, num_rows)), np.zeros((batches, num_rows, 4))]
+        results = [np.zeros((batches, num_rows)), np.zeros((batches, num_rows, 4))]
         labels, counts = np.zeros((batches, num_rows), np.int32), np.zeros(batches, np.int32)
         choose = chosen_regularly if is_regular else chosen_fast
         limits = (most, per_class if is_regular else per_anchor)
@@ -330,16 +332,16 @@ def test_detection_postprocessing(kind: OperandCode, is_regular: bool) -> None:
                 decoded(delta.tolist(), anchor.tolist(), scales)
                 for delta, anchor in zip(deltas.real[n], anchors.real, strict=True)
             ]
-            found = choose(boxes, scores.real[n], threshold, iou, limits)
-            counts[n] = len(found)
-            for row, (i, k) in enumerate(found):
-                made[0][n, row], made[1][n, row] = scores.real[n, i, k], boxes[i]
+            detections = choose(boxes, scores.real[n], threshold, iou, limits)
+            counts[n] = len(detections)
+            for row, (i, k) in enumerate(detections):
+                results[0][n, row], results[1][n, row] = scores.real[n, i, k], boxes[i]
                 labels[n, row] = k - (0 if background else 1)
         inputs = [scores, deltas, anchors, *(number(s, kind) for s in scales)]
         inputs += [boolean(is_regular), *(integer(x) for x in (most, per_anchor, per_class))]
         inputs += [number(threshold, kind), number(iou, kind), boolean(background)]
         outputs = [
-            *(Expected(kind, m) for m in made),
+            *(Expected(kind, m) for m in results),
             Expected(INT32, labels),
             Expected(INT32, counts),
         ]

@@ -43,10 +43,10 @@ def of_pairs(
 ) -> Array:
     """A function of each pair of elements, one after the other."""
     first, second = np.broadcast_arrays(first, second)
-    made = np.empty(first.shape, dtype)  # type: ignore[call-overload]  # a dtype of either kind
+    results = np.empty(first.shape, dtype)  # type: ignore[call-overload]  # a dtype of either kind
     for index in np.ndindex(first.shape):
-        made[index] = function(first[index].item(), second[index].item())
-    return np.asarray(made)
+        results[index] = function(first[index].item(), second[index].item())
+    return np.asarray(results)
 
 
 def clamped(function: Callable[[float, float], float], code: FuseCode) -> Callable[..., float]:

@@ -57,18 +57,18 @@ def positions(
 
 def nearest(size: int, wanted: int, align: bool, half: bool) -> list[int]:
     """The source pixel of each wanted one."""
-    found = positions(size, wanted, align, half, nearest=True)
-    indexes = [math.floor(v + _F32(0.5)) if align else math.floor(v) for v in found]
+    places = positions(size, wanted, align, half, nearest=True)
+    indexes = [math.floor(v + _F32(0.5)) if align else math.floor(v) for v in places]
     return [min(max(i, 0), size - 1) for i in indexes]
 
 
 def neighbours(size: int, wanted: int, align: bool, half: bool) -> list[tuple[int, int, float]]:
     """The two source pixels around each wanted one, and the share of the second."""
-    made = []
+    pairs = []
     for v in positions(size, wanted, align, half, nearest=False):
         low, high = max(math.floor(v), 0), min(math.ceil(v), size - 1)
-        made.append((low, high, float(v) - low))
-    return made
+        pairs.append((low, high, float(v) - low))
+    return pairs
 
 
 def resize_arguments(
@@ -158,15 +158,15 @@ def aligned(
     """Means of samples in each cell of a box (x1, y1, x2, y2) in one channel (h, w)."""
     height, width = max(box[3] - box[1], 1.0) / sizes[0], max(box[2] - box[0], 1.0) / sizes[1]
     down, across = samples[0] or math.ceil(height), samples[1] or math.ceil(width)
-    made = np.empty(sizes)
+    means = np.empty(sizes)
     for y, x in np.ndindex(*sizes):
         total = 0.0
         for i, j in np.ndindex(down, across):
             row = box[1] + (y + (i + 0.5) / down) * height
             column = box[0] + (x + (j + 0.5) / across) * width
             total += sample(image, row, column)
-        made[y, x] = total / (down * across)
-    return made
+        means[y, x] = total / (down * across)
+    return means
 
 
 @pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
@@ -201,12 +201,12 @@ def away(value: float) -> int:
 def bins(start: int, end: int, count: int, size: int) -> list[tuple[int, int]]:
     """First and one past the last pixel of each part of a region."""
     step = _F32(max(end - start + 1, 1)) / _F32(count)
-    made = []
+    bounds = []
     for i in range(count):
         first = math.floor(_F32(start) + _F32(i) * step)
         last = math.ceil(_F32(start) + _F32(i + 1) * step)
-        made.append((min(max(first, 0), size), min(max(last, 0), size)))
-    return made
+        bounds.append((min(max(first, 0), size), min(max(last, 0), size)))
+    return bounds
 
 
 @pytest.mark.parametrize("kind", IMAGE_TYPES, ids=names)
@@ -217,16 +217,16 @@ def test_roi_pooling(kind: OperandCode) -> None:
         source, count = draw.tensor(kind, (batches, height, width, depth)), draw.size(3)
         rois = boxes_within(draw, kind, count, int(height * strides[0]), int(width * strides[1]))
         sizes, owners = (draw.size(3), draw.size(3)), batch_indices(draw, count, batches)
-        made = np.empty((count, *sizes, depth), source.stored.dtype)
+        maxima = np.empty((count, *sizes, depth), source.stored.dtype)
         for r in range(count):
             x1, y1, x2, y2 = rois.real[r].tolist()
             rows = bins(away(y1 / strides[0]), away(y2 / strides[0]), sizes[0], height)
             columns = bins(away(x1 / strides[1]), away(x2 / strides[1]), sizes[1], width)
             for (y, (top, end)), (x, (left, stop)) in _pairs(rows, columns):
                 region = source.stored[owners.stored[r], top:end, left:stop].reshape(-1, depth)
-                made[r, y, x] = region.max(0) if len(region) else source.zero_point
+                maxima[r, y, x] = region.max(0) if len(region) else source.zero_point
         nchw = draw.chance()
-        values = np.ascontiguousarray(np.moveaxis(made, 3, 1)) if nchw else made
+        values = np.ascontiguousarray(np.moveaxis(maxima, 3, 1)) if nchw else maxima
         inputs = [in_layout(source, nchw), rois, owners, *(integer(n) for n in sizes)]
         inputs += [*(number(stride, kind) for stride in strides), boolean(nchw)]
         return Instance(_O.ROI_POOLING, inputs, [moved(source, values)])
@@ -287,8 +287,10 @@ def test_heatmap_max_keypoint(kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
         count, size, depth = draw.size(3), draw.size(6, 2), draw.size(3)
         maps = np.array([[smooth_map(draw, size) for _ in range(depth)] for _ in range(count)])
-        given = draw.output(kind, np.moveaxis(maps, 1, 3))
-        heatmap = Tensor(kind, given.stored, given.scale, given.zero_point)
+        heatmap_values = draw.output(kind, np.moveaxis(maps, 1, 3))
+        heatmap = Tensor(
+            kind, heatmap_values.stored, heatmap_values.scale, heatmap_values.zero_point
+        )
         rois = boxes_within(draw, kind, count, 20, 20)
         scores, points = np.empty((count, depth)), np.empty((count, depth, 2))
         limit = 1e-3 if kind is FLOAT16 else 1e-5

@@ -87,9 +87,9 @@ def run_operator(
     graph.operator(code, tensors, [result], options=options, version=version)
     graph.inputs(*tensors[:num_inputs])
     graph.outputs(result)
-    given = [operand.stored for operand in operands[:num_inputs]]
-    (made,) = run_litert(model.to_bytes(), given)
-    return made
+    inputs = [operand.stored for operand in operands[:num_inputs]]
+    (answer,) = run_litert(model.to_bytes(), inputs)
+    return answer
 
 
 def found(output: Expected, stored: Array) -> Expected:
@@ -114,8 +114,8 @@ def test_arithmetic(code: OperationCode) -> None:
         output = draw.output(kind, np.array([-3.0, 3.0]), least)
         fuse = draw.pick(tuple(FuseCode))
         options = {"fused_activation_function": FUSED[fuse]}
-        made = run_operator(code.name, [first, second], output, options, 2)
-        return Instance(code, [first, second, integer(fuse)], [found(output, made)])
+        answer = run_operator(code.name, [first, second], output, options, 2)
+        return Instance(code, [first, second, integer(fuse)], [found(output, answer)])
 
     check_instances(make)
 
@@ -126,8 +126,8 @@ def test_prelu() -> None:
         source = draw.tensor(kind, draw.shape(4))
         alpha = draw.tensor(kind, (1, 1, source.shape[3]), -1, 1)
         output = draw.output(kind, np.array([-3.0, 3.0]), max(source.scale, 0.02))
-        made = run_operator("PRELU", [source, alpha], output)
-        return Instance(_O.PRELU, [source, alpha], [found(output, made)])
+        answer = run_operator("PRELU", [source, alpha], output)
+        return Instance(_O.PRELU, [source, alpha], [found(output, answer)])
 
     check_instances(make)
 
@@ -152,8 +152,8 @@ def test_activations(code: OperationCode) -> None:
         if code is _O.SOFTMAX:
             beta = draw.number(0.2, 2)
             options, arguments = {"beta": beta}, [number(beta)]
-        made = run_operator(code.name, [source], output, options or None)
-        return Instance(code, [source, *arguments], [found(output, made)])
+        answer = run_operator(code.name, [source], output, options or None)
+        return Instance(code, [source, *arguments], [found(output, answer)])
 
     check_instances(make)
 
@@ -163,8 +163,8 @@ def test_quantize() -> None:
         kind = draw.pick(QUANTIZED)
         source = draw.tensor(FLOAT32, draw.shape())
         output = draw.output(kind, source.real)
-        made = run_operator("QUANTIZE", [source], output)
-        return Instance(_O.QUANTIZE, [source], [found(output, made)])
+        answer = run_operator("QUANTIZE", [source], output)
+        return Instance(_O.QUANTIZE, [source], [found(output, answer)])
 
     check_instances(make)
 
@@ -172,11 +172,13 @@ def test_quantize() -> None:
 @pytest.mark.parametrize("code", [_O.LESS, _O.LESS_EQUAL, _O.EQUAL, _O.NOT_EQUAL], ids=names)
 def test_comparisons(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
-        kind, (one, other) = draw.pick(QUANTIZED), draw.broadcast_shapes()
-        first = draw.tensor(kind, one)
+        kind, (first_shape, other) = draw.pick(QUANTIZED), draw.broadcast_shapes()
+        first = draw.tensor(kind, first_shape)
         second = draw.tensor(kind, other, scale=first.scale, zero_point=first.zero_point)
-        made = run_operator(code.name, [first, second], Expected(BOOL8, np.zeros(1, bool)), None, 2)
-        return Instance(code, [first, second], [Expected(BOOL8, made)])
+        answer = run_operator(
+            code.name, [first, second], Expected(BOOL8, np.zeros(1, bool)), None, 2
+        )
+        return Instance(code, [first, second], [Expected(BOOL8, answer)])
 
     check_instances(make)
 
@@ -232,9 +234,9 @@ def test_convolutions(code: OperationCode) -> None:
         output = draw.output(kind, np.array([-6.0, 6.0]))
         fuse = draw.pick(tuple(FuseCode))
         options["fused_activation_function"] = FUSED[fuse]
-        made = run_operator(code.name, [source, weights, tflite_bias], output, options, 1, 3)
+        answer = run_operator(code.name, [source, weights, tflite_bias], output, options, 1, 3)
         inputs = [source, weights, bias, integer(padding), integer(strides[1]), integer(strides[0])]
-        return Instance(code, [*inputs, *middle, integer(fuse)], [found(output, made)])
+        return Instance(code, [*inputs, *middle, integer(fuse)], [found(output, answer)])
 
     check_instances(make)
 
@@ -250,9 +252,9 @@ def test_fully_connected() -> None:
         fuse = draw.pick(tuple(FuseCode))
         options = {"fused_activation_function": FUSED[fuse]}
         operands = [source, weights, tflite_bias]
-        made = run_operator("FULLY_CONNECTED", operands, output, options, 1, 4)
+        answer = run_operator("FULLY_CONNECTED", operands, output, options, 1, 4)
         inputs = [source, weights, bias, integer(fuse)]
-        return Instance(_O.FULLY_CONNECTED, inputs, [found(output, made)])
+        return Instance(_O.FULLY_CONNECTED, inputs, [found(output, answer)])
 
     check_instances(make)
 
@@ -268,9 +270,9 @@ def test_pooling(code: OperationCode) -> None:
         options |= {"filter_height": kernel[0], "filter_width": kernel[1]}
         options["fused_activation_function"] = FUSED[fuse]
         output = Expected(kind, source.stored, source.scale, source.zero_point)
-        made = run_operator(code.name, [source], output, options)
+        answer = run_operator(code.name, [source], output, options)
         numbers = (padding, strides[1], strides[0], kernel[1], kernel[0], fuse)
-        expected = found(output, made if kind is not FLOAT32 else made.astype(np.float64))
+        expected = found(output, answer if kind is not FLOAT32 else answer.astype(np.float64))
         return Instance(code, [source, *map(integer, numbers)], [expected])
 
     check_instances(make)
@@ -285,13 +287,13 @@ def test_resizing(code: OperationCode) -> None:
         half = not align and draw.chance()
         options = {"align_corners": align, "half_pixel_centers": half}
         output = Expected(kind, source.stored, source.scale, source.zero_point)
-        made = run_operator(code.name, [source, integers(sizes)], output, options, 1, 3)
+        answer = run_operator(code.name, [source, integers(sizes)], output, options, 1, 3)
         inputs = [source, integer(sizes[1]), integer(sizes[0])]
         inputs += [boolean(False), boolean(align), boolean(half)]
-        expected = found(output, made)
+        expected = found(output, answer)
         if code is _O.RESIZE_BILINEAR and kind is SIGNED:
             # LiteRT's weights have 10 bits for this type, NNAPI's are float32.
-            real = (made.astype(np.float64) - source.zero_point) * source.scale
+            real = (answer.astype(np.float64) - source.zero_point) * source.scale
             expected = Expected(kind, real, source.scale, source.zero_point)
         return Instance(code, inputs, [expected])
 
@@ -310,9 +312,9 @@ def test_lsh_projection() -> None:
         operands = [seeds, plain, weight] if is_dense else [seeds, plain]
         output = Expected(INT32, np.zeros(1, np.int32))
         options = {"type": "DENSE" if is_dense else "SPARSE"}
-        made = run_operator("LSH_PROJECTION", operands, output, options, len(operands))
+        answer = run_operator("LSH_PROJECTION", operands, output, options, len(operands))
         inputs = [seeds, items, weight if is_dense else Omitted(FLOAT32)]
         code = integer(2 if is_dense else 3)
-        return Instance(_O.LSH_PROJECTION, [*inputs, code], [Expected(INT32, made)])
+        return Instance(_O.LSH_PROJECTION, [*inputs, code], [Expected(INT32, answer)])
 
     check_instances(make)

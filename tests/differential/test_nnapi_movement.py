@@ -82,11 +82,11 @@ def test_reshape() -> None:
                 shape.append(factor)
                 left //= factor
         shape.append(left)
-        given = [shape[i] for i in draw.permutation(len(shape))]
-        values = np.array(list(source.stored.flat), source.stored.dtype).reshape(given)
+        shape_given = [shape[i] for i in draw.permutation(len(shape))]
+        values = np.array(list(source.stored.flat), source.stored.dtype).reshape(shape_given)
         if draw.chance():
-            given[draw.size(len(given) - 1, 0)] = -1
-        return Instance(_O.RESHAPE, [source, integers(given)], [moved(source, values)])
+            shape_given[draw.size(len(shape_given) - 1, 0)] = -1
+        return Instance(_O.RESHAPE, [source, integers(shape_given)], [moved(source, values)])
 
     check_instances(make)
 
@@ -97,12 +97,16 @@ def test_squeeze() -> None:
         shape = tuple(1 if draw.chance() else dim for dim in draw.shape())
         source = draw.tensor(kind, shape)
         ones = [axis for axis, dim in enumerate(shape) if dim == 1]
-        given: Input = Omitted(INT32)
+        axes_given: Input = Omitted(INT32)
         if ones and draw.chance(0.7):
             ones = [axis for axis in ones if draw.chance(0.7)] or ones[:1]
-            given = integers([axis - len(shape) if draw.chance(0.3) else axis for axis in ones])
+            axes_given = integers(
+                [axis - len(shape) if draw.chance(0.3) else axis for axis in ones]
+            )
         left = [dim for axis, dim in enumerate(shape) if axis not in ones] or [1]
-        return Instance(_O.SQUEEZE, [source, given], [moved(source, source.stored.reshape(left))])
+        return Instance(
+            _O.SQUEEZE, [source, axes_given], [moved(source, source.stored.reshape(left))]
+        )
 
     check_instances(make)
 
@@ -126,13 +130,13 @@ def test_transpose() -> None:
         kind = draw.pick(IMAGE_TYPES)
         source = draw.tensor(kind, draw.shape())
         perm = draw.permutation(source.stored.ndim)
-        given: Input = integers(perm)
+        perm_given: Input = integers(perm)
         if source.stored.ndim == 2 and draw.chance():
-            perm, given = [1, 0], Omitted(INT32)
+            perm, perm_given = [1, 0], Omitted(INT32)
         values = np.empty([source.shape[axis] for axis in perm], source.stored.dtype)
         for index in np.ndindex(*source.shape):
             values[tuple(index[axis] for axis in perm)] = source.stored[index]
-        return Instance(_O.TRANSPOSE, [source, given], [moved(source, values)])
+        return Instance(_O.TRANSPOSE, [source, perm_given], [moved(source, values)])
 
     check_instances(make)
 
@@ -192,8 +196,8 @@ def test_slice() -> None:
             at = tuple(b + i for b, i in zip(begin, index, strict=True))
             values[index] = source.stored[at]
         ends = zip(source.shape, begin, sizes, strict=True)
-        given = [-1 if b + n == dim and draw.chance() else n for dim, b, n in ends]
-        inputs = [source, integers(begin), integers(given)]
+        sizes_given = [-1 if b + n == dim and draw.chance() else n for dim, b, n in ends]
+        inputs = [source, integers(begin), integers(sizes_given)]
         return Instance(_O.SLICE, inputs, [moved(source, values)])
 
     check_instances(make)
@@ -209,16 +213,16 @@ def test_strided_slice() -> None:
         columns: list[tuple[int, int, int]] = []
         masks = [0, 0, 0]
         for axis, dim in enumerate(source.shape):
-            found, column, bits = _random_slice(draw, dim)
-            chosen.append(found)
+            places, column, bits = _random_slice(draw, dim)
+            chosen.append(places)
             columns.append(column)
             for i, bit in enumerate(bits):
                 masks[i] |= bit << axis
         values = source.stored[np.ix_(*chosen)]
-        kept = [len(c) for axis, c in enumerate(chosen) if not masks[2] >> axis & 1] or [1]
+        sizes = [len(c) for axis, c in enumerate(chosen) if not masks[2] >> axis & 1] or [1]
         begin, end, strides = (integers(column) for column in zip(*columns, strict=True))
         inputs = [source, begin, end, strides, *(integer(mask) for mask in masks)]
-        return Instance(_O.STRIDED_SLICE, inputs, [moved(source, values.reshape(kept))])
+        return Instance(_O.STRIDED_SLICE, inputs, [moved(source, values.reshape(sizes))])
 
     check_instances(make)
 
@@ -235,9 +239,9 @@ def _random_slice(
         step = draw.pick((1, 2, 3, -1, -2))
         bits = (int(draw.chance(0.3)), int(draw.chance(0.3)), 0)
         shown = slice(None if bits[0] else begin, None if bits[1] else end, step)
-        found = list(range(dim))[shown]
-        if found:
-            return found, (begin, end, step), bits
+        indexes = list(range(dim))[shown]
+        if indexes:
+            return indexes, (begin, end, step), bits
 
 
 def test_split() -> None:
@@ -293,9 +297,9 @@ def test_hashtable_lookup() -> None:
         lookups = draw.tensor(INT32, draw.shape(1), 0, 11)
         rows = {key: table.stored[i] for i, key in enumerate(keys)}
         nothing = np.zeros(table.shape[1:], table.stored.dtype)
-        found = np.stack([rows.get(int(key), nothing) for key in lookups.stored])
+        rows_found = np.stack([rows.get(int(key), nothing) for key in lookups.stored])
         hits = np.array([key in rows for key in lookups.stored.tolist()], np.uint8)
-        outputs = [moved(table, found), Expected(UNSIGNED, hits, 1.0)]
+        outputs = [moved(table, rows_found), Expected(UNSIGNED, hits, 1.0)]
         return Instance(_O.HASHTABLE_LOOKUP, [lookups, integers(keys), table], outputs)
 
     check_instances(make)
@@ -304,11 +308,13 @@ def test_hashtable_lookup() -> None:
 def padded(values: Array, paddings: Sequence[tuple[int, int]], filling: float) -> Array:
     """Elements with others around them."""
     shape = [dim + sum(pair) for dim, pair in zip(values.shape, paddings, strict=True)]
-    made = np.empty(shape, values.dtype)
-    made[...] = filling
+    padded_values = np.empty(shape, values.dtype)
+    padded_values[...] = filling
     for index in np.ndindex(*values.shape):
-        made[tuple(i + pair[0] for i, pair in zip(index, paddings, strict=True))] = values[index]
-    return made
+        padded_values[tuple(i + pair[0] for i, pair in zip(index, paddings, strict=True))] = values[
+            index
+        ]
+    return padded_values
 
 
 def test_pad() -> None:
@@ -353,8 +359,8 @@ def of_image(
     assert isinstance(source, Tensor)
     layout = [] if not nchw and draw.chance() else [boolean(nchw)]
     values = np.ascontiguousarray(np.moveaxis(made, 3, 1)) if nchw else made
-    given = [in_layout(source, nchw), *inputs[1:], *layout]
-    return Instance(code, given, [moved(source, values)])
+    operands = [in_layout(source, nchw), *inputs[1:], *layout]
+    return Instance(code, operands, [moved(source, values)])
 
 
 @pytest.mark.parametrize("code", [_O.DEPTH_TO_SPACE, _O.SPACE_TO_DEPTH], ids=names)
@@ -365,15 +371,15 @@ def test_depth_and_space(code: OperationCode) -> None:
         deep, wide = (n, h, w, c * block * block), (n, h * block, w * block, c)
         is_to_space = code is _O.DEPTH_TO_SPACE
         source = draw.tensor(kind, deep if is_to_space else wide)
-        made = np.empty(wide if is_to_space else deep, source.stored.dtype)
+        moved_values = np.empty(wide if is_to_space else deep, source.stored.dtype)
         for at in np.ndindex(*wide):
             offset = (at[1] % block) * block + at[2] % block
             inside = (at[0], at[1] // block, at[2] // block, offset * c + at[3])
             if is_to_space:
-                made[at] = source.stored[inside]
+                moved_values[at] = source.stored[inside]
             else:
-                made[inside] = source.stored[at]
-        return of_image(draw, draw.chance(), [source, integer(block)], code, made)
+                moved_values[inside] = source.stored[at]
+        return of_image(draw, draw.chance(), [source, integer(block)], code, moved_values)
 
     check_instances(make)
 
@@ -384,12 +390,12 @@ def test_batch_to_space() -> None:
         n, h, w, c = draw.shape(4, 2)
         block = (draw.size(3), draw.size(3))
         source = draw.tensor(kind, (n * block[0] * block[1], h, w, c))
-        made = np.empty((n, h * block[0], w * block[1], c), source.stored.dtype)
-        for b, y, x, k in np.ndindex(*made.shape):
+        image = np.empty((n, h * block[0], w * block[1], c), source.stored.dtype)
+        for b, y, x, k in np.ndindex(*image.shape):
             offset = y % block[0] * block[1] + x % block[1]
-            made[b, y, x, k] = source.stored[offset * n + b, y // block[0], x // block[1], k]
+            image[b, y, x, k] = source.stored[offset * n + b, y // block[0], x // block[1], k]
         inputs = [source, integers(block)]
-        return of_image(draw, draw.chance(), inputs, _O.BATCH_TO_SPACE_ND, made)
+        return of_image(draw, draw.chance(), inputs, _O.BATCH_TO_SPACE_ND, image)
 
     check_instances(make)
 
@@ -406,13 +412,13 @@ def test_space_to_batch() -> None:
         source = draw.tensor(kind, (n, h, w, c))
         whole = padded(source.stored, [(0, 0), *paddings, (0, 0)], source.zero_point)
         rows, columns = whole.shape[1] // block[0], whole.shape[2] // block[1]
-        made = np.empty((n * block[0] * block[1], rows, columns, c), whole.dtype)
+        batch = np.empty((n * block[0] * block[1], rows, columns, c), whole.dtype)
         for i, j in itertools.product(range(block[0]), range(block[1])):
             for b in range(n):
                 at = (i * block[1] + j) * n + b
-                made[at] = whole[b, i :: block[0], j :: block[1]]
+                batch[at] = whole[b, i :: block[0], j :: block[1]]
         inputs = [source, integers(block), integers(paddings)]
-        return of_image(draw, draw.chance(), inputs, _O.SPACE_TO_BATCH_ND, made)
+        return of_image(draw, draw.chance(), inputs, _O.SPACE_TO_BATCH_ND, batch)
 
     check_instances(make)
 
@@ -424,12 +430,12 @@ def test_channel_shuffle() -> None:
         axis = draw.size(len(shape) - 1, -len(shape))
         shape[axis] = groups * size
         source = draw.tensor(kind, shape)
-        made = np.empty_like(source.stored)
-        results, sources = np.moveaxis(made, axis, 0), np.moveaxis(source.stored, axis, 0)
+        shuffled = np.empty_like(source.stored)
+        results, sources = np.moveaxis(shuffled, axis, 0), np.moveaxis(source.stored, axis, 0)
         for g, k in itertools.product(range(groups), range(size)):
             results[k * groups + g] = sources[g * size + k]
         inputs = [source, integer(groups), integer(axis)]
-        return Instance(_O.CHANNEL_SHUFFLE, inputs, [moved(source, made)])
+        return Instance(_O.CHANNEL_SHUFFLE, inputs, [moved(source, shuffled)])
 
     check_instances(make)
 

@@ -68,11 +68,11 @@ def test_pairs(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
         low = 0.2 if code in (_O.DIV, _O.POW) else -3
         first, second = (draw.tensor(FLOAT32, s, low, 3) for s in draw.broadcast_shapes())
-        (made,) = run_onnx(PAIRS[code], [first.stored, second.stored])
+        (answer,) = run_onnx(PAIRS[code], [first.stored, second.stored])
         has_fuse = code in (_O.ADD, _O.SUB, _O.MUL, _O.DIV)
         fuse = draw.pick(tuple(FuseCode)) if has_fuse else FuseCode.NONE
         inputs = [first, second, *([integer(fuse)] if has_fuse else [])]
-        return Instance(code, inputs, [reals(np.clip(made, *BOUNDS[fuse]))])
+        return Instance(code, inputs, [reals(np.clip(answer, *BOUNDS[fuse]))])
 
     check_instances(make)
 
@@ -91,8 +91,8 @@ COMPARISONS = {
 def test_comparisons(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
         first, second = (draw.tensor(INT32, s, -2, 2) for s in draw.broadcast_shapes())
-        (made,) = run_onnx(COMPARISONS[code], [first.stored, second.stored])
-        return Instance(code, [first, second], [Expected(BOOL8, made)])
+        (answer,) = run_onnx(COMPARISONS[code], [first.stored, second.stored])
+        return Instance(code, [first, second], [Expected(BOOL8, answer)])
 
     check_instances(make)
 
@@ -105,8 +105,8 @@ def test_logic(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
         operands = [draw.tensor(BOOL8, shape) for shape in draw.broadcast_shapes()]
         operands = operands[: 1 if code is _O.LOGICAL_NOT else 2]
-        (made,) = run_onnx(LOGIC[code], [operand.stored for operand in operands])
-        return Instance(code, operands, [Expected(BOOL8, made)])
+        (answer,) = run_onnx(LOGIC[code], [operand.stored for operand in operands])
+        return Instance(code, operands, [Expected(BOOL8, answer)])
 
     check_instances(make)
 
@@ -132,8 +132,8 @@ def test_unary(code: OperationCode) -> None:
     def make(draw: Draw) -> Instance:
         operator, low, high = UNARY[code]
         source = source_of(draw, low=low, high=high)
-        (made,) = run_onnx(operator, [source.stored])
-        return Instance(code, [source], [reals(made)])
+        (answer,) = run_onnx(operator, [source.stored])
+        return Instance(code, [source], [reals(answer)])
 
     check_instances(make)
 
@@ -141,8 +141,8 @@ def test_unary(code: OperationCode) -> None:
 def test_elu() -> None:
     def make(draw: Draw) -> Instance:
         source, alpha = source_of(draw), draw.number(0.1, 2)
-        (made,) = run_onnx("Elu", [source.stored], alpha=alpha)
-        return Instance(_O.ELU, [source, number(alpha)], [reals(made)])
+        (answer,) = run_onnx("Elu", [source.stored], alpha=alpha)
+        return Instance(_O.ELU, [source, number(alpha)], [reals(answer)])
 
     check_instances(make)
 
@@ -152,8 +152,8 @@ def test_prelu() -> None:
         source = source_of(draw)
         shape = tuple(1 if draw.chance(0.3) else dim for dim in source.shape)
         alpha = draw.tensor(FLOAT32, shape[draw.size(len(shape) - 1, 0) :])
-        (made,) = run_onnx("PRelu", [source.stored, alpha.stored])
-        return Instance(_O.PRELU, [source, alpha], [reals(made)])
+        (answer,) = run_onnx("PRelu", [source.stored, alpha.stored])
+        return Instance(_O.PRELU, [source, alpha], [reals(answer)])
 
     check_instances(make)
 
@@ -162,8 +162,8 @@ def test_select() -> None:
     def make(draw: Draw) -> Instance:
         first = source_of(draw)
         second, condition = (draw.tensor(kind, first.shape) for kind in (FLOAT32, BOOL8))
-        (made,) = run_onnx("Where", [condition.stored, first.stored, second.stored])
-        return Instance(_O.SELECT, [condition, first, second], [Expected(FLOAT32, made)])
+        (answer,) = run_onnx("Where", [condition.stored, first.stored, second.stored])
+        return Instance(_O.SELECT, [condition, first, second], [Expected(FLOAT32, answer)])
 
     check_instances(make)
 
@@ -181,9 +181,9 @@ def test_functions_along_an_axis(code: OperationCode) -> None:
         source = source_of(draw)
         axis = draw.size(source.stored.ndim - 1, -source.stored.ndim)
         operator, attributes = LINES[code]
-        (made,) = run_onnx(operator, [source.stored], axis=axis, **attributes)
+        (answer,) = run_onnx(operator, [source.stored], axis=axis, **attributes)
         beta = [] if code is _O.L2_NORMALIZATION else [number(1.0)]
-        return Instance(code, [source, *beta, integer(axis)], [reals(made)])
+        return Instance(code, [source, *beta, integer(axis)], [reals(answer)])
 
     check_instances(make)
 
@@ -194,11 +194,11 @@ def test_local_response_normalization() -> None:
         bias, alpha, beta = draw.number(0.5, 3), draw.number(0.1, 2), draw.number(0.1, 1)
         size = 2 * radius + 1
         # ONNX divides alpha by the size.
-        (made,) = run_onnx(
+        (answer,) = run_onnx(
             "LRN", [source.stored], size=size, bias=bias, alpha=alpha * size, beta=beta
         )
         inputs = [source, integer(radius), number(bias), number(alpha), number(beta), integer(1)]
-        return Instance(_O.LOCAL_RESPONSE_NORMALIZATION, inputs, [reals(made)])
+        return Instance(_O.LOCAL_RESPONSE_NORMALIZATION, inputs, [reals(answer)])
 
     check_instances(make)
 
@@ -208,9 +208,9 @@ def test_instance_normalization() -> None:
         source = source_of(draw, rank=4)
         gamma, beta, epsilon = draw.number(-2, 2), draw.number(-2, 2), draw.number(0.01, 0.1)
         factors = [np.full(source.shape[1], x, np.float32) for x in (gamma, beta)]
-        (made,) = run_onnx("InstanceNormalization", [source.stored, *factors], epsilon=epsilon)
+        (answer,) = run_onnx("InstanceNormalization", [source.stored, *factors], epsilon=epsilon)
         inputs = [source, *map(number, (gamma, beta, epsilon)), boolean(True)]
-        return Instance(_O.INSTANCE_NORMALIZATION, inputs, [reals(made, magnitude=2)])
+        return Instance(_O.INSTANCE_NORMALIZATION, inputs, [reals(answer, magnitude=2)])
 
     check_instances(make)
 
@@ -238,7 +238,7 @@ def test_convolutions(code: OperationCode) -> None:
         image = draw.tensor(FLOAT32, shape)
         filter_ = draw.tensor(FLOAT32, (per_group * groups, depth, *kernel))
         bias = draw.tensor(FLOAT32, (per_group * groups,))
-        (made,) = run_onnx(
+        (answer,) = run_onnx(
             "Conv",
             [image.stored, filter_.stored, bias.stored],
             group=groups,
@@ -254,7 +254,7 @@ def test_convolutions(code: OperationCode) -> None:
         inputs: list[Input] = [image, Tensor(FLOAT32, stored), bias, *arguments, *middle]
         inputs += [integer(0), boolean(True)]
         inputs += [] if is_grouped else [integer(dilations[1]), integer(dilations[0])]
-        return Instance(code, inputs, [reals(made, magnitude=2)])
+        return Instance(code, inputs, [reals(answer, magnitude=2)])
 
     check_instances(make)
 
@@ -267,7 +267,7 @@ def test_transpose_convolution() -> None:
         image = draw.tensor(FLOAT32, (draw.size(2), depth, *sizes))
         filter_ = draw.tensor(FLOAT32, (depth, count, *kernel))
         bias = draw.tensor(FLOAT32, (count,))
-        (made,) = run_onnx(
+        (answer,) = run_onnx(
             "ConvTranspose",
             [image.stored, filter_.stored, bias.stored],
             pads=pads,
@@ -277,7 +277,7 @@ def test_transpose_convolution() -> None:
         top, left, bottom, right = pads
         scalars = (left, right, top, bottom, strides[1], strides[0], 0)
         inputs = [image, Tensor(FLOAT32, stored), bias, *map(integer, scalars), boolean(True)]
-        return Instance(_O.TRANSPOSE_CONV_2D, inputs, [reals(made, magnitude=2)])
+        return Instance(_O.TRANSPOSE_CONV_2D, inputs, [reals(answer, magnitude=2)])
 
     check_instances(make)
 
@@ -302,7 +302,7 @@ def test_pooling(code: OperationCode) -> None:
             FLOAT32, (draw.size(2), draw.size(3), *(draw.size(k + 3, k) for k in kernel))
         )
         operator, attributes = POOLINGS[code]
-        (made,) = run_onnx(
+        (answer,) = run_onnx(
             operator,
             [image.stored],
             kernel_shape=kernel,
@@ -311,9 +311,9 @@ def test_pooling(code: OperationCode) -> None:
             **attributes,
         )
         if code is _O.L2_POOL_2D:
-            made = made / np.sqrt(kernel[0] * kernel[1])
+            answer = answer / np.sqrt(kernel[0] * kernel[1])
         inputs = [image, *arguments, integer(kernel[1]), integer(kernel[0]), integer(0)]
-        return Instance(code, [*inputs, boolean(True)], [reals(made)])
+        return Instance(code, [*inputs, boolean(True)], [reals(answer)])
 
     check_instances(make)
 
@@ -323,9 +323,9 @@ def test_fully_connected() -> None:
         depth, units = draw.size(5), draw.size(4)
         source = draw.tensor(FLOAT32, (draw.size(3), depth))
         weights, bias = (draw.tensor(FLOAT32, shape) for shape in ((units, depth), (units,)))
-        (made,) = run_onnx("Gemm", [source.stored, weights.stored, bias.stored], transB=1)
+        (answer,) = run_onnx("Gemm", [source.stored, weights.stored, bias.stored], transB=1)
         inputs = [source, weights, bias, integer(0)]
-        return Instance(_O.FULLY_CONNECTED, inputs, [reals(made, magnitude=2)])
+        return Instance(_O.FULLY_CONNECTED, inputs, [reals(answer, magnitude=2)])
 
     check_instances(make)
 
@@ -346,11 +346,11 @@ def test_reductions(code: OperationCode) -> None:
         source, keep_dims = source_of(draw, low=-1.2, high=1.2), draw.chance()
         rank = source.stored.ndim
         axes = [axis - draw.pick((0, rank)) for axis in draw.permutation(rank)[: draw.size(rank)]]
-        (made,) = run_onnx(
+        (answer,) = run_onnx(
             REDUCTIONS[code], [source.stored, np.array(axes)], keepdims=int(keep_dims)
         )
         flag = integer(keep_dims) if code is _O.MEAN else boolean(keep_dims)
-        output = reals(made if made.ndim else made.reshape(1))
+        output = reals(answer if answer.ndim else answer.reshape(1))
         return Instance(code, [source, integers(axes), flag], [output])
 
     check_instances(make)
@@ -362,9 +362,9 @@ def test_positions_of_extremes(code: OperationCode) -> None:
         source = draw.tensor(INT32, draw.shape(), -3, 3)
         axis = draw.size(source.stored.ndim - 1, -source.stored.ndim)
         operator = "ArgMax" if code is _O.ARGMAX else "ArgMin"
-        (made,) = run_onnx(operator, [source.stored], axis=axis, keepdims=0)
-        made = made if made.ndim else made.reshape(1)
-        return Instance(code, [source, integer(axis)], [Expected(INT32, made.astype(np.int32))])
+        (answer,) = run_onnx(operator, [source.stored], axis=axis, keepdims=0)
+        answer = answer if answer.ndim else answer.reshape(1)
+        return Instance(code, [source, integer(axis)], [Expected(INT32, answer.astype(np.int32))])
 
     check_instances(make)
 
@@ -385,8 +385,8 @@ def _moves() -> dict[OperationCode, tuple[int | None, Move]]:
 
     def gather(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         axis = draw.size(source.stored.ndim - 1, -source.stored.ndim)
-        found = draw.tensor(INT32, draw.shape(draw.size(2)), 0, source.shape[axis] - 1)
-        return "Gather", [found.stored], {"axis": axis}, [integer(axis), found]
+        places = draw.tensor(INT32, draw.shape(draw.size(2)), 0, source.shape[axis] - 1)
+        return "Gather", [places.stored], {"axis": axis}, [integer(axis), places]
 
     def pad(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         pairs = [[draw.size(2, 0), draw.size(2, 0)] for _ in source.shape]
@@ -396,8 +396,8 @@ def _moves() -> dict[OperationCode, tuple[int | None, Move]]:
         begin = [draw.size(dim - 1, 0) for dim in source.shape]
         sizes = [draw.size(dim - b) for dim, b in zip(source.shape, begin, strict=True)]
         ends = [b + n for b, n in zip(begin, sizes, strict=True)]
-        given = [np.array(begin), np.array(ends)]
-        return "Slice", given, {}, [integers(begin), integers(sizes)]
+        operands = [np.array(begin), np.array(ends)]
+        return "Slice", operands, {}, [integers(begin), integers(sizes)]
 
     def expand(draw: Draw, source: Tensor) -> tuple[str, list[Array], Attributes, list[Input]]:
         axis = draw.size(source.stored.ndim, -source.stored.ndim - 1)
@@ -436,8 +436,8 @@ def test_movement(code: OperationCode) -> None:
             shape = (*shape[:2], shape[2] * 2, shape[3] * 2)
         source = draw.tensor(FLOAT32, shape)
         operator, more, attributes, arguments = move(draw, source)
-        (made,) = run_onnx(operator, [source.stored, *more], **attributes)
-        return Instance(code, [source, *arguments], [Expected(FLOAT32, made)])
+        (answer,) = run_onnx(operator, [source.stored, *more], **attributes)
+        return Instance(code, [source, *arguments], [Expected(FLOAT32, answer)])
 
     check_instances(make)
 
@@ -448,8 +448,8 @@ def test_concatenation() -> None:
         axis = draw.size(len(shape) - 1, 0)
         shapes = [(*shape[:axis], draw.size(3), *shape[axis + 1 :]) for _ in range(draw.size(4))]
         parts = [draw.tensor(FLOAT32, s) for s in shapes]
-        (made,) = run_onnx("Concat", [part.stored for part in parts], axis=axis)
-        return Instance(_O.CONCATENATION, [*parts, integer(axis)], [Expected(FLOAT32, made)])
+        (answer,) = run_onnx("Concat", [part.stored for part in parts], axis=axis)
+        return Instance(_O.CONCATENATION, [*parts, integer(axis)], [Expected(FLOAT32, answer)])
 
     check_instances(make)
 
@@ -496,7 +496,7 @@ def test_resizing(code: OperationCode) -> None:
         if code is _O.RESIZE_NEAREST_NEIGHBOR and mode == "align_corners":
             mode = "asymmetric"
         shape = np.array([*source.shape[:2], *sizes])
-        (made,) = run_onnx(
+        (answer,) = run_onnx(
             "Resize",
             [source.stored, None, None, shape],
             mode="linear" if code is _O.RESIZE_BILINEAR else "nearest",
@@ -505,7 +505,7 @@ def test_resizing(code: OperationCode) -> None:
         )
         switches = [mode == "align_corners", mode == "half_pixel"]
         inputs = [source, integer(sizes[1]), integer(sizes[0]), boolean(True)]
-        return Instance(code, [*inputs, *map(boolean, switches)], [reals(made)])
+        return Instance(code, [*inputs, *map(boolean, switches)], [reals(answer)])
 
     check_instances(make)
 
@@ -534,7 +534,7 @@ def test_regions(code: OperationCode) -> None:
         inputs += [number(stride), number(stride)]
         if code is _O.ROI_ALIGN:
             samples = draw.size(3, 0)
-            (made,) = run_onnx(
+            (answer,) = run_onnx(
                 "RoiAlign",
                 [image.stored, rois.stored, owners.stored.astype(np.int64)],
                 coordinate_transformation_mode="output_half_pixel",
@@ -546,10 +546,10 @@ def test_regions(code: OperationCode) -> None:
             inputs += [integer(samples), integer(samples)]
         else:
             rows = np.concatenate([owners.stored[:, None].astype(np.float32), rois.stored], 1)
-            (made,) = run_onnx(
+            (answer,) = run_onnx(
                 "MaxRoiPool", [image.stored, rows], pooled_shape=sizes, spatial_scale=1 / stride
             )
-        return Instance(code, [*inputs, boolean(True)], [reals(made)])
+        return Instance(code, [*inputs, boolean(True)], [reals(answer)])
 
     check_instances(make)
 
@@ -565,9 +565,9 @@ def test_quantize() -> None:
         source = source_of(draw)
         output = draw.output(kind, source.real)
         zero_point = np.array(output.zero_point, kind.traits.dtype)
-        (made,) = run_onnx("QuantizeLinear", [source.stored, _scale(output.scale), zero_point])
+        (answer,) = run_onnx("QuantizeLinear", [source.stored, _scale(output.scale), zero_point])
         # ONNX rounds halves to even, NNAPI away from zero; there are none.
-        expected = Expected(kind, made, output.scale, output.zero_point)
+        expected = Expected(kind, answer, output.scale, output.zero_point)
         return Instance(_O.QUANTIZE, [source], [expected])
 
     check_instances(make)
@@ -578,7 +578,7 @@ def test_dequantize() -> None:
         kind = draw.pick(QUANTIZED)
         source = draw.tensor(kind, draw.shape())
         zero_point = np.array(source.zero_point, kind.traits.dtype)
-        (made,) = run_onnx("DequantizeLinear", [source.stored, _scale(source.scale), zero_point])
-        return Instance(_O.DEQUANTIZE, [source], [reals(made)])
+        (answer,) = run_onnx("DequantizeLinear", [source.stored, _scale(source.scale), zero_point])
+        return Instance(_O.DEQUANTIZE, [source], [reals(answer)])
 
     check_instances(make)

@@ -54,7 +54,7 @@ def run_lstm(memories: Sequence[Memory], steps: Array) -> list[Array]:
         peepholes = [
             stored.get(f"cell_to_{gate}", np.zeros(units, np.float32)) for gate in ONNX_GATES[:3]
         ]
-        made = (
+        parts = (
             np.concatenate([stored[f"input_to_{gate}"] for gate in ONNX_GATES]),
             np.concatenate([stored[f"recurrent_to_{gate}"] for gate in ONNX_GATES]),
             np.concatenate([*biases, np.zeros(4 * units, np.float32)]),
@@ -62,7 +62,7 @@ def run_lstm(memories: Sequence[Memory], steps: Array) -> list[Array]:
             stored["cell_state"],
             np.concatenate(peepholes),
         )
-        for row, array in zip(rows, made, strict=True):
+        for row, array in zip(rows, parts, strict=True):
             row.append(array)
     weights, recurrent, bias, outputs, cells, peephole = (np.stack(row) for row in rows)
     activation = ACTIVATIONS[kind.activation]

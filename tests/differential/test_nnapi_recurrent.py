@@ -101,8 +101,10 @@ def both(
     merges: bool,
 ) -> list[Expected]:
     """Sequences of both directions, as one output or two; the backward one is back in order."""
-    made = [time_axis(steps, time_major) for steps in (forward, backward[::-1])]
-    return [output(kind, real) for real in ([np.concatenate(made, 2)] if merges else made)]
+    sequences = [time_axis(steps, time_major) for steps in (forward, backward[::-1])]
+    return [
+        output(kind, real) for real in ([np.concatenate(sequences, 2)] if merges else sequences)
+    ]
 
 
 @pytest.mark.sampled(2)
@@ -156,14 +158,14 @@ class Rnn:
     ) -> tuple[list[Reals], Reals]:
         """Outputs of each time step, and the last state."""
         weights, recurrent, bias, state = (tensor.real for tensor in self.tensors)
-        function, made = ACTIVATIONS[self.activation], []
+        function, outputs = ACTIVATIONS[self.activation], []
         for i, step in enumerate(steps):
             total = step @ weights.T + state @ recurrent.T + bias
             if aux is not None:
                 total = total + aux[i] @ self.aux_weights.real.T
             state = np.array([[function(float(x)) for x in row] for row in total])
-            made.append(state)
-        return made, state
+            outputs.append(state)
+        return outputs, state
 
 
 RNN_ACTIVATIONS = tuple(ACTIVATIONS)

@@ -40,15 +40,15 @@ def reduced(
     gone = {axis % values.ndim for axis in axes}
     groups: dict[tuple[int, ...], list[float]] = {}
     for index in np.ndindex(values.shape):
-        kept = tuple(0 if i in gone else position for i, position in enumerate(index))
-        groups.setdefault(kept, []).append(values[index].item())
-    made = np.empty([1 if i in gone else dim for i, dim in enumerate(values.shape)])
-    for kept, elements in groups.items():
-        made[kept] = function(elements)
+        left_position = tuple(0 if i in gone else position for i, position in enumerate(index))
+        groups.setdefault(left_position, []).append(values[index].item())
+    results = np.empty([1 if i in gone else dim for i, dim in enumerate(values.shape)])
+    for left_position, elements in groups.items():
+        results[left_position] = function(elements)
     if not keep_dims:
         left = [dim for i, dim in enumerate(values.shape) if i not in gone]
-        made = made.reshape(left or [1])
-    return made
+        results = results.reshape(left or [1])
+    return results
 
 
 def axes_of(draw: Draw, source: Tensor) -> list[int]:

@@ -167,8 +167,8 @@ def weights(draw: Draw, kind: OperandCode, shape: Sequence[int], channel_dim: in
 def bias(draw: Draw, source: Tensor, filter_: Tensor, length: int) -> tuple[Tensor, Reals]:
     """A bias as it is stored, and the numbers that it stands for."""
     if not is_quantized(source.code):
-        made = draw.tensor(source.code, (length,))
-        return made, made.real
+        tensor = draw.tensor(source.code, (length,))
+        return tensor, tensor.real
     scale = float(np.float32(source.scale) * np.float32(filter_.scale))
     scales = np.array(filter_.scales or (scale,) * length)
     steps = source.scale * scales if filter_.scales else scales
@@ -202,15 +202,15 @@ def convolve(made: Windows, image: Reals, filter_: Reals, offsets: Reals, groups
 @pytest.mark.parametrize(("kind", "filter_kind"), WEIGHTED_TYPES, ids=names)
 def test_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
-        made, depth, count = windows(draw, dilated=True), draw.size(3), draw.size(3)
-        source = draw.tensor(kind, (draw.size(2), made.height.size, made.width.size, depth))
-        kernel = (count, made.height.window, made.width.window, depth)
+        frame, depth, count = windows(draw, dilated=True), draw.size(3), draw.size(3)
+        source = draw.tensor(kind, (draw.size(2), frame.height.size, frame.width.size, depth))
+        kernel = (count, frame.height.window, frame.width.window, depth)
         filter_ = weights(draw, filter_kind, kernel)
         offsets, real_offsets = bias(draw, source, filter_, count)
-        real = convolve(made, source.real, filter_.real, real_offsets)
-        inputs = [in_layout(source, made.nchw), filter_, offsets, *made.padding, *made.strides]
-        inputs += [integer(made.fuse), *trailing(draw, made)]
-        return Instance(_O.CONV_2D, inputs, [weighted(draw, real, made.clamp, source, made.nchw)])
+        real = convolve(frame, source.real, filter_.real, real_offsets)
+        inputs = [in_layout(source, frame.nchw), filter_, offsets, *frame.padding, *frame.strides]
+        inputs += [integer(frame.fuse), *trailing(draw, frame)]
+        return Instance(_O.CONV_2D, inputs, [weighted(draw, real, frame.clamp, source, frame.nchw)])
 
     check_instances(make)
 
@@ -219,18 +219,18 @@ def test_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
 @pytest.mark.parametrize(("kind", "filter_kind"), WEIGHTED_TYPES, ids=names)
 def test_grouped_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
-        made, depth, groups = windows(draw, dilated=False), draw.size(2), draw.size(3)
+        frame, depth, groups = windows(draw, dilated=False), draw.size(2), draw.size(3)
         count = groups * draw.size(2)
-        shape = (draw.size(2), made.height.size, made.width.size, depth * groups)
+        shape = (draw.size(2), frame.height.size, frame.width.size, depth * groups)
         source = draw.tensor(kind, shape)
-        kernel = (count, made.height.window, made.width.window, depth)
+        kernel = (count, frame.height.window, frame.width.window, depth)
         filter_ = weights(draw, filter_kind, kernel)
         offsets, real_offsets = bias(draw, source, filter_, count)
-        real = convolve(made, source.real, filter_.real, real_offsets, groups)
-        inputs = [in_layout(source, made.nchw), filter_, offsets, *made.padding, *made.strides]
-        inputs += [integer(groups), integer(made.fuse), boolean(made.nchw)]
+        real = convolve(frame, source.real, filter_.real, real_offsets, groups)
+        inputs = [in_layout(source, frame.nchw), filter_, offsets, *frame.padding, *frame.strides]
+        inputs += [integer(groups), integer(frame.fuse), boolean(frame.nchw)]
         return Instance(
-            _O.GROUPED_CONV_2D, inputs, [weighted(draw, real, made.clamp, source, made.nchw)]
+            _O.GROUPED_CONV_2D, inputs, [weighted(draw, real, frame.clamp, source, frame.nchw)]
         )
 
     check_instances(make)
@@ -240,22 +240,22 @@ def test_grouped_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
 @pytest.mark.parametrize(("kind", "filter_kind"), WEIGHTED_TYPES, ids=names)
 def test_depthwise_conv_2d(kind: OperandCode, filter_kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
-        made, depth, multiplier = windows(draw, dilated=True), draw.size(3), draw.size(2)
-        source = draw.tensor(kind, (draw.size(2), made.height.size, made.width.size, depth))
-        kernel = (1, made.height.window, made.width.window, depth * multiplier)
+        frame, depth, multiplier = windows(draw, dilated=True), draw.size(3), draw.size(2)
+        source = draw.tensor(kind, (draw.size(2), frame.height.size, frame.width.size, depth))
+        kernel = (1, frame.height.window, frame.width.window, depth * multiplier)
         filter_ = weights(draw, filter_kind, kernel, 3)
         offsets, real_offsets = bias(draw, source, filter_, depth * multiplier)
         image, taps = source.real, filter_.real
-        real = np.empty((source.shape[0], *made.shape, depth * multiplier))
+        real = np.empty((source.shape[0], *frame.shape, depth * multiplier))
         for n, y, x, o in np.ndindex(*real.shape):
             real[n, y, x, o] = real_offsets[o] + sum(
                 image[n, row, column, o // multiplier] * taps[0, i, j, o]
-                for i, j, row, column in made.cells(y, x)
+                for i, j, row, column in frame.cells(y, x)
             )
-        inputs = [in_layout(source, made.nchw), filter_, offsets, *made.padding, *made.strides]
-        inputs += [integer(multiplier), integer(made.fuse), *trailing(draw, made)]
+        inputs = [in_layout(source, frame.nchw), filter_, offsets, *frame.padding, *frame.strides]
+        inputs += [integer(multiplier), integer(frame.fuse), *trailing(draw, frame)]
         return Instance(
-            _O.DEPTHWISE_CONV_2D, inputs, [weighted(draw, real, made.clamp, source, made.nchw)]
+            _O.DEPTHWISE_CONV_2D, inputs, [weighted(draw, real, frame.clamp, source, frame.nchw)]
         )
 
     check_instances(make)
@@ -367,18 +367,18 @@ POOLINGS: dict[OperationCode, tuple[Callable[[list[float]], float], tuple[Operan
 )
 def test_pooling(code: OperationCode, kind: OperandCode) -> None:
     def make(draw: Draw) -> Instance:
-        made, depth = windows(draw, dilated=False), draw.size(3)
-        source = draw.tensor(kind, (draw.size(2), made.height.size, made.width.size, depth))
-        real = np.empty((source.shape[0], *made.shape, depth))
+        frame, depth = windows(draw, dilated=False), draw.size(3)
+        source = draw.tensor(kind, (draw.size(2), frame.height.size, frame.width.size, depth))
+        real = np.empty((source.shape[0], *frame.shape, depth))
         for n, y, x, c in np.ndindex(*real.shape):
-            cells = [float(source.real[n, h, w, c]) for _, _, h, w in made.cells(y, x)]
+            cells = [float(source.real[n, h, w, c]) for _, _, h, w in frame.cells(y, x)]
             real[n, y, x, c] = POOLINGS[code][0](cells)
-        real = np.clip(real, *made.clamp)
-        real = np.moveaxis(real, 3, 1) if made.nchw else real
+        real = np.clip(real, *frame.clamp)
+        real = np.moveaxis(real, 3, 1) if frame.nchw else real
         output = Expected(kind, real, source.scale, source.zero_point)
-        sizes: list[Scalar] = [integer(made.width.window), integer(made.height.window)]
-        inputs = [in_layout(source, made.nchw), *made.padding, *made.strides, *sizes]
-        inputs += [integer(made.fuse), *([boolean(True)] if made.nchw else [])]
+        sizes: list[Scalar] = [integer(frame.width.window), integer(frame.height.window)]
+        inputs = [in_layout(source, frame.nchw), *frame.padding, *frame.strides, *sizes]
+        inputs += [integer(frame.fuse), *([boolean(True)] if frame.nchw else [])]
         return Instance(code, inputs, [output])
 
     check_instances(make)

@@ -90,13 +90,13 @@ def test_the_judge_says_the_same(judge: Judge, name: str) -> None:
     judged = 0
     for case in instances(name, judge.select):
         results: list[Array] = []
-        for what, expected, tolerance in judge.opinions(case):
+        for opinion, expected, tolerance in judge.opinions(case):
             judged += 1
             results = results or run(case)
             for info, wanted, actual in zip(case.outputs, expected, results, strict=True):
                 allowed = TOLERANCES[info.data_type] if tolerance is None else tolerance
                 difference = compare(wanted, actual, info, allowed)
-                assert difference is None, f"{what} for {case}: {difference}"
+                assert difference is None, f"{opinion} for {case}: {difference}"
     if not judged:
         pytest.skip("the judge knows no such operation, or none without a state")
 

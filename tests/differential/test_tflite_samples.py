@@ -28,17 +28,17 @@ TOLERANCE = {2: 2e-3, 4: 1e-5, 8: 1e-5}
 def by_armpy(sample: Sample) -> list[Array]:
     """Armpy's outputs."""
     with armpy.load(sample.file, backends=["CpuRef"]) as model:
-        found = model(*map(in_pairs, sample.inputs))
-    return [_bytes(np.asarray(x)) for x in (found if isinstance(found, tuple) else (found,))]
+        answer = model(*map(in_pairs, sample.inputs))
+    return [_bytes(np.asarray(x)) for x in (answer if isinstance(answer, tuple) else (answer,))]
 
 
 def _bytes(array: Array) -> Array:
     """Strings as the bytes that LiteRT gives; others as they are."""
     if array.dtype != object:
         return array
-    found = np.empty(array.shape, object)
-    found.reshape(-1)[:] = [text.encode() for text in array.reshape(-1).tolist()]
-    return found
+    byte_strings = np.empty(array.shape, object)
+    byte_strings.reshape(-1)[:] = [text.encode() for text in array.reshape(-1).tolist()]
+    return byte_strings
 
 
 def in_pairs(array: Array) -> Array:
@@ -52,11 +52,11 @@ def in_pairs(array: Array) -> Array:
 def samples() -> dict[str, list[Sample]]:
     """Samples that LiteRT runs, by operator."""
     runs = facts()
-    found: dict[str, list[Sample]] = {}
+    by_operator: dict[str, list[Sample]] = {}
     for sample in all_samples():
         if sample.number in runs.get(sample.operator, {}).get(sample.kind, []):
-            found.setdefault(sample.operator, []).append(sample)
-    return found
+            by_operator.setdefault(sample.operator, []).append(sample)
+    return by_operator
 
 
 def difference(sample: Sample) -> str:
@@ -100,11 +100,11 @@ def _failures(operator: str) -> Iterator[str]:
     """Samples that differ but are not known to, and kinds that are known to but do not."""
     unlike: set[str] = set()
     for sample in samples()[operator]:
-        found = difference(sample)
-        if found and reason_for(operator, sample.kind):
+        text = difference(sample)
+        if text and reason_for(operator, sample.kind):
             unlike.add(sample.kind)
-        elif found:
-            yield f"{sample}: {found}"
+        elif text:
+            yield f"{sample}: {text}"
     for name, kind in UNLIKE:
         if name == operator and kind in facts()[name] and kind not in unlike:
             yield f"{operator} {kind} is said to differ, but does not"

@@ -30,10 +30,10 @@ WHOLE = (
 def class_of(name: str) -> type:
     """A class that the page names."""
     places = (armpy.backend, armpy.graph, armpy, armpy.ops)
-    found = {"BackendRegistry": BackendRegistry}.get(name)
-    found = found or next(filter(None, (getattr(place, name, None) for place in places)), None)
-    assert inspect.isclass(found), name
-    return found
+    kind = {"BackendRegistry": BackendRegistry}.get(name)
+    kind = kind or next(filter(None, (getattr(place, name, None) for place in places)), None)
+    assert inspect.isclass(kind), name
+    return kind
 
 
 def named() -> Iterator[tuple[str, str, str]]:
@@ -45,10 +45,10 @@ def named() -> Iterator[tuple[str, str, str]]:
             kind = cells[1].removeprefix("armpy").strip("` ")
         elif line.startswith("| `") and len(cells) == 3:
             for code in re.findall(r"`([^`]+)`", cells[1]):
-                found = re.fullmatch(r"(?:(\w+)\.)?(\w+)(?:\((.*)\))?", code)
-                assert found, code
-                if found[1] or kind:
-                    yield found[1] or kind, found[2], found[3] or ""
+                match = re.fullmatch(r"(?:(\w+)\.)?(\w+)(?:\((.*)\))?", code)
+                assert match, code
+                if match[1] or kind:
+                    yield match[1] or kind, match[2], match[3] or ""
 
 
 NAMED = sorted(set(named()))
@@ -65,10 +65,10 @@ def test_what_is_named_is_there_with_its_parameters(
     assert hasattr(owner, member) or member in fields
     if parameters:
         signature = inspect.signature(getattr(owner, member)).parameters.values()
-        known = [one for one in signature if one.name != "self"]
+        known = [parameter for parameter in signature if parameter.name != "self"]
         shown = parameters.split(", ")
-        assert [one.name for one in known[: len(shown)]] == shown
-        assert all(one.default is not one.empty for one in known[len(shown) :])
+        assert [parameter.name for parameter in known[: len(shown)]] == shown
+        assert all(parameter.default is not parameter.empty for parameter in known[len(shown) :])
 
 
 @pytest.mark.parametrize("name", WHOLE)

@@ -40,8 +40,8 @@ def second_cells(text: str) -> str:
 
 @pytest.mark.parametrize("page", ["litert", "onnxruntime", "pyarmnn"])
 def test_what_stands_on_the_right_is_there(page: str) -> None:
-    found = re.findall(r"\b(\w+)\.(\w+)", second_cells(TEXTS[page]))
-    known = [(owner, name) for owner, name in found if owner in HERE]
+    names = re.findall(r"\b(\w+)\.(\w+)", second_cells(TEXTS[page]))
+    known = [(owner, name) for owner, name in names if owner in HERE]
     assert len(known) > 10
     missing = [f"{owner}.{name}" for owner, name in known if not hasattr(HERE[owner], name)]
     assert missing == []
@@ -49,9 +49,9 @@ def test_what_stands_on_the_right_is_there(page: str) -> None:
 
 def test_what_stands_on_the_right_for_nnapi_is_there() -> None:
     text = second_cells(TEXTS["nnapi"])
-    found = re.findall(r"\b(\w+)\.(\w+)", text)
-    assert len(found) > 5
-    for owner, name in found:
+    names = re.findall(r"\b(\w+)\.(\w+)", text)
+    assert len(names) > 5
+    for owner, name in names:
         assert owner not in NNAPI or hasattr(NNAPI[owner], name), f"{owner}.{name}"
     for name in ("set_preference", "set_priority", "set_timeout", "set_caching"):
         assert hasattr(nnapi.Compilation, name)
@@ -63,9 +63,9 @@ def test_what_stands_on_the_right_for_nnapi_is_there() -> None:
 def test_what_stands_on_the_left_is_in_onnx_runtime() -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     text = TEXTS["onnxruntime"]
-    found = re.findall(r"`session\.(\w+)", text)
-    assert found
-    for name in found:
+    names = re.findall(r"`session\.(\w+)", text)
+    assert names
+    for name in names:
         assert hasattr(onnxruntime.InferenceSession, name), name
     for name in re.findall(r"`SessionOptions\.(\w+)`", text):
         assert hasattr(onnxruntime.SessionOptions, name), name
@@ -74,7 +74,7 @@ def test_what_stands_on_the_left_is_in_onnx_runtime() -> None:
 def test_what_stands_on_the_left_is_in_litert() -> None:
     interpreter = pytest.importorskip("ai_edge_litert.interpreter").Interpreter
     text = TEXTS["litert"]
-    found = re.findall(r"`((?:get|set|resize|reset|allocate)_\w+)\(", text)
-    assert len(found) > 5
-    for name in found:
+    names = re.findall(r"`((?:get|set|resize|reset|allocate)_\w+)\(", text)
+    assert len(names) > 5
+    for name in names:
         assert hasattr(interpreter, name), name

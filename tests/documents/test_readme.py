@@ -39,12 +39,12 @@ def test_the_site_has_every_page_of_the_root_folder() -> None:
 
 def rows(text: str) -> dict[str, list[list[str]]]:
     """Cells after each model's name, in all tables that have it as their first cell."""
-    found: dict[str, list[list[str]]] = {}
+    by_model: dict[str, list[list[str]]] = {}
     for line in text.splitlines():
         if line.startswith("| "):
             name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-            found.setdefault(name.partition(" (")[0], []).append(cells)
-    return found
+            by_model.setdefault(name.partition(" (")[0], []).append(cells)
+    return by_model
 
 
 def test_its_speeds_are_those_of_the_performance_page() -> None:

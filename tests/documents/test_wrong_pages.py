@@ -96,10 +96,10 @@ def test_a_wrong_block_is_caught_where_it_stands(
 def test_marks_and_settings_are_read(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(RIGHT, "utf-8")
-    found = blocks(page)
-    assert [block.not_run for block in found][-2:] == ["takes minutes", ""]
-    assert found[-1].needs == ("no_such_module_anywhere",)
-    assert found[1].settings == {"output": ""}
+    page_blocks = blocks(page)
+    assert [block.not_run for block in page_blocks][-2:] == ["takes minutes", ""]
+    assert page_blocks[-1].needs == ("no_such_module_anywhere",)
+    assert page_blocks[1].settings == {"output": ""}
 
 
 def test_lines_are_found_in_order_and_points_stand_for_anything() -> None:

@@ -100,12 +100,12 @@ def check_reasons(
     runtime: Runtime, expected: Mapping[str, tuple[CandidateStatus, str]]
 ) -> dict[str, Candidate]:
     """Check what became of each broken module."""
-    found = {c.name: c for c in runtime.get_device_spec().candidates}
+    candidates = {c.name: c for c in runtime.get_device_spec().candidates}
     for name, (status, reason) in expected.items():
-        candidate = found[f"Broken_{name}_backend"]
+        candidate = candidates[f"Broken_{name}_backend"]
         assert candidate.status is status, name
         assert re.search(reason, candidate.reason), f"{name}: {candidate.reason}"
-    return found
+    return candidates
 
 
 def test_the_table_covers_every_broken_module() -> None:
@@ -122,9 +122,11 @@ def test_the_readme_names_every_broken_module() -> None:
 def test_without_a_probe_harmless_ones_are_left_out_with_their_reasons(tmp_path: Path) -> None:
     names = (*HARMLESS, *FALLS_BACK, *LIES)
     runtime = Runtime(RuntimeOptions(dynamic_backends_path=directory(tmp_path, names)))
-    found = check_reasons(runtime, HARMLESS)
-    assert found["Broken_MissingDependency_backend"].missing_module == "acme_accelerator_runtime"
-    assert "line 3" in found["Broken_SyntaxError_backend"].traceback
+    candidates = check_reasons(runtime, HARMLESS)
+    assert (
+        candidates["Broken_MissingDependency_backend"].missing_module == "acme_accelerator_runtime"
+    )
+    assert "line 3" in candidates["Broken_SyntaxError_backend"].traceback
     check_good_one(runtime)
 
 

@@ -92,7 +92,7 @@ def test_each_passes_the_conformance_kit(folder: Path, name: str) -> None:
     result = run_conformance(f"Sample{name}", runtime_options=options, filter=parts)
     assert not result.problems
     for part in layers:
-        assert any(part in one.case and one.ran for one in result.results), part
+        assert any(part in result.case and result.ran for result in result.results), part
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -35,8 +35,8 @@ def test_it_is_registered_beside_the_one_it_wraps(options: RuntimeOptions) -> No
     paths = PluginOptions(options.dynamic_backends_path)
     registry = BackendRegistry.discover(paths)
     assert {BACKEND_ID, REFERENCE_BACKEND_ID} <= {b.get_id() for b in registry.available()}
-    (found,) = (c for c in registry.candidates if c.backend_id == BACKEND_ID)
-    assert found.status is CandidateStatus.REGISTERED
+    (candidate,) = (c for c in registry.candidates if c.backend_id == BACKEND_ID)
+    assert candidate.status is CandidateStatus.REGISTERED
 
 
 def test_it_runs_layers_as_the_reference_does(options: RuntimeOptions) -> None:

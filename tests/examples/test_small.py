@@ -132,8 +132,8 @@ def test_each_passes_the_conformance_kit(folder: Path, name: str) -> None:
 
 def test_all_of_them_share_one_module(folder: Path) -> None:
     runtime = Runtime(RuntimeOptions(dynamic_backends_path=compiled(folder)))
-    found = {b for b in runtime.get_device_spec().supported_backends if b.startswith("Example")}
-    assert found == {f"Example{name}" for name in [*NAMES, "Compiled"]}
+    backends = {b for b in runtime.get_device_spec().supported_backends if b.startswith("Example")}
+    assert backends == {f"Example{name}" for name in [*NAMES, "Compiled"]}
     group = type(runtime.registry.get("ExampleAllocator")).__module__.partition(".")[0]
     parts = {n.removeprefix(f"{group}.") for n in sys.modules if n.startswith(f"{group}.")}
     assert {part for part in parts if part.endswith("_backend")} == {
@@ -217,22 +217,22 @@ def chain_of(length: int, num_elements: int = 1024) -> Network:
 def test_the_manager_has_memory_only_while_networks_run(folder: Path) -> None:
     runtime = Runtime(RuntimeOptions(["ExampleMemoryManager"], dynamic_backends_path=folder))
     module = sys.modules[_module_of(runtime, "MemoryManager")]
-    made: list[Any] = []
+    instances: list[Any] = []
     watched = [module.Manager, module.Pool]
     with pytest.MonkeyPatch.context() as patch:
         for kind in watched:
 
             def remember(self: Any, *arguments: Any, init: Any = kind.__init__) -> None:
-                made.append(self)
+                instances.append(self)
                 init(self, *arguments)
 
             patch.setattr(kind, "__init__", remember)
         model = Model(chain_of(9), runtime)
-        (manager,) = made  # memory is made by the first execution
+        (manager,) = instances  # memory is made by the first execution
         assert isinstance(manager, module.Manager)
         x = np.arange(1024, dtype=np.float32)
         np.testing.assert_array_equal(model(x), x * 2**9)
-    (pool,) = (one for one in made if isinstance(one, module.Pool))
+    (pool,) = (instance for instance in instances if isinstance(instance, module.Pool))
     assert pool.size_bytes == 2 * 4096  # ten tensors, two at a time
     assert pool.memory is None
     assert not manager.is_acquired

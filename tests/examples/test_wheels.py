@@ -143,8 +143,8 @@ FOR_THE_KIT = ("network", "testing")
 
 def example_sources() -> Sequence[Path]:
     """Every module of an example but tests, and the one that is no Python."""
-    found = EXAMPLES.rglob("*.py")
-    return sorted(p for p in found if "tests" not in p.parts and "SyntaxError" not in p.name)
+    paths = EXAMPLES.rglob("*.py")
+    return sorted(p for p in paths if "tests" not in p.parts and "SyntaxError" not in p.name)
 
 
 def runtime_part(module: ast.Module) -> ast.Module:

@@ -62,8 +62,8 @@ print(guarded_runs.try_one(data, 0, guarded_runs.runtime_of(1), pages))
 def test_damaged_models_touch_nothing_but_their_own(kind: str, num_threads: int, side: str) -> None:
     if maker(kind) is None:
         pytest.skip("there are no real models here")
-    each = COUNT // len(KINDS)
-    numbers = range(START, START + each)
+    per_kind = COUNT // len(KINDS)
+    numbers = range(START, START + per_kind)
     tally = run_guarded(kind, numbers, num_threads, side)
     assert tally.failures == {}
     assert sum(tally.counts.values()) == len(numbers)

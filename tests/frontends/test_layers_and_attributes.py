@@ -55,8 +55,8 @@ class Named:
         )
 
     def edge(self, inputs: Sequence[str], output: str) -> Named:
-        kept = [self._tensors[name] for name in (*inputs, output)]
-        tensors = [tensor for tensor in kept if tensor is not None]
+        named = [self._tensors[name] for name in (*inputs, output)]
+        tensors = [tensor for tensor in named if tensor is not None]
         self._graph.inputs(*tensors[:-1])
         self._graph.outputs(tensors[-1])
         return self
@@ -93,9 +93,9 @@ def arriving(model: Named, backend: Asked | None = None) -> tuple[list[Operation
     registry.register("Asked", lambda: backend)
     loaded = Model(parse_tflite(model.model.to_bytes()), Runtime(RuntimeOptions(registry=registry)))
     assert loaded.placement is not None
-    taken = [layer.operation for layer in loaded.placement.layers if layer.backend == "Asked"]
-    made = [o for name in taken for o in backend.layers if o.name == name]
-    return list(dict.fromkeys(made)), backend
+    names = [layer.operation for layer in loaded.placement.layers if layer.backend == "Asked"]
+    operations = [o for name in names for o in backend.layers if o.name == name]
+    return list(dict.fromkeys(operations)), backend
 
 
 def image_model(padding: str = "VALID", activation: str = "NONE") -> Named:

@@ -53,8 +53,8 @@ def test_open_dimensions_of_complex_inputs_have_the_files_default() -> None:
     file = model_of(applied("MUL"), shape_signature=(-1, 3))
     with armpy.load(file, backends=["CpuRef"]) as model:
         assert model.inputs[0].shape == (None, 3, 2)
-        found = model(np.ones((5, 3, 2), np.float32))
-    np.testing.assert_array_equal(found, np.full((5, 3, 2), (0, 2)))  # (1 + i)**2 is 2i
+        output = model(np.ones((5, 3, 2), np.float32))
+    np.testing.assert_array_equal(output, np.full((5, 3, 2), (0, 2)))  # (1 + i)**2 is 2i
 
 
 @pytest.mark.parametrize("operator", ["ADD", "NEG", "EQUAL", "MAXIMUM", "REAL"])
@@ -100,6 +100,6 @@ def test_transforms_are_not_of_powers_of_two_alone(lengths: tuple[int, int]) -> 
 
     values = np.random.default_rng(1).normal(size=(2, 3)).astype(np.float32)
     with armpy.load(model_of(build, "FLOAT32"), backends=["CpuRef"]) as model:
-        found = np.asarray(model(values))
+        output = np.asarray(model(values))
     expected = np.fft.rfft2(values, lengths)
-    np.testing.assert_allclose(found[..., 0] + 1j * found[..., 1], expected, atol=1e-5)
+    np.testing.assert_allclose(output[..., 0] + 1j * output[..., 1], expected, atol=1e-5)

@@ -55,9 +55,9 @@ class Plugin:
 @pytest.fixture
 def runtime() -> Iterator[armpy.Runtime]:
     """One with the plugin."""
-    with armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])) as made:
-        made.registry.plugins.register("vendor", Plugin())
-        yield made
+    with armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])) as vendor_runtime:
+        vendor_runtime.registry.plugins.register("vendor", Plugin())
+        yield vendor_runtime
 
 
 @pytest.mark.parametrize("count", [4, 7])
@@ -109,9 +109,9 @@ def flexible(**options: object) -> bytes:
     ],
 )
 def test_numbers_of_a_map_are_read(options: dict[str, float]) -> None:
-    found = read_options(flexible(**options))
-    assert found == pytest.approx(options)
-    assert [type(found[name]) for name in options] == [type(options[name]) for name in options]
+    numbers = read_options(flexible(**options))
+    assert numbers == pytest.approx(options)
+    assert [type(numbers[name]) for name in options] == [type(options[name]) for name in options]
 
 
 def test_damaged_maps_are_refused_and_nothing_else_happens() -> None:

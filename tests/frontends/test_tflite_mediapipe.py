@@ -35,14 +35,16 @@ def custom_file(
     model = TfliteModel()
     graph = model.subgraph()
     operands = [
-        graph.tensor(f"x{i}", each)
-        if isinstance(each, tuple)
-        else graph.tensor(f"x{i}", each.shape, data=each)
-        for i, each in enumerate(inputs)
+        graph.tensor(f"x{i}", operand)
+        if isinstance(operand, tuple)
+        else graph.tensor(f"x{i}", operand.shape, data=operand)
+        for i, operand in enumerate(inputs)
     ]
     results = [graph.tensor(f"y{i}", shape) for i, shape in enumerate(outputs)]
     graph.operator("CUSTOM", operands, results, custom_code=code, custom_options=options)
-    graph.inputs(*(x for x, each in zip(operands, inputs, strict=True) if isinstance(each, tuple)))
+    graph.inputs(
+        *(x for x, operand in zip(operands, inputs, strict=True) if isinstance(operand, tuple))
+    )
     graph.outputs(*results)
     return model.to_bytes()
 
@@ -96,8 +98,8 @@ def test_a_transposed_convolution_spreads_each_element_and_adds_the_bias() -> No
         [(1, 2, 4, 1)],
         struct.pack("<3i", VALID, 2, 2),
     )
-    (found,) = run(file, np.array([1, 10], np.float32).reshape(1, 1, 2, 1))
-    assert found.reshape(2, 4).tolist() == [[101, 102, 110, 120], [103, 104, 130, 140]]
+    (output,) = run(file, np.array([1, 10], np.float32).reshape(1, 1, 2, 1))
+    assert output.reshape(2, 4).tolist() == [[101, 102, 110, 120], [103, 104, 130, 140]]
 
 
 @pytest.mark.parametrize(
@@ -125,8 +127,8 @@ def test_a_transposed_convolution_has_the_size_of_the_documentation(
     begin = less // 2
     expected = whole[begin : begin + width, begin : begin + width] + bias
     for backend in ("CpuRef", "NumbaAcc"):
-        (found,) = run(file, x, backend=backend)
-        np.testing.assert_allclose(found[0], expected, rtol=1e-5, atol=1e-5)
+        (output,) = run(file, x, backend=backend)
+        np.testing.assert_allclose(output[0], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_positions_are_places_in_the_window_and_the_first_maximum_counts() -> None:
@@ -174,8 +176,8 @@ def test_unpooling_writes_each_element_at_its_place() -> None:
     file = custom_file(
         "MaxUnpooling2D", [x.shape, x.shape], [(1, 2, 4, 1)], pool_options(VALID, 2, 2)
     )
-    (found,) = run(file, x, places)
-    assert found.reshape(2, 4).tolist() == [[0, 0, 7, 0], [0, 5, 0, 0]]
+    (output,) = run(file, x, places)
+    assert output.reshape(2, 4).tolist() == [[0, 0, 7, 0], [0, 5, 0, 0]]
     (none,) = run(file, x, np.array([4.1, -1.0], np.float32).reshape(1, 1, 2, 1))
     assert not none.any()
 
@@ -193,9 +195,9 @@ def test_pooling_and_unpooling_give_what_litert_gives(window: int) -> None:
     )
     values, places = run(pooling, x, backend="NumbaAcc")
     np.testing.assert_array_equal(values, litert(pooling, x)[0])
-    (found,) = run(unpooling, values, places, backend="NumbaAcc")
-    np.testing.assert_array_equal(found.max(), values.max())
-    assert np.count_nonzero(found) == np.count_nonzero(values)
+    (output,) = run(unpooling, values, places, backend="NumbaAcc")
+    np.testing.assert_array_equal(output.max(), values.max())
+    assert np.count_nonzero(output) == np.count_nonzero(values)
 
 
 IDENTITY = np.eye(4, dtype=np.float32)[None]
@@ -232,17 +234,17 @@ def test_an_image_is_sampled_where_the_matrix_leads_the_centres_of_pixels(
         flexible(output_height=3, output_width=3),
     )
     for backend in ("CpuRef", "NumbaAcc"):
-        (found,) = run(file, x, matrix, backend=backend)
-        np.testing.assert_allclose(found.reshape(3, 3), expected, atol=1e-6)
+        (output,) = run(file, x, matrix, backend=backend)
+        np.testing.assert_allclose(output.reshape(3, 3), expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
 def test_landmarks_are_transformed_in_the_plane_alone(dimensions: int) -> None:
     x = np.array([[1, 2, 9], [-1, 0, 8]], np.float32)[None, :, :dimensions]
     file = custom_file("TransformLandmarks", [x.shape, (1, 4, 4)], [x.shape], b"")
-    (found,) = run(file, x, matrix_of([[2, 0, 10], [0, -1, 1]]))
+    (output,) = run(file, x, matrix_of([[2, 0, 10], [0, -1, 1]]))
     expected = np.array([[12, -1, 9], [8, 1, 8]], np.float32)[None, :, :dimensions]
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(output, expected)
 
 
 def crop_file(count: int, **changes: Any) -> bytes:  # Any: an option's value
@@ -257,9 +259,9 @@ def crop_file(count: int, **changes: Any) -> bytes:  # Any: an option's value
         "subset_idxs": list(range(count)),
         **changes,
     }
-    kept = {name: value for name, value in options.items() if value is not None}
+    set_options = {name: value for name, value in options.items() if value is not None}
     shapes = [(1, count, 3)]
-    return custom_file("Landmarks2TransformMatrix", shapes, [(1, 4, 4)], flexible(**kept))
+    return custom_file("Landmarks2TransformMatrix", shapes, [(1, 4, 4)], flexible(**set_options))
 
 
 @pytest.mark.sampled(3)
@@ -362,6 +364,6 @@ def test_a_plugin_takes_the_place_of_an_operator_that_armpy_brings() -> None:
     with armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])) as runtime:
         runtime.registry.plugins.register("vendor", _Vendor())
         with armpy.load(file, runtime=runtime) as model:
-            found = model.run({"x0": x, "x1": 3 * IDENTITY})
+            outputs = model.run({"x0": x, "x1": 3 * IDENTITY})
         assert runtime.registry.plugins.problems == ()
-    np.testing.assert_array_equal(found["y0"], x)
+    np.testing.assert_array_equal(outputs["y0"], x)

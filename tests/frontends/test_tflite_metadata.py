@@ -202,13 +202,13 @@ def test_other_process_units_are_properties(
 def test_contents_have_properties(
     kind: np.uint8, held: Fields, content: str, properties: dict[str, str]
 ) -> None:
-    found = read_tensor({3: {0: kind, 1: held}})
-    assert (found.content, found.properties) == (content, properties)
+    metadata = read_tensor({3: {0: kind, 1: held}})
+    assert (metadata.content, metadata.properties) == (content, properties)
 
 
 def test_labels_of_elements_are_distinguished_from_those_of_an_axis() -> None:
-    found = read_tensor({6: [{0: "labels.txt", 2: VALUE_LABELS}]})
-    assert (found.labels, found.label_kind) == (("cat", "dog"), "value")
+    metadata = read_tensor({6: [{0: "labels.txt", 2: VALUE_LABELS}]})
+    assert (metadata.labels, metadata.label_kind) == (("cat", "dog"), "value")
 
 
 def test_compressed_labels_are_read_and_a_mark_of_byte_order_is_none_of_them() -> None:

@@ -26,10 +26,10 @@ def test_real_model_becomes_a_network_whose_constants_are_views_of_the_file(path
 
 def test_names_of_a_signature() -> None:
     path = shared_file("models", "micro", "hello_world_int8.tflite")
-    (found,) = signatures(path).values()
-    built = parse_tflite(path, signature=found.name).build()
-    assert [value.name for value in built.inputs] == list(found.inputs)
-    assert list(built.output_names) == list(found.outputs)
+    (signature,) = signatures(path).values()
+    built = parse_tflite(path, signature=signature.name).build()
+    assert [value.name for value in built.inputs] == list(signature.inputs)
+    assert list(built.output_names) == list(signature.outputs)
 
 
 def test_lstm_keeps_its_two_states() -> None:

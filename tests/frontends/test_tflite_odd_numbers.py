@@ -72,17 +72,17 @@ def model_of(name: str, place: int, odd: Array, *, is_constant: bool) -> bytes:
     model = TfliteModel()
     graph = model.subgraph("main")
     tensors = []
-    given = []
+    inputs = []
     for number, (shape, kind) in enumerate(operands):
         is_odd = number == place
         form = (odd.shape, _NAMES[odd.dtype.name]) if is_odd else (shape, kind)
         data = odd if is_constant and is_odd else None
         tensors.append(graph.tensor(f"x{number}", *form, data=data))
         if data is None:
-            given.append(tensors[-1])
+            inputs.append(tensors[-1])
     outputs = [graph.tensor(f"y{number}", None, "FLOAT32") for number in range(num_outputs)]
     graph.operator(name, tensors, outputs, options)
-    graph.inputs(*given)
+    graph.inputs(*inputs)
     graph.outputs(*outputs)
     return model.to_bytes()
 

@@ -81,10 +81,10 @@ def two_subgraphs() -> TfliteModel:
 
 
 def test_signatures_are_listed() -> None:
-    found = signatures(two_subgraphs().to_bytes())
-    assert list(found) == ["first", "second"]
-    assert found["second"].subgraph == 1
-    assert list(found["second"].outputs) == ["sum", "same", "part"]
+    by_name = signatures(two_subgraphs().to_bytes())
+    assert list(by_name) == ["first", "second"]
+    assert by_name["second"].subgraph == 1
+    assert list(by_name["second"].outputs) == ["sum", "same", "part"]
 
 
 def test_signature_chooses_the_subgraph_and_gives_the_names() -> None:

@@ -154,9 +154,9 @@ def test_tables_are_read_where_the_package_reads_them(table: str, name: str) -> 
     builder = flatbuffers.Builder(64)
     number, kind, _ = TABLES[table][name]
     ours, theirs = read(table, holding(builder, {number: table_of_nothing(builder)}))
-    found, expected = ours.table(name), getattr(theirs, name)()
-    assert found is not None
-    assert found._position == expected._tab.Pos
+    actual, expected = ours.table(name), getattr(theirs, name)()
+    assert actual is not None
+    assert actual._position == expected._tab.Pos
     assert kind == type(expected).__name__
 
 

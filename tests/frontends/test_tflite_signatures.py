@@ -50,9 +50,9 @@ def counters(*, calls_once: bool = True, other_shape: bool = False) -> TfliteMod
         assign(setup, name, setup.tensor(f"{name}_initial", (2,), data=floats(*initial)))
     for graph in (show, add, keep) if calls_once else (show,):
         graph.operator("CALL_ONCE", [], [], {"init_subgraph_index": setup.index})
-    total, kept = read(show, "total"), read(show, "kept")
-    show.outputs(total, kept)
-    model.signature("show", {}, {"total": total, "kept": kept})
+    total, stored = read(show, "total"), read(show, "kept")
+    show.outputs(total, stored)
+    model.signature("show", {}, {"total": total, "kept": stored})
     x, new = add.tensor("x", (2,)), add.tensor("new", (2,))
     add.operator("ADD", [read(add, "total"), x], [new], {})
     assign(add, "total", new)
@@ -177,10 +177,10 @@ def test_a_model_that_is_no_file_has_no_signatures() -> None:
 def test_loading_a_file_twice_gives_two_sets_of_variables() -> None:
     data = counters().to_bytes()
     with (
-        armpy.load(data, backends=["CpuRef"], signature="add") as one,
+        armpy.load(data, backends=["CpuRef"], signature="add") as first,
         armpy.load(data, backends=["CpuRef"], signature="show") as other,
     ):
-        one(floats(1, 1))
+        first(floats(1, 1))
         assert other()[0].tolist() == [1, 2]
 
 
@@ -309,27 +309,27 @@ def test_a_compiled_file_has_the_network_of_equal_signatures_once(
     with armpy.load(doubled(), backends=["CpuRef"]) as model:
         model.save(path)
     assert [name for name in open_container(path).sections if name.startswith("model")] == ["model"]
-    given = {"a": floats(1, 2), "b": floats(3, 4)}
+    arrays = {"a": floats(1, 2), "b": floats(3, 4)}
     with armpy.load(path, backends=["CpuRef"], signature=first) as model:
-        assert model.signature("serve").run(given)["product"].tolist() == [4, 12]
+        assert model.signature("serve").run(arrays)["product"].tolist() == [4, 12]
         names = ["a", "b"] if first else ["main_a:0", "main_b:0"]
         assert [value.name for value in model.graph.inputs] == names
         model.signature("serve").save(again)
     with armpy.load(again, backends=["CpuRef"]) as model:
-        assert model.signature("serve").run(given)["total"].tolist() == [4, 6]
+        assert model.signature("serve").run(arrays)["total"].tolist() == [4, 6]
 
 
 def test_an_equal_signature_ends_with_its_model_and_not_the_other_way() -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
-    given = floats(1, 2), floats(3, 4)
+    arrays = floats(1, 2), floats(3, 4)
     model = armpy.load(doubled(), runtime=runtime)
     model.signature("serve").close()
-    assert model(*given)[0].tolist() == [4, 6]
+    assert model(*arrays)[0].tolist() == [4, 6]
     served = model.signature("serve")
-    bound = served.bind({"a": given[0], "b": given[1]})
+    bound = served.bind({"a": arrays[0], "b": arrays[1]})
     runtime.unload_network(model.network_id)
     with pytest.raises(InvalidArgumentError, match="unloaded"):
-        served(*given)
+        served(*arrays)
     with pytest.raises(InvalidArgumentError):
         bound()
 
@@ -343,7 +343,7 @@ def test_a_backend_that_fails_in_an_equal_signature_loses_its_layers_in_both() -
         served = model.signature("serve")
         assert served(floats(1, 2), floats(3, 4))[1].tolist() == [4, 12]
         assert model(floats(1, 2), floats(3, 4))[1].tolist() == [4, 12]
-        for one in (model, served):
-            assert one.placement is not None
-            assert set(one.placement.layers_by_backend) == {"CpuRef"}
+        for model_checked in (model, served):
+            assert model_checked.placement is not None
+            assert set(model_checked.placement.layers_by_backend) == {"CpuRef"}
         assert npu.methods.count("execute") <= 2

@@ -60,10 +60,10 @@ def test_indices_without_an_axis_for_vectors_are_vectors_of_one() -> None:
     file = model_of("STABLEHLO_GATHER", gather(), [(2, 6), (3,)], ["FLOAT32", "INT64"])
     values = np.arange(12, dtype=np.float32).reshape(2, 6)
     with armpy.load(file, backends=["CpuRef"]) as model:
-        found = model(values, vector(1, -4, 5))
+        output = model(values, vector(1, -4, 5))
     # Windows that begin at 1, at 0 and at 3, along the second axis.
     expected = np.stack([values[:, 1:4], values[:, 0:3], values[:, 3:6]], axis=1)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(output, expected)
 
 
 @pytest.mark.parametrize(

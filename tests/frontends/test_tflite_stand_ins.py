@@ -123,8 +123,8 @@ def test_outputs_of_stand_ins_have_to_be_declared() -> None:
 
 def test_stand_ins_are_neither_folded_nor_reduced() -> None:
     net = Network()
-    one = net.constant(floats(1, 2))
-    total = net.add(ops.StandIn("VendorSum", b"\5"), one, output=f32(2))
+    constant = net.constant(floats(1, 2))
+    total = net.add(ops.StandIn("VendorSum", b"\5"), constant, output=f32(2))
     net.output("y", net.add(RELU, total))
     options = armpy.OptimizerOptions(reduce_fp32_to_fp16=True)
     with runtime_of(VendorBackend("Vendor")) as runtime:

@@ -312,8 +312,8 @@ def test_external_buffer_is_read_where_its_offset_says() -> None:
     numbers: npt.NDArray[np.float32] = np.arange(4, dtype=np.float32)
     index = model.buffer(numbers.tobytes(), external=True)
     graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
-    found = parse_tflite(model.to_bytes()).build().outputs[0].data
-    np.testing.assert_array_equal(found, numbers)
+    elements = parse_tflite(model.to_bytes()).build().outputs[0].data
+    np.testing.assert_array_equal(elements, numbers)
 
 
 def test_external_buffer_after_two_gigabytes_is_read(tmp_path: Path) -> None:
@@ -327,8 +327,8 @@ def test_external_buffer_after_two_gigabytes_is_read(tmp_path: Path) -> None:
         file.write(model.to_bytes())
         file.seek(place)
         file.write(np.arange(4, dtype=np.float32).tobytes())
-    found = parse_tflite(path).build().outputs[0].data
-    np.testing.assert_array_equal(found, np.arange(4, dtype=np.float32))
+    elements = parse_tflite(path).build().outputs[0].data
+    np.testing.assert_array_equal(elements, np.arange(4, dtype=np.float32))
 
 
 @pytest.mark.parametrize(("offset", "size"), [(1 << 40, 16), (64, 1 << 62), (2**63, 2**63)])

@@ -20,9 +20,9 @@ def test_a_graph_that_several_run_is_named_once_and_before_them() -> None:
     shared = chain()
     middle = looping(shared, shared)
     outer = looping(middle, looping(shared, middle))
-    found = nested_graphs(outer)
-    assert len(found) == len(set(found)) == 3
-    assert found.index(shared) < found.index(middle)
+    graphs = nested_graphs(outer)
+    assert len(graphs) == len(set(graphs)) == 3
+    assert graphs.index(shared) < graphs.index(middle)
 
 
 def test_a_graph_that_lies_in_itself_is_refused() -> None:

@@ -85,8 +85,10 @@ def test_a_convolutions_figures_are_those_worked_out_by_hand() -> None:
     x = net.input("x", f32(1, 8, 8, 3))
     weights = net.constant(np.zeros((4, 3, 3, 3), np.float32))
     bias = net.constant(np.zeros(4, np.float32))
-    made = net.add(ops.Convolution2d(padding=((1, 1), (1, 1))), x, weights, bias, name="conv")
-    net.output("y", made)
+    convolution = net.add(
+        ops.Convolution2d(padding=((1, 1), (1, 1))), x, weights, bias, name="conv"
+    )
+    net.output("y", convolution)
     facts = describe_model(Model(net, runtime_of()))
     (layer,) = facts.layers
     assert (layer.operator, layer.name, layer.shape) == ("Convolution2d", "conv", (1, 8, 8, 4))

@@ -52,20 +52,20 @@ def test_all_backends_of_directories_are_isolated_without_being_imported(folder:
 def test_confined_worker_keeps_what_it_compiles_where_the_application_says(
     folder: Path, tmp_path: Path
 ) -> None:
-    kept = tmp_path / "kept"
+    cache = tmp_path / "kept"
     options = RuntimeOptions(
         ["SampleCaching"],
         dynamic_backends_path=folder,
         isolation="process",
-        caching=CompilationCaching(kept),
+        caching=CompilationCaching(cache),
     )
     seen = []
     for _ in range(2):
         with Runtime(options) as runtime:
             network = runtime.load_network(diamond())
             np.testing.assert_array_equal(runtime.enqueue_workload(network, {"x": X})["y"], Y)
-        files = [path for path in kept.rglob("*") if path.is_file()]
-        seen.append(sorted(str(path.relative_to(kept)) for path in files))
+        files = [path for path in cache.rglob("*") if path.is_file()]
+        seen.append(sorted(str(path.relative_to(cache)) for path in files))
     assert seen[0]
     assert seen[1] == seen[0]  # found by the same key
 

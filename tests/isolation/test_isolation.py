@@ -120,16 +120,16 @@ def test_hang_past_a_deadline_ends_the_worker_and_the_execution_in_time() -> Non
     limits = IsolationLimits(timeout_s=60.0, grace_s=0.1, max_failures=1000)
     with isolated(limits=limits) as runtime:
         network = runtime.get_network(runtime.load_network(negation()))
-        given = np.full(8, faulty.HANG, np.float32)
+        numbers = np.full(8, faulty.HANG, np.float32)
         start = time.perf_counter()
         with pytest.raises((ExecutionTimeoutError, DeadObjectError)):
-            network.run([given], deadline_s=0.1)
+            network.run([numbers], deadline_s=0.1)
         assert time.perf_counter() - start < 5.0
         while runtime.isolation[faulty.NAME].num_failures == 0:
             assert time.perf_counter() - start < 10.0
             time.sleep(0.01)
-        given[:] = 0
-        np.testing.assert_array_equal(network.run([given])[0], -given)
+        numbers[:] = 0
+        np.testing.assert_array_equal(network.run([numbers])[0], -numbers)
 
 
 def test_backend_that_looks_is_stopped_and_its_worker_stays() -> None:
@@ -137,12 +137,12 @@ def test_backend_that_looks_is_stopped_and_its_worker_stays() -> None:
     patient = replace(LIMITS, timeout_s=120.0, grace_s=60.0)
     with isolated(faulty.StoppableBackend, patient) as runtime:
         network = runtime.get_network(runtime.load_network(negation()))
-        given = np.full(8, faulty.HANG, np.float32)
+        numbers = np.full(8, faulty.HANG, np.float32)
         with pytest.raises(ExecutionTimeoutError):
-            network.run([given], deadline_s=0.1)
+            network.run([numbers], deadline_s=0.1)
         assert runtime.isolation[faulty.NAME].num_failures == 0
-        given[:] = 0
-        np.testing.assert_array_equal(network.run([given])[0], -given)
+        numbers[:] = 0
+        np.testing.assert_array_equal(network.run([numbers])[0], -numbers)
 
 
 @pytest.mark.slow

@@ -265,12 +265,12 @@ def test_bound_executions_and_working_memory_stay_what_they_were_made_for(
     compiler: GatedCompiler, path: Path
 ) -> None:
     with load(path) as model:
-        given = X.copy()
-        execution, memory = model.bind({"x": given}), model.create_working_memory()
+        array = X.copy()
+        execution, memory = model.bind({"x": array}), model.create_working_memory()
         assert execution()["y"].tolist() == SLOW
         compiler.open_gate()
         model.warm_up()
-        given[:] = 3
+        array[:] = 3
         assert execution()["y"].tolist() == [6, 6]
         assert model.run({"x": X}, memory=memory)["y"].tolist() == SLOW
         assert model.bind({"x": X.copy()})()["y"].tolist() == FAST
@@ -304,9 +304,9 @@ def test_a_copy_is_loaded_in_the_background_too(compiler: GatedCompiler, path: P
     with load(path) as model, pickle.loads(pickle.dumps(model)) as copy:
         assert answer(copy, X) == SLOW
         compiler.open_gate()
-        for one in (model, copy):
-            one.warm_up()
-            assert answer(one, X) == FAST
+        for model_checked in (model, copy):
+            model_checked.warm_up()
+            assert answer(model_checked, X) == FAST
 
 
 @pytest.mark.slow
@@ -614,11 +614,11 @@ def test_numbaacc_takes_over_with_its_own_answers(
     with armpy.load(DIGITS, compile="background") as model:
         np.testing.assert_array_equal(model(image), expected)
         model.warm_up()
-        taken = model(image)
+        output = model(image)
         assert model.placement is not None
         assert "NumbaAcc" in model.placement.layers_by_backend
     with armpy.load(DIGITS) as compiled:
-        np.testing.assert_array_equal(taken, compiled(image))
+        np.testing.assert_array_equal(output, compiled(image))
 
 
 def test_only_so_many_shapes_are_compiled_in_the_background(
@@ -645,7 +645,7 @@ def test_a_model_that_is_dropped_goes_while_it_is_compiled(
     wait_for(lambda: compiler.begun)
     del model, runtime
     gc.collect()
-    assert [one() for one in seen] == [None, None]
+    assert [reference() for reference in seen] == [None, None]
     for pid in compiler.begun:
         await_end(pid)
 

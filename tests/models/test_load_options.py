@@ -40,7 +40,7 @@ def options(**given: Any) -> LoadOptions:
 
 
 def test_every_option_says_what_it_does_to_the_cache_and_has_a_help() -> None:
-    assert [*OPTIONS] == [one.name for one in fields(LoadOptions)]
+    assert [*OPTIONS] == [field.name for field in fields(LoadOptions)]
     assert {info.cache for info in OPTIONS.values()} == {"key", "never", "any"}
     assert all(info.help.endswith(".") for info in OPTIONS.values())
 
@@ -48,10 +48,10 @@ def test_every_option_says_what_it_does_to_the_cache_and_has_a_help() -> None:
 def test_load_takes_every_option_by_name_and_nothing_else() -> None:
     source, *others = inspect.signature(armpy.load).parameters.values()
     assert source.name == "source"
-    assert {one.name for one in others} == set(OPTIONS)
-    for one in others:
-        assert one.kind is inspect.Parameter.KEYWORD_ONLY
-        assert one.default == getattr(LoadOptions(), one.name)
+    assert {parameter.name for parameter in others} == set(OPTIONS)
+    for parameter in others:
+        assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
+        assert parameter.default == getattr(LoadOptions(), parameter.name)
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -111,26 +111,26 @@ def test_a_compiled_model_is_loaded_as_a_network_for_what_its_programs_do_not_do
 
 
 def test_options_that_a_compiled_model_says_are_plain_and_compared_for_any_runtime() -> None:
-    made = armpy.RuntimeOptions(backends=("A", "B"), preference=armpy.Preference.FASTEST)
-    saved = options_to_save(made)
+    runtime_options = armpy.RuntimeOptions(backends=("A", "B"), preference=armpy.Preference.FASTEST)
+    saved = options_to_save(runtime_options)
     assert saved == {"backends": ["A", "B"], "preference": "fastest"}
     assert json.loads(json.dumps(saved)) == saved
     assert saved.keys() == {name for name, info in OPTIONS.items() if info.is_saved}
-    assert differing_options(made, saved) == []
+    assert differing_options(runtime_options, saved) == []
     assert differing_options(armpy.RuntimeOptions(), saved) == ["preference"]
     assert differing_options(options(), saved) == []
     assert differing_options(armpy.RuntimeOptions(["B", "A"]), saved) == ["backends", "preference"]
 
 
 def test_backends_that_a_compiled_model_was_made_for_are_compared_one_by_one() -> None:
-    given = options(backends=("A", "B"))
-    assert given.why_network({"backends": ["A", "B"]}) == ""
-    assert given.why_network({"backends": ["B", "A"]}) == "other backends are wanted"
-    assert given.why_network({"backends": None}) == "other backends are wanted"
+    wanted = options(backends=("A", "B"))
+    assert wanted.why_network({"backends": ["A", "B"]}) == ""
+    assert wanted.why_network({"backends": ["B", "A"]}) == "other backends are wanted"
+    assert wanted.why_network({"backends": None}) == "other backends are wanted"
 
 
 def test_options_of_the_runtime_are_some_that_it_has() -> None:
-    known = {one.name for one in fields(armpy.RuntimeOptions)}
+    known = {field.name for field in fields(armpy.RuntimeOptions)}
     assert {name for name, info in OPTIONS.items() if info.of_runtime} <= known
     assert all(info.of_runtime or info.beside_runtime for info in OPTIONS.values())
 
@@ -152,8 +152,8 @@ def test_an_option_of_the_runtime_is_refused_beside_one(name: str) -> None:
 def test_choices_are_those_of_the_runtime(name: str) -> None:
     info = OPTIONS[name]
     for choice in info.choices:
-        given = armpy.RuntimeOptions(**{name: choice})  # type: ignore[arg-type]  # by name
-        assert getattr(given, name) == choice
+        runtime_options = armpy.RuntimeOptions(**{name: choice})  # type: ignore[arg-type]  # by name
+        assert getattr(runtime_options, name) == choice
     with pytest.raises(armpy.InvalidArgumentError) as caught:
         armpy.RuntimeOptions(**{name: "another"})  # type: ignore[arg-type]  # by name
     assert all(choice in str(caught.value) for choice in info.choices)

@@ -43,10 +43,10 @@ def test_outputs_are_numbers_of_the_package(name: str) -> None:
             model.start({"x": x}).result(),
             model.run({"x": x}, deadline_s=9),
         )
-    for found in (called, *(each["y"] for each in named)):
-        assert isinstance(found, np.ndarray)
-        assert found.dtype == expected.dtype
-        np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))
+    for output in (called, *(outputs["y"] for outputs in named)):
+        assert isinstance(output, np.ndarray)
+        assert output.dtype == expected.dtype
+        np.testing.assert_array_equal(output.astype(np.float32), expected.astype(np.float32))
 
 
 def test_an_array_of_the_package_is_written_to() -> None:
@@ -59,16 +59,16 @@ def test_an_array_of_the_package_is_written_to() -> None:
 def test_an_array_of_bits_is_written_to_as_well() -> None:
     target = np.zeros(4, np.uint16)
     with cast_to(DataType.BFLOAT16) as model:
-        found = model.run({"x": X}, {"y": target})["y"]
-    assert found.dtype == np.uint16
+        output = model.run({"x": X}, {"y": target})["y"]
+    assert output.dtype == np.uint16
     np.testing.assert_array_equal(target, X.view(np.uint32) >> 16)
 
 
 def test_outputs_are_bits_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)
     with cast_to(DataType.BFLOAT16) as model:
-        found = model.run({"x": X})["y"]
-    np.testing.assert_array_equal(found, X.view(np.uint32) >> 16)
+        output = model.run({"x": X})["y"]
+    np.testing.assert_array_equal(output, X.view(np.uint32) >> 16)
 
 
 def test_other_outputs_do_not_import_the_package(monkeypatch: pytest.MonkeyPatch) -> None:

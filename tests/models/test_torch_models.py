@@ -69,8 +69,8 @@ def test_an_exported_network_agrees_with_pytorch(
 def test_only_the_image_is_transposed(folder: Path, name: str) -> None:
     path, _, _ = exported(folder, name, "dynamo")
     graph = armpy.load(path, backends=["CpuRef"]).graph
-    made = simplified(graph, (NumbaBackend(), ReferenceBackend()), OptimizerOptions())
-    turned = [layer["input"] for layer in made.layers if isinstance(layer.operation, Transpose)]
+    simple = simplified(graph, (NumbaBackend(), ReferenceBackend()), OptimizerOptions())
+    turned = [layer["input"] for layer in simple.layers if isinstance(layer.operation, Transpose)]
     assert turned == list(graph.inputs)
 
 
@@ -88,11 +88,11 @@ def test_a_quantised_network_agrees_with_onnx_runtime(
     folder: Path, name: str, kind: str, backends: tuple[str, ...]
 ) -> None:
     path, values, _ = exported(folder, name, "torchscript")
-    made = quantized_file(path, values, kind=kind)
+    quantized = quantized_file(path, values, kind=kind)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(str(made), options)
+    session = onnxruntime.InferenceSession(str(quantized), options)
     (expected,) = session.run(None, {session.get_inputs()[0].name: values})
-    model = armpy.load(made, backends=list(backends))
+    model = armpy.load(quantized, backends=list(backends))
     # An element that lies between two steps may be rounded to either.
     assert worst(np.asarray(model(values)), expected) < 0.025

@@ -38,25 +38,25 @@ def test_activations_follow_their_definitions(
     elementary: ElementaryFunctions,
 ) -> None:
     function, definition = pair
-    given = np.array(POINTS, np.float32)
+    points = np.array(POINTS, np.float32)
     with np.errstate(over="ignore"):
-        found = function(given, elementary)
-    assert found.dtype == np.float32
-    expected = [definition(float(x)) for x in given]
-    np.testing.assert_allclose(found, expected, rtol=3e-6, atol=1e-37)
-    assert given.tolist() == np.array(POINTS, np.float32).tolist()
+        results = function(points, elementary)
+    assert results.dtype == np.float32
+    expected = [definition(float(x)) for x in points]
+    np.testing.assert_allclose(results, expected, rtol=3e-6, atol=1e-37)
+    assert points.tolist() == np.array(POINTS, np.float32).tolist()
 
 
 def test_the_approximate_gelu_is_near_the_exact_one() -> None:
-    given = np.linspace(-4, 4, 33).astype(np.float32)
-    exact, near = activations.gelu(given), activations.gelu(given, approximate=True)
+    points = np.linspace(-4, 4, 33).astype(np.float32)
+    exact, near = activations.gelu(points), activations.gelu(points, approximate=True)
     assert 0 < np.abs(exact - near).max() < 5e-4
 
 
 def test_rounded_functions_are_those_of_float64_rounded() -> None:
-    given = np.linspace(-5, 5, 1001).astype(np.float32)
+    points = np.linspace(-5, 5, 1001).astype(np.float32)
     for name in ("exp", "expm1", "tanh", "erfc"):
-        expected = [getattr(math, name)(float(x)) for x in given]
-        found = getattr(ROUNDED, name)(given)
-        assert found.dtype == np.float32
-        assert found.tolist() == np.array(expected, np.float64).astype(np.float32).tolist()
+        expected = [getattr(math, name)(float(x)) for x in points]
+        results = getattr(ROUNDED, name)(points)
+        assert results.dtype == np.float32
+        assert results.tolist() == np.array(expected, np.float64).astype(np.float32).tolist()

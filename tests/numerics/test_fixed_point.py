@@ -53,8 +53,11 @@ biases = st.integers(-(1 << 30), 1 << 30) | st.integers(-1000, 1000)
 )
 def test_a_real_number_becomes_multiplier_and_shift(real: float, expected: tuple[int, int]) -> None:
     assert quantize_multiplier(real) == expected
-    made = Multiplier.from_real(real)
-    assert (int(made.multiplier), int(made.left_shift - made.right_shift)) == expected
+    multiplier = Multiplier.from_real(real)
+    assert (
+        int(multiplier.multiplier),
+        int(multiplier.left_shift - multiplier.right_shift),
+    ) == expected
 
 
 @given(st.floats(2.0**-30, 2.0**29))
@@ -66,10 +69,10 @@ def test_a_multiplier_has_31_bits_of_the_number(real: float) -> None:
 
 @given(st.one_of(st.floats(0, 2.0**33), st.floats(0, 1e-6), st.floats(0.25, 4)))
 def test_arrays_of_multipliers_are_those_of_single_numbers(real: float) -> None:
-    made = Multiplier.from_real([real, 0.5])
+    multipliers_made = Multiplier.from_real([real, 0.5])
     multiplier, shift = quantize_multiplier(real)
-    assert made.multiplier.tolist() == [multiplier, 1 << 30]
-    assert (made.left_shift - made.right_shift).tolist() == [shift, 0]
+    assert multipliers_made.multiplier.tolist() == [multiplier, 1 << 30]
+    assert (multipliers_made.left_shift - multipliers_made.right_shift).tolist() == [shift, 0]
 
 
 def test_short_multipliers_round_up_and_stay_below_16_bits() -> None:
@@ -80,10 +83,10 @@ def test_short_multipliers_round_up_and_stay_below_16_bits() -> None:
 
 @given(multipliers, st.integers(-31, 30), st.integers(1, 1 << 20))
 def test_a_mean_divides_the_multiplier(multiplier: int, shift: int, count: int) -> None:
-    made, moved = mean_multiplier(multiplier, shift, count)
+    reduced, moved = mean_multiplier(multiplier, shift, count)
     exact = Fraction(multiplier, count) * Fraction(2) ** shift
-    assert 0 <= exact - made * Fraction(2) ** moved < Fraction(2) ** moved
-    assert made < 1 << 31
+    assert 0 <= exact - reduced * Fraction(2) ** moved < Fraction(2) ** moved
+    assert reduced < 1 << 31
     assert moved >= -31
 
 
@@ -116,10 +119,10 @@ def test_halves_of_high_products_go_up() -> None:
 @given(accumulators, multipliers, st.integers(-31, 30), st.booleans())
 def test_a_product_is_rounded_twice(x: int, multiplier: int, shift: int, negated: bool) -> None:
     signed = -multiplier if negated else multiplier
-    made = Multiplier.from_pairs([(signed, shift)], ())
+    factor = Multiplier.from_pairs([(signed, shift)], ())
     expected = multiply(x, signed, shift)
-    assert made.apply(x) == expected
-    assert made.apply(np.array([x], np.int32)).tolist() == [expected]
+    assert factor.apply(x) == expected
+    assert factor.apply(np.array([x], np.int32)).tolist() == [expected]
 
 
 def test_halves_are_rounded_up_first_and_then_away_from_zero() -> None:
@@ -129,22 +132,25 @@ def test_halves_are_rounded_up_first_and_then_away_from_zero() -> None:
 
 
 def test_each_channel_has_its_multiplier() -> None:
-    made = Multiplier.from_real([0.5, 1.0, 4.0])
-    assert made.apply(np.array([[4, 4, 4], [-6, -6, -6]])).tolist() == [[2, 4, 16], [-3, -6, -24]]
+    factors = Multiplier.from_real([0.5, 1.0, 4.0])
+    assert factors.apply(np.array([[4, 4, 4], [-6, -6, -6]])).tolist() == [
+        [2, 4, 16],
+        [-3, -6, -24],
+    ]
 
 
 def test_products_are_written_to_out_and_nowhere_else() -> None:
-    made, values, out = Multiplier.from_real(2.0), np.array([3, -3]), np.empty(2, np.int64)
-    assert made.apply(values, out=out) is out
+    factor, values, out = Multiplier.from_real(2.0), np.array([3, -3]), np.empty(2, np.int64)
+    assert factor.apply(values, out=out) is out
     assert (values.tolist(), out.tolist()) == ([3, -3], [6, -6])
-    assert made.apply(values, out=values) is values
+    assert factor.apply(values, out=values) is values
     assert values.tolist() == [6, -6]
 
 
 def test_a_shift_that_is_too_large_gives_the_largest_multiplier() -> None:
-    made = Multiplier.from_pairs([(1 << 30, 31), (-(1 << 30), 40)], (2,))
-    assert made.multiplier.tolist() == [(1 << 31) - 1, 1 - (1 << 31)]
-    assert made.left_shift.tolist() == [30, 30]
+    factors = Multiplier.from_pairs([(1 << 30, 31), (-(1 << 30), 40)], (2,))
+    assert factors.multiplier.tolist() == [(1 << 31) - 1, 1 - (1 << 31)]
+    assert factors.left_shift.tolist() == [30, 30]
 
 
 # Requantisation
@@ -152,20 +158,20 @@ def test_a_shift_that_is_too_large_gives_the_largest_multiplier() -> None:
 
 @given(accumulators, biases, multipliers, st.integers(-31, 30))
 def test_one_shift_rounds_like_two(x: int, bias: int, multiplier: int, shift: int) -> None:
-    made = Multiplier.from_pairs([(multiplier, shift)], (1,))
-    found = Requantization.rounding_twice(made, np.array([bias])).apply(np.array([[x]]))
-    assert found.tolist() == [[multiply(x + bias, multiplier, shift)]]
+    factor = Multiplier.from_pairs([(multiplier, shift)], (1,))
+    result = Requantization.rounding_twice(factor, np.array([bias])).apply(np.array([[x]]))
+    assert result.tolist() == [[multiply(x + bias, multiplier, shift)]]
 
 
 @given(accumulators, biases, multipliers, st.integers(-31, 30))
 def test_rounding_of_negatives_does_not_matter_below_a_clamp_at_zero(
     x: int, bias: int, multiplier: int, shift: int
 ) -> None:
-    made = Multiplier.from_pairs([(multiplier, shift)], (1,))
-    cheap = Requantization.rounding_twice(made, np.array([bias]), keeps_negatives=False)
+    factor = Multiplier.from_pairs([(multiplier, shift)], (1,))
+    cheap = Requantization.rounding_twice(factor, np.array([bias]), keeps_negatives=False)
     assert cheap.step is None
-    found = int(cheap.apply(np.array([x])).item())
-    assert max(found, 0) == max(multiply(x + bias, multiplier, shift), 0)
+    result = int(cheap.apply(np.array([x])).item())
+    assert max(result, 0) == max(multiply(x + bias, multiplier, shift), 0)
 
 
 @given(
@@ -177,10 +183,10 @@ def test_rounding_of_negatives_does_not_matter_below_a_clamp_at_zero(
 def test_wide_sums_meet_a_multiplier_of_16_bits(
     x: int, bias: int, multiplier: int, shift: int
 ) -> None:
-    made = Multiplier.from_pairs([(multiplier, shift)], (1,))
-    found = Requantization.rounding_once(made, np.array([bias])).apply(np.array([float(x)]))
+    factor = Multiplier.from_pairs([(multiplier, shift)], (1,))
+    result = Requantization.rounding_once(factor, np.array([bias])).apply(np.array([float(x)]))
     reduced = min((multiplier + (1 << 15)) >> 16, 0x7FFF)
-    assert found.tolist() == [((x + bias) * reduced + (1 << (14 - shift))) >> (15 - shift)]
+    assert result.tolist() == [((x + bias) * reduced + (1 << (14 - shift))) >> (15 - shift)]
 
 
 def test_sums_are_requantised_where_they_stand() -> None:

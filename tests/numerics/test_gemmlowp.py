@@ -26,17 +26,17 @@ def test_32_bit_functions_are_gemmlowps(x: int, integer_bits: int) -> None:
         integers.exp_on_negative_values(negative, integer_bits)
     )
     assert gemmlowp.logistic(x, integer_bits) == integers.logistic(x, integer_bits)
-    found = gemmlowp.tanh(np.array([x, 0, -1]), integer_bits).tolist()
-    assert found == [integers.tanh(value, integer_bits) for value in (x, 0, -1)]
+    results = gemmlowp.tanh(np.array([x, 0, -1]), integer_bits).tolist()
+    assert results == [integers.tanh(value, integer_bits) for value in (x, 0, -1)]
 
 
 @pytest.mark.parametrize("integer_bits", [0, 3, 4, 6, 8])
 def test_16_bit_functions_are_gemmlowps(integer_bits: int) -> None:
     stored = np.unique(np.concatenate([np.arange(-32768, 32768, 37), [-1, 0, 1, 32767]]))
     for name in ("logistic", "tanh"):
-        found = getattr(gemmlowp, name)(stored, integer_bits, bits=16)
+        results = getattr(gemmlowp, name)(stored, integer_bits, bits=16)
         expected = [getattr(integers, name)(x, integer_bits, 16) for x in stored.tolist()]
-        assert found.tolist() == expected
+        assert results.tolist() == expected
 
 
 @given(st.integers(0, (1 << 31) - 1))

@@ -43,9 +43,9 @@ def steps_off(found: np.ndarray, values: np.ndarray, info: QuantizationParameter
 def test_requantisation_rounds_halves_as_gemmlowp() -> None:
     half = QuantizationParameters.of(1.0, 0, np.int8)
     whole = QuantizationParameters.of(2.0, 0, np.int8)
-    found = functions.requantized(half, whole)(np.array([-128, -3, -1, 0, 1, 3, 127], np.int8))
+    results = functions.requantized(half, whole)(np.array([-128, -3, -1, 0, 1, 3, 127], np.int8))
     # Halves go up: with a ratio of exactly 1/2 nothing is left for the second rounding.
-    assert found.tolist() == [-64, -1, 0, 0, 1, 2, 64]
+    assert results.tolist() == [-64, -1, 0, 0, 1, 2, 64]
     assert functions.requantized(whole, half)(np.array([-100, 63, 64])).tolist() == [
         -128,
         126,
@@ -54,8 +54,8 @@ def test_requantisation_rounds_halves_as_gemmlowp() -> None:
 
 
 def test_requantisation_is_within_half_a_step() -> None:
-    found = functions.requantized(INT8, FINER)(EVERY_INT8)
-    assert steps_off(found, real(EVERY_INT8, INT8), FINER) <= 0.5 + 1e-6
+    results = functions.requantized(INT8, FINER)(EVERY_INT8)
+    assert steps_off(results, real(EVERY_INT8, INT8), FINER) <= 0.5 + 1e-6
     concatenated = functions.concatenated(INT8, FINER)(EVERY_INT8)
     assert steps_off(concatenated, real(EVERY_INT8, INT8), FINER) <= 0.5 + 1e-4
 
@@ -104,31 +104,31 @@ def test_a_clamp_beside_the_range_saturates() -> None:
 @pytest.mark.parametrize("alpha", [0.1, 1.5, -0.5, 0.0])
 def test_leaky_relu_multiplies_what_is_negative(alpha: float) -> None:
     values = real(EVERY_INT8, INT8)
-    found = functions.leaky_relu(INT8, FINER, alpha)(EVERY_INT8)
-    assert steps_off(found, np.where(values >= 0, values, alpha * values), FINER) <= 0.5 + 1e-4
+    results = functions.leaky_relu(INT8, FINER, alpha)(EVERY_INT8)
+    assert steps_off(results, np.where(values >= 0, values, alpha * values), FINER) <= 0.5 + 1e-4
 
 
 def test_magnitudes_have_no_sign() -> None:
-    found = functions.absolute(INT8, FINER)(EVERY_INT8)
-    assert steps_off(found, np.abs(real(EVERY_INT8, INT8)), FINER) <= 0.5 + 1e-4
+    results = functions.absolute(INT8, FINER)(EVERY_INT8)
+    assert steps_off(results, np.abs(real(EVERY_INT8, INT8)), FINER) <= 0.5 + 1e-4
     same = QuantizationParameters.of(1.0, 0, np.int8)
     assert functions.absolute(same, same)(np.array([-128, -1, 5])).tolist() == [127, 1, 5]
 
 
 def test_hard_swish_is_within_a_step() -> None:
     values = real(EVERY_INT8, INT8)
-    found = functions.hard_swish(INT8, FINER)(EVERY_INT8)
-    assert steps_off(found, values * np.clip(values + 3, 0, 6) / 6, FINER) < 1
+    results = functions.hard_swish(INT8, FINER)(EVERY_INT8)
+    assert steps_off(results, values * np.clip(values + 3, 0, 6) / 6, FINER) < 1
 
 
 def test_a_reciprocal_root_is_within_a_step_and_saturates_where_there_is_none() -> None:
     source = QuantizationParameters.of(0.1, -100, np.int8)
     target = QuantizationParameters.of(0.02, -128, np.int8)
-    found = functions.reciprocal_square_root(source, target)(EVERY_INT8)
+    results = functions.reciprocal_square_root(source, target)(EVERY_INT8)
     positive = source.zero_point < EVERY_INT8
-    assert set(found[~positive].tolist()) == {127}
+    assert set(results[~positive].tolist()) == {127}
     values = real(EVERY_INT8[positive], source)
-    assert steps_off(found[positive], 1 / np.sqrt(values), target) < 1
+    assert steps_off(results[positive], 1 / np.sqrt(values), target) < 1
 
 
 def test_samples_of_the_sigmoid_are_tflites() -> None:
@@ -166,8 +166,8 @@ def test_functions_of_tables_are_defined_everywhere() -> None:
     target = QuantizationParameters.of(0.1, 5, np.int8)
     defined = total_functions(target)
     for name, end in (("LOG", target.lowest), ("RSQRT", target.highest)):
-        found = by_table(defined[name], QuantizationParameters.of(1, 0, np.int8), target)
-        assert found(np.array([-128, -1, 0])).tolist() == [end] * 3
+        table = by_table(defined[name], QuantizationParameters.of(1, 0, np.int8), target)
+        assert table(np.array([-128, -1, 0])).tolist() == [end] * 3
     assert by_table(defined["EXP"], target, target)(np.array([5])).tolist() == [15]
 
 
@@ -189,10 +189,10 @@ def test_the_ends_of_16_bits_are_looked_up() -> None:
 def test_an_interpolated_function_is_near_the_real_one() -> None:
     source = QuantizationParameters.of(2.0**-13, 0, np.int16)
     target = QuantizationParameters.of(2.0**-9, 0, np.int16)
-    found = by_interpolation(ROUNDED.exp, source, target)(EVERY_INT16)
+    results = by_interpolation(ROUNDED.exp, source, target)(EVERY_INT16)
     # Samples lie 65535 / 512 apart and are looked up every 128: an argument off by one at the end.
     slope = math.exp(4) * float(source.scale / target.scale)
-    assert steps_off(found, np.exp(real(EVERY_INT16, source)), target) < 1.5 + slope
+    assert steps_off(results, np.exp(real(EVERY_INT16, source)), target) < 1.5 + slope
 
 
 def test_a_straight_line_has_an_exact_table() -> None:

@@ -26,9 +26,9 @@ def test_the_scale_is_that_of_the_file() -> None:
 
 
 def test_differences_from_the_zero_point_leave_the_type() -> None:
-    found = INT8.centred(np.array([-128, 127], np.int8))
-    assert found.dtype == np.int64
-    assert found.tolist() == [-138, 117]
+    differences = INT8.centred(np.array([-128, 127], np.int8))
+    assert differences.dtype == np.int64
+    assert differences.tolist() == [-138, 117]
     assert INT8.centred(11) == 1
 
 

@@ -85,13 +85,13 @@ def test_the_nearest_element_is_the_one_a_position_falls_upon(
     size: int, out_size: int, middles: bool
 ) -> None:
     # Sizes for which float32 is exact.
-    found = nearest_positions(size, out_size, align_corners=False, half_pixel_centers=middles)
+    positions = nearest_positions(size, out_size, align_corners=False, half_pixel_centers=middles)
     offset = Fraction(1, 2) if middles else Fraction(0)
     expected = [floor((i + offset) * Fraction(size, out_size)) for i in range(out_size)]
-    assert found.tolist() == [min(position, size - 1) for position in expected]
+    assert positions.tolist() == [min(position, size - 1) for position in expected]
 
 
 def test_the_nearest_element_with_aligned_corners_rounds_halves_up() -> None:
-    found = nearest_positions(4, 7, align_corners=True, half_pixel_centers=False)
-    assert found.tolist() == [ceil(Fraction(i, 2)) for i in range(7)]
+    positions = nearest_positions(4, 7, align_corners=True, half_pixel_centers=False)
+    assert positions.tolist() == [ceil(Fraction(i, 2)) for i in range(7)]
     assert nearest_positions(4, 1, align_corners=True, half_pixel_centers=False).tolist() == [0]

@@ -53,8 +53,8 @@ def test_a_rounding_right_shift_divides_with_halves_away_from_zero(x: int, expon
 
 def test_every_element_may_have_an_exponent_of_its_own() -> None:
     values, exponents = np.array([[5], [-5]]), np.array([0, 1, 2])
-    found = rounding_shift_right(np.repeat(values, 3, 1), exponents)
-    assert found.tolist() == [[5, 3, 1], [-5, -3, -1]]
+    shifted = rounding_shift_right(np.repeat(values, 3, 1), exponents)
+    assert shifted.tolist() == [[5, 3, 1], [-5, -3, -1]]
 
 
 def test_a_right_shift_writes_to_out_and_nowhere_else() -> None:

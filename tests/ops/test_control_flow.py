@@ -154,8 +154,8 @@ def test_graphs_with_variables_are_refused_with_their_names() -> None:
 
 def test_inner_graphs_are_found_once_each() -> None:
     outer = chosen(loop(3), loop(4), i32(1))
-    found = nested_graphs(outer)
-    assert len(found) == 6
+    graphs = nested_graphs(outer)
+    assert len(graphs) == 6
     shared = loop(3)
     assert len(nested_graphs(chosen(shared, shared, i32(1)))) == 3
     verify_graph(outer)

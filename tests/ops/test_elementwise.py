@@ -264,13 +264,13 @@ def test_functions_refuse_types_that_they_make_no_sense_of(
     operation: UnaryOperation | BinaryOperation, inputs: tuple[DataType, ...], message: str
 ) -> None:
     infos = [info((2,), t, HALF if t.is_quantized else None) for t in inputs]
-    made: Operation
+    layer: Operation
     if isinstance(operation, UnaryOperation):
-        made = ElementwiseUnary(operation)
+        layer = ElementwiseUnary(operation)
     else:
-        made = ElementwiseBinary(operation)
+        layer = ElementwiseBinary(operation)
     with pytest.raises(LayerValidationError, match=message):
-        made.infer(infos)
+        layer.infer(infos)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,6 @@ def test_operations_can_be_pickled() -> None:
 def test_one_operation_imports_its_family_alone() -> None:
     code = "import sys; from armpy.ops import Softmax; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    found = {name for name in done.stdout.split() if name.startswith("armpy.ops.")}
-    assert "armpy.ops.activation_layers" in found
-    assert not found & {"armpy.ops.convolution", "armpy.ops.lstm", "armpy.ops.detection"}
+    modules = {name for name in done.stdout.split() if name.startswith("armpy.ops.")}
+    assert "armpy.ops.activation_layers" in modules
+    assert not modules & {"armpy.ops.convolution", "armpy.ops.lstm", "armpy.ops.detection"}

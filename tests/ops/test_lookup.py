@@ -93,10 +93,10 @@ def test_shapes_that_do_not_fit_are_refused(
 
 
 def test_shuffling_one_group_changes_nothing() -> None:
-    given = [info(FLOATS, 2, 6)]
+    infos = [info(FLOATS, 2, 6)]
 
-    assert ChannelShuffle(1).identity_of(given, given) == 0
-    assert ChannelShuffle(2).identity_of(given, given) is None
+    assert ChannelShuffle(1).identity_of(infos, infos) == 0
+    assert ChannelShuffle(2).identity_of(infos, infos) is None
 
 
 def test_random_numbers_of_constants_are_drawn_anew_each_time() -> None:

@@ -22,7 +22,7 @@ def results(
     operation: ops.Operation, *inputs: npt.ArrayLike, output: DataType | None = None
 ) -> Sequence[object]:
     """What a layer makes of arrays that are given when the network runs."""
-    arrays = [np.asarray(given) for given in inputs]
+    arrays = [np.asarray(array) for array in inputs]
     arrays = [a.astype(object) if a.dtype.kind == "U" else a for a in arrays]
     net = Network("one layer")
     values = [

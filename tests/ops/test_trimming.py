@@ -40,37 +40,39 @@ def test_what_meets_is_the_same(
     pads = resolve_padding(spec, size, kernel, stride, dilation, 0)
     assume(size + sum(pads) >= (kernel - 1) * dilation + 1)
     operation = Convolution2d((stride, 1), (dilation, 1), spec)
-    made, slices = trimmed(operation, [f32(1, size, 1, 1), f32(1, kernel, 1, 1)])
-    assert isinstance(made, Convolution2d)
+    smaller, slices = trimmed(operation, [f32(1, size, 1, 1), f32(1, kernel, 1, 1)])
+    assert isinstance(smaller, Convolution2d)
     part = range(kernel)[slices[1][1]] if slices else range(kernel)
-    left = resolve_padding(made.padding, size, len(part), made.stride[0], made.dilation[0], 0)
+    left = resolve_padding(
+        smaller.padding, size, len(part), smaller.stride[0], smaller.dilation[0], 0
+    )
     assert min(left) >= 0
-    found = _meetings(size, len(part), made.stride[0], made.dilation[0], left)
+    meetings = _meetings(size, len(part), smaller.stride[0], smaller.dilation[0], left)
     expected = _meetings(size, kernel, stride, dilation, pads)
-    shifted = [[(tap + part.start, at) for tap, at in window] for window in found]  # type: ignore[attr-defined]
+    shifted = [[(tap + part.start, at) for tap, at in window] for window in meetings]  # type: ignore[attr-defined]
     assert shifted == expected
 
 
 def test_a_window_far_larger_than_its_image_is_cut_to_what_it_can_meet() -> None:
     # Output element p of 10 sees elements 0 to 9, wherever it is: the kernel begins 5 * 10^7 - 1
     # in front of the first one, and 9 elements to either side of the image are enough.
-    made, _ = trimmed(Pooling2d(pool_size=(FAR, 1), padding=Padding.SAME), [f32(1, 10, 4, 2)])
-    assert made == Pooling2d(pool_size=(19, 1), padding=((9, 9), (0, 0)))
+    smaller, _ = trimmed(Pooling2d(pool_size=(FAR, 1), padding=Padding.SAME), [f32(1, 10, 4, 2)])
+    assert smaller == Pooling2d(pool_size=(19, 1), padding=((9, 9), (0, 0)))
 
 
 def test_far_elements_of_a_dilated_kernel_are_cut_off() -> None:
     operation = Convolution2d(dilation=(3 * FAR, 3 * FAR), padding=Padding.SAME)
     inputs = [f32(1, 10, 10, 4), f32(2, 3, 3, 4)]
-    made, slices = trimmed(operation, inputs)
-    assert made == Convolution2d(padding=((0, 0), (0, 0)))
+    smaller, slices = trimmed(operation, inputs)
+    assert smaller == Convolution2d(padding=((0, 0), (0, 0)))
     assert slices == {1: (slice(None), slice(1, 2), slice(1, 2))}
     assert operation.scratch_bytes(inputs, []) == (10 + 6 * FAR) ** 2 * 4 * 4
-    assert made.scratch_bytes([inputs[0], f32(2, 1, 1, 4)], []) == 0
+    assert smaller.scratch_bytes([inputs[0], f32(2, 1, 1, 4)], []) == 0
 
 
 @pytest.mark.parametrize("padding", [Padding.SAME, Padding.VALID])
 def test_ordinary_windows_stay_as_they_are(padding: Padding) -> None:
     operation = Convolution2d((2, 2), (1, 1), padding)
-    made, slices = trimmed(operation, [f32(1, 9, 9, 3), f32(8, 3, 3, 3)])
-    assert made is operation
+    smaller, slices = trimmed(operation, [f32(1, 9, 9, 3), f32(8, 3, 3, 3)])
+    assert smaller is operation
     assert slices == {}

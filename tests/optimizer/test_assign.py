@@ -111,7 +111,10 @@ class Fusing(FakeBackend):
                 if not isinstance(layer.operation, Activation):
                     return Support.yes()
                 before = [graph.producers.get(value) for value in layer.inputs if value]
-                if any(one and isinstance(one.operation, ElementwiseBinary) for one in before):
+                if any(
+                    producer and isinstance(producer.operation, ElementwiseBinary)
+                    for producer in before
+                ):
                     return Support.yes()
                 return Support.no(ReasonCode.OTHER, "an activation is fused with a sum before it")
 
@@ -173,7 +176,7 @@ def test_all_layers_of_a_network_are_asked_about_at_once() -> None:
     net.output("y", net.add(RELU, total, name="last"))
     graph = net.build()
     assignment = assign_backends(graph, SupportOracle([backend, CPU]), {})
-    assert [one.get_id() for one in assignment.backends.values()] == ["Batching", "CpuRef"]
+    assert [backend.get_id() for backend in assignment.backends.values()] == ["Batching", "CpuRef"]
     assert [refusal.text for refusal in assignment.refusals] == ["only sums"]
     assert backend.questions == [["sum", "last"]]
 
@@ -182,7 +185,7 @@ def test_all_layers_of_a_network_are_asked_about_at_once() -> None:
 def test_wrong_answers_about_all_layers_have_each_asked_about(answer: object) -> None:
     backend = Batching(lambda layers: answer)
     assignment = assign_backends(chain(2), SupportOracle([backend, CPU]), {})
-    assert {one.get_id() for one in assignment.backends.values()} == {"Batching"}
+    assert {backend.get_id() for backend in assignment.backends.values()} == {"Batching"}
     assert backend.questions[1:] == [["alone"], ["alone"]]
 
 
@@ -265,8 +268,8 @@ def test_the_report_counts_the_models_layers_whatever_they_were_made_into() -> N
     placement = optimize_graph(diamond(), [compiler, CPU]).placement
     assert placement.layers_by_backend == {"Compiler": 3, "CpuRef": 1}
     assert (placement.fallbacks, placement.num_partitions, placement.num_copies) == (1, 2, 0)
-    made, cpu = placement.layers[::-1]
-    assert (made.backend, made.operation, made.origins) == (
+    compiled, cpu = placement.layers[::-1]
+    assert (compiled.backend, compiled.operation, compiled.origins) == (
         "Compiler",
         "PreCompiled",
         ("left", "right", "bottom"),

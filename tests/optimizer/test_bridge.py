@@ -90,11 +90,11 @@ def test_state_outputs_and_constants_cross_memories() -> None:
     net.output("one", net.constant(floats(1)))
     model = Model(net, runtime_of(OwnMemoryBackend("Npu", {ElementwiseBinary})))
     for factor in (1, 2, 3):
-        total_now, again, half, same, one = model(floats(1, 2))
+        total_now, again, half, same, ones = model(floats(1, 2))
         for array in (total_now, again, half):
             np.testing.assert_array_equal(array, [factor, 2 * factor])
         np.testing.assert_array_equal(same, [1, 2])
-        np.testing.assert_array_equal(one, [1])
+        np.testing.assert_array_equal(ones, [1])
 
 
 def test_operands_that_are_left_out_stay_out() -> None:
@@ -156,9 +156,9 @@ def test_metadata_of_tensors_are_read_as_they_were_written() -> None:
     tensor = TensorMetadata(description="scores", labels=("cat", "dog"))
     metadata = ModelMetadata(name="pets", outputs={"probability": tensor})
     text = json.dumps(plain(metadata))
-    found = PlainReader().read(ModelMetadata, json.loads(text), "metadata")
-    assert found == metadata
-    assert found.outputs["probability"].labels == ("cat", "dog")
+    read = PlainReader().read(ModelMetadata, json.loads(text), "metadata")
+    assert read == metadata
+    assert read.outputs["probability"].labels == ("cat", "dog")
 
 
 def test_a_list_in_the_place_of_metadata_by_name_is_refused() -> None:

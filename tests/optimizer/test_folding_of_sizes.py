@@ -74,17 +74,17 @@ def flat(made: Made) -> Made:
 
 def reduced(operation: ReduceOperation) -> Made:
     def made(net: Network, shape: Value) -> Value:
-        one = net.add(ops.Reduce(operation, (0,), keep_dims=True), shape)
-        return net.add(ops.Concat(0), one, number(net, 1))
+        product = net.add(ops.Reduce(operation, (0,), keep_dims=True), shape)
+        return net.add(ops.Concat(0), product, number(net, 1))
 
     return made
 
 
 def chosen(net: Network, shape: Value) -> Value:
     """What PyTorch writes for `expand`: sizes where others are -1."""
-    given = number(net, -1, 3)
-    is_open = net.add(ops.Comparison(ComparisonOperation.EQUAL), given, number(net, -1, -1))
-    return net.add(ops.Select(), is_open, shape, given)
+    wanted = number(net, -1, 3)
+    is_open = net.add(ops.Comparison(ComparisonOperation.EQUAL), wanted, number(net, -1, -1))
+    return net.add(ops.Select(), is_open, shape, wanted)
 
 
 def compared(net: Network, shape: Value) -> Value:
@@ -161,8 +161,8 @@ def test_what_follows_from_sizes_is_known_for_others(make: Made) -> None:
         if make in (compared, KEPT["maximum"]) and size == 4:
             continue  # on the other side of what was asked, perhaps
         assert numbers is not None
-        found = [numbers[d.number] if isinstance(d, Size) else d for d in shape]
-        assert found == [*shape_for(graph, size)]
+        dims = [numbers[d.number] if isinstance(d, Size) else d for d in shape]
+        assert dims == [*shape_for(graph, size)]
 
 
 @pytest.mark.parametrize("make", FIXED.values(), ids=FIXED)
@@ -199,8 +199,8 @@ def test_what_is_computed_by_several_layers_is_right_wherever_it_holds(seed: int
     for size in (TRACED, *OTHERS):
         numbers = formula.numbers([size])
         if numbers is not None:
-            found = [numbers[d.number] if isinstance(d, Size) else d for d in shape]
-            assert found == [*shape_for(graph, size)]
+            dims = [numbers[d.number] if isinstance(d, Size) else d for d in shape]
+            assert dims == [*shape_for(graph, size)]
     assert formula.numbers([TRACED]) is not None
 
 

@@ -196,9 +196,9 @@ def test_limits_that_a_loop_hands_on_are_constants_of_its_graphs() -> None:
     graph = graph_of([f32(2)], build)
     (layer,) = specialize(graph).layers
     assert isinstance(layer.operation, While)
-    found = counted(layer.operation, layer.inputs)
-    assert found is not None
-    assert found.num_turns == 5
+    count = counted(layer.operation, layer.inputs)
+    assert count is not None
+    assert count.num_turns == 5
     assert layer.operation.body_graph.output_infos[1] == NUMBER
     i, limit, x = Model(graph, runtime_of())(floats(1, 3))
     assert (int(i), int(limit), x.tolist()) == (5, 5, [32, 96])
@@ -240,6 +240,6 @@ def test_turns_are_counted_where_counters_meet_constants(
         return net.add(ADD, i, number(net, 1)), net.add(ADD, number(net, 2), j)
 
     loop = While(graph_of([NUMBER] * 2, condition), graph_of([NUMBER] * 2, body))
-    found = counted(loop, starts)
+    count = counted(loop, starts)
     counters = {0: LoopCounter(0, 1), 1: LoopCounter(3, 2)}
-    assert found == (None if num_turns is None else LoopCount(num_turns, counters))
+    assert count == (None if num_turns is None else LoopCount(num_turns, counters))

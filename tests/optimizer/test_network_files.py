@@ -108,15 +108,15 @@ def test_nothing_that_can_be_seen_is_lost(name: str, path: Path) -> None:
     assert str(again) == str(network)
     assert again.to_dot() == network.to_dot()
     assert again.placement == network.placement
-    for one, other in ((again.source, network.source), (again.graph, network.graph)):
-        assert [(v.id, v.name, v.info) for v in one.values()] == [
+    for first, other in ((again.source, network.source), (again.graph, network.graph)):
+        assert [(v.id, v.name, v.info) for v in first.values()] == [
             (v.id, v.name, v.info) for v in other.values()
         ]
-        assert [v.key for v in one.variables] == [v.key for v in other.variables]
-        for value, given in zip(one.values(), other.values(), strict=True):
-            if given.data is not None:
+        assert [v.key for v in first.variables] == [v.key for v in other.variables]
+        for value, original in zip(first.values(), other.values(), strict=True):
+            if original.data is not None:
                 assert value.data is not None
-                np.testing.assert_array_equal(value.data, given.data, strict=True)
+                np.testing.assert_array_equal(value.data, original.data, strict=True)
                 assert not value.data.flags.writeable
                 assert not value.data.size or value.data.ctypes.data % 64 == 0
     assert again.assignment == network.assignment
@@ -152,15 +152,15 @@ def operations() -> dict[str, Operation]:
     cases = pytest.importorskip(
         "armpy_conformance.cases", reason="armpy-conformance is not installed"
     )
-    found = {repr(case.operation): case.operation for case in cases.operation_cases()}
+    by_text = {repr(case.operation): case.operation for case in cases.operation_cases()}
     for name in armpy.ops.__all__:
         kind = getattr(armpy.ops, name)
         is_whole = isinstance(kind, type) and issubclass(kind, Operation)
         if is_whole and not inspect.isabstract(kind):
             with suppress(TypeError):  # for want of an attribute
-                found.setdefault(repr(kind()), kind())
-    assert len({type(operation) for operation in found.values()}) > 70
-    return found
+                by_text.setdefault(repr(kind()), kind())
+    assert len({type(operation) for operation in by_text.values()}) > 70
+    return by_text
 
 
 def test_every_operations_attributes_are_read_as_they_were_written() -> None:
@@ -277,11 +277,11 @@ def test_the_newest_layout_is_what_is_written(path: Path) -> None:
     """The generator of the tests, which knows the documentation alone, makes the same bytes."""
     optimized(mixed()).save(path)
     contents = path.read_bytes()
-    found = read_plainly(contents)
-    manifest = {name: part for name, part in found.manifest.items() if name != "sections"}
+    file = read_plainly(contents)
+    manifest = {name: part for name, part in file.manifest.items() if name != "sections"}
     assert manifest == {"kind": "network", "armpy": armpy.__version__}
-    text_bytes = len(found.manifest_text)
-    assert newest_layout(found.sections, manifest, room=text_bytes) == contents
+    text_bytes = len(file.manifest_text)
+    assert newest_layout(file.sections, manifest, room=text_bytes) == contents
 
 
 def at(record: Any, *keys: str | int) -> Any:

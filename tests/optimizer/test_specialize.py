@@ -72,9 +72,9 @@ def test_ids_names_and_origins_of_layers_are_kept(evaluator: Evaluator) -> None:
     net.add(RELU, x, name="dead")
     layer = net.add_layer(ADD, [x, x], name="sum", output_names=["total"], origins=("a", "b"))
     net.output("y", layer.outputs[0])
-    (kept,) = specialize(net.build(), evaluator=evaluator).layers
-    assert (kept.id, kept.name, kept.origins) == (1, "sum", ("a", "b"))
-    assert kept.outputs[0].name == "total"
+    (single,) = specialize(net.build(), evaluator=evaluator).layers
+    assert (single.id, single.name, single.origins) == (1, "sum", ("a", "b"))
+    assert single.outputs[0].name == "total"
 
 
 def test_layers_that_no_result_depends_on_are_removed() -> None:

@@ -43,8 +43,8 @@ def divided(graph: Graph, *parts: Sequence[int]) -> Callable[[SubgraphView], Opt
 
     def divide(view: SubgraphView) -> OptimizationViews:
         chosen = [[view.layers[i] for i in part if i < len(view.layers)] for part in parts]
-        taken = {layer for part in chosen for layer in part}
-        rest = [layer for layer in view.layers if layer not in taken]
+        assigned = {layer for part in chosen for layer in part}
+        rest = [layer for layer in view.layers if layer not in assigned]
         return OptimizationViews(
             substitutions=[compiled(SubgraphView.of(graph, part)) for part in chosen if part],
             untouched=[SubgraphView.of(graph, rest)],
@@ -429,15 +429,15 @@ def test_all_four_kinds_of_answers_can_come_together() -> None:
 
 
 def test_the_answer_is_copied_before_it_is_used() -> None:
-    kept = []
+    answers = []
 
     def divide(view: SubgraphView) -> OptimizationViews:
-        kept.append(OptimizationViews(untouched=[view]))
-        return kept[-1]
+        answers.append(OptimizationViews(untouched=[view]))
+        return answers[-1]
 
     graph = chain(2)
     answer = offer(graph, CompilingBackend(divider=divide), whole(graph))
-    kept[0].untouched.clear()
+    answers[0].untouched.clear()
     assert len(answer.untouched) == 1
 
 

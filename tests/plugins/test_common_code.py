@@ -51,8 +51,8 @@ def vendor(folder: Path, *ids: str, where: str = "here") -> Path:
 
 
 def discover(*folders: Path, **options: object) -> BackendRegistry:
-    given = PluginOptions([str(path) for path in folders], **options)  # type: ignore[arg-type]
-    return BackendRegistry.discover(given)
+    plugin_options = PluginOptions([str(path) for path in folders], **options)  # type: ignore[arg-type]
+    return BackendRegistry.discover(plugin_options)
 
 
 def pinned(folder: Path, *modules: str) -> BackendRegistry:
@@ -117,11 +117,11 @@ def test_other_vendors_and_the_application_do_not_see_it(tmp_path: Path) -> None
     write_module(folder, "Other_Npu_backend", other)
     write_module(folder, "Third_Npu_backend", module_source("Third", extra="import Acme_common"))
     registry = discover(folder)
-    found = candidates(registry)
-    assert found["Acme_Npu_backend"].status is CandidateStatus.REGISTERED
+    by_name = candidates(registry)
+    assert by_name["Acme_Npu_backend"].status is CandidateStatus.REGISTERED
     for name in ("Other_Npu_backend", "Third_Npu_backend"):
-        assert found[name].status is CandidateStatus.FAILED
-        assert found[name].reason == "ModuleNotFoundError: No module named 'Acme_common'"
+        assert by_name[name].status is CandidateStatus.FAILED
+        assert by_name[name].reason == "ModuleNotFoundError: No module named 'Acme_common'"
     with pytest.raises(ModuleNotFoundError):
         __import__("Acme_common")
 
@@ -154,8 +154,8 @@ def test_what_goes_wrong_in_it_is_every_backends_own_failure(tmp_path: Path) -> 
     folder = vendor(tmp_path / "plugins", "Npu", "Dsp")
     (folder / "Acme_common" / "__init__.py").write_text("raise OSError('no device')")
     write_module(folder, "Good_Npu_backend", module_source("Good"))
-    found = candidates(discover(folder))
-    reasons = {name: candidate.reason for name, candidate in found.items()}
+    by_name = candidates(discover(folder))
+    reasons = {name: candidate.reason for name, candidate in by_name.items()}
     assert reasons == {
         "Acme_Dsp_backend": "OSError: no device",
         "Acme_Npu_backend": "OSError: no device",
@@ -207,8 +207,8 @@ def test_a_backend_that_fails_later_takes_nothing_from_those_that_share_it(
     registry = discover(folder)
     if is_pinned:
         registry = pinned(folder, "Acme_A_backend.py", "Acme_B_backend.py", "Acme_common")
-    found = candidates(registry)
-    assert found["Acme_A_backend"].reason == "OSError: no device"
+    by_name = candidates(registry)
+    assert by_name["Acme_A_backend"].reason == "OSError: no device"
     module = module_of(registry, "B")
     if is_pinned:
         (folder / "Acme_common" / "part.py").write_text("NAME = 'swapped'")
@@ -223,9 +223,9 @@ def test_pinned_libraries_of_the_same_bytes_are_copied_once(tmp_path: Path) -> N
         registry = pinned(folder, "Acme_Npu_backend.py", path.name, "Acme_common")
         registry.available()
         (name,) = (name for name in sys.modules if name.endswith(".Acme_Dsp_backend"))
-        found = Path(str(sys.modules[name].__file__))
+        copied = Path(str(sys.modules[name].__file__))
         registry.close()
-        return found
+        return copied
 
     first, second = place(), place()
     assert first == second
@@ -271,9 +271,9 @@ def test_a_backend_is_refused_whose_common_code_is_not_what_is_pinned(tmp_path: 
 
 def test_a_pinned_backend_needs_pinned_common_code(tmp_path: Path) -> None:
     folder = vendor(tmp_path / "plugins", "Npu", "Dsp")
-    found = candidates(pinned(folder, "Acme_Npu_backend.py"))
-    assert "has a pin for it, but none for" in found["Acme_Npu_backend"].reason
-    assert found["Acme_Dsp_backend"].status is CandidateStatus.REGISTERED
+    by_name = candidates(pinned(folder, "Acme_Npu_backend.py"))
+    assert "has a pin for it, but none for" in by_name["Acme_Npu_backend"].reason
+    assert by_name["Acme_Dsp_backend"].status is CandidateStatus.REGISTERED
 
 
 def test_pinned_backends_share_nothing_with_those_that_are_not(tmp_path: Path) -> None:

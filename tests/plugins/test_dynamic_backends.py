@@ -68,8 +68,8 @@ def discover(*paths: str | Path, **options: object) -> BackendRegistry:
 
 def from_directories(registry: BackendRegistry) -> dict[str, Candidate]:
     """The candidates from directories by file or folder."""
-    found = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
-    return {os.path.join(*Path(c.path).parts[-2:]): c for c in found}
+    in_directories = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
+    return {os.path.join(*Path(c.path).parts[-2:]): c for c in in_directories}
 
 
 def dynamic_ids(registry: BackendRegistry) -> set[str]:
@@ -155,11 +155,11 @@ def test_without_any_path_no_directory_is_looked_into(
 
 def test_listing_imports_no_module(paths: list[str]) -> None:
     registry = discover(*paths)
-    found = from_directories(registry)["path5/Arm_TestValid2_backend.py"]
-    assert (found.backend_id, found.name) == ("", "Arm_TestValid2_backend")
-    assert found.label == "Arm_TestValid2_backend"
-    assert (found.source, found.directory) == (found.path, paths[0])
-    assert found.status is CandidateStatus.FOUND
+    module = from_directories(registry)["path5/Arm_TestValid2_backend.py"]
+    assert (module.backend_id, module.name) == ("", "Arm_TestValid2_backend")
+    assert module.label == "Arm_TestValid2_backend"
+    assert (module.source, module.directory) == (module.path, paths[0])
+    assert module.status is CandidateStatus.FOUND
     assert private_modules() == set()
 
 
@@ -177,9 +177,9 @@ def test_a_modules_candidate_has_its_version_and_device(tmp_path: Path) -> None:
     write_module(tmp_path, "Arm_Npu_backend", module_source("Npu"))
     registry = discover(tmp_path)
     backend = registry.get("Npu")
-    (found,) = from_directories(registry).values()
-    assert found.api_version == backend.get_api_version()
-    assert found.device_type == "ACCELERATOR"
+    (module,) = from_directories(registry).values()
+    assert module.api_version == backend.get_api_version()
+    assert module.device_type == "ACCELERATOR"
 
 
 def test_a_modules_version_must_be_its_backends(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_an_installed_backend_comes_before_a_directorys(tmp_path: Path) -> None:
     registry = discover(tmp_path)
     assert type(registry.get("CpuRef")).__module__ == "armpy_reference.backend"
     assert dynamic_ids(registry) == set()
-    (found,) = from_directories(registry).values()
-    assert found.status is CandidateStatus.DUPLICATE
-    assert found.reason.startswith("another backend has the id 'CpuRef': armpy ")
+    (module,) = from_directories(registry).values()
+    assert module.status is CandidateStatus.DUPLICATE
+    assert module.reason.startswith("another backend has the id 'CpuRef': armpy ")
     assert private_modules() == set()
 
 

@@ -370,9 +370,9 @@ def test_nonsense_for_signatures_is_an_error_that_names_the_front_end(
     ],
 )
 def test_a_front_end_that_cannot_be_used_says_why(fields: Mapping[str, Any], text: str) -> None:
-    given: dict[str, Any] = {"name": "toy", "title": "toy", "parse": relu_network, **fields}
+    arguments: dict[str, Any] = {"name": "toy", "title": "toy", "parse": relu_network, **fields}
     with pytest.raises(InvalidArgumentError, match=f"FrontEnd: {re.escape(text)}"):
-        FrontEnd(**given)
+        FrontEnd(**arguments)
 
 
 @pytest.mark.parametrize(("pattern", "offset"), [(b"", 0), ("TOY", 0), (b"T", -1), (b"T", 1.0)])
@@ -587,11 +587,11 @@ def test_metadata_of_a_plugin_are_checked_and_made_plain() -> None:
 
     front_end = FrontEnd("toy", "toy", relu_network, suffixes=(".toy",), metadata=read_metadata)
     with armpy.load(b"x", runtime=runtime_with(front_end), front_end="toy") as model:
-        found = model.metadata
-    assert found == armpy.ModelMetadata(
+        metadata = model.metadata
+    assert metadata == armpy.ModelMetadata(
         "mine", inputs={"x": armpy.TensorMetadata(mean=(1.0, 2.0), labels=("a",))}
     )
-    assert type(found.name) is type(found.inputs["x"].labels[0]) is str
+    assert type(metadata.name) is type(metadata.inputs["x"].labels[0]) is str
 
 
 @pytest.mark.parametrize(

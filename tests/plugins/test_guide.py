@@ -218,8 +218,8 @@ def test_a_context_is_made_with_the_runtime_and_kept_as_long(
 
 def test_a_context_is_made_with_the_backends_own_options_defaults_included() -> None:
     backend = WithOptions()
-    given = {"Recorder": {"level": 3}}
-    Runtime(RuntimeOptions(registry=registry_of(backend), backend_options=given)).close()
+    backend_options = {"Recorder": {"level": 3}}
+    Runtime(RuntimeOptions(registry=registry_of(backend), backend_options=backend_options)).close()
     assert backend.values == [{"level": 3, "name": ""}]
 
 
@@ -238,13 +238,13 @@ def test_layer_support_is_given_the_operation_its_tensors_and_what_is_constant()
     backend.get_layer_support = lambda request: asked  # type: ignore[method-assign]  # for this object
     of_channels = Quantization((0.5, 0.25), (0, 0), axis=0)
     image = TensorInfo((1, 4, 4, 1), DataType.QASYMM_S8, Quantization.per_tensor(0.5, 3))
-    made = TensorInfo((1, 1, 4, 2), DataType.QASYMM_S8, Quantization.per_tensor(1.0))
+    output_info = TensorInfo((1, 1, 4, 2), DataType.QASYMM_S8, Quantization.per_tensor(1.0))
     net = Network()
     weights = net.constant(
         np.ones((2, 3, 3, 1), np.int8), data_type=DataType.QSYMM_S8, quantization=of_channels
     )
     convolution = Convolution2d(stride=(2, 1), padding=((0, 0), (1, 1)))
-    net.output("y", net.add(convolution, net.input("x", image), weights, output=made))
+    net.output("y", net.add(convolution, net.input("x", image), weights, output=output_info))
     with Runtime(RuntimeOptions(registry=registry_of(backend))) as runtime:
         Model(net, runtime)
     operation, inputs, outputs = asked.questions[0]
@@ -253,7 +253,7 @@ def test_layer_support_is_given_the_operation_its_tensors_and_what_is_constant()
     assert inputs[1] is not None
     assert (inputs[1].shape, inputs[1].quantization) == ((2, 3, 3, 1), of_channels)
     assert inputs[1].is_constant
-    assert [*outputs] == [made]
+    assert [*outputs] == [output_info]
 
 
 VALID = [
@@ -291,11 +291,11 @@ LINKS = {
 @pytest.mark.slow
 def test_libraries_of_valid_names_are_loaded_and_others_are_not(tmp_path: Path) -> None:
     stems = {name.partition(".")[0] for name in VALID}
-    made = {stem: compile_backend(tmp_path / "made", stem, "Npu") for stem in stems}
+    libraries = {stem: compile_backend(tmp_path / "made", stem, "Npu") for stem in stems}
     for number, name in enumerate((*VALID, *NOT_VALID)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        library = made.get(name.partition(".")[0], made["Arm_GpuAcc_backend"])
+        library = libraries.get(name.partition(".")[0], libraries["Arm_GpuAcc_backend"])
         shutil.copy(library, folder / name)
         with closing(BackendRegistry.discover(PluginOptions(folder))) as registry:
             ids = {backend.get_id() for backend in registry.available()}
@@ -312,8 +312,8 @@ def test_the_guides_table_of_names(tmp_path: Path) -> None:
         os.symlink(target, a / link)
     os.symlink("nothing", a / "Arm_no_backend.so")
     (b / "Arm_GpuAcc_backend.so").touch()  # the id shows that it is the same backend
-    found, _ = find_modules([str(a), str(b)])
-    assert [Path(file.entry).relative_to(tmp_path).as_posix() for file in found] == [
+    files, _ = find_modules([str(a), str(b)])
+    assert [Path(file.entry).relative_to(tmp_path).as_posix() for file in files] == [
         *sorted(f"pathA/{name}" for name in VALID),
         "pathB/Arm_GpuAcc_backend.so",
     ]

@@ -32,8 +32,8 @@ RELU_X = floats(0, 2, 0, 4)
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[FakeSite]:
-    with fake_site(tmp_path) as found:
-        yield found
+    with fake_site(tmp_path) as fake:
+        yield fake
 
 
 def run_toy(**options: object) -> np.ndarray:
@@ -58,11 +58,11 @@ def test_without_the_plugin_the_format_is_not_understood() -> None:
 def test_listing_imports_no_plugin(site: FakeSite) -> None:
     module = site.install_plugin("toy", toy_plugin())
     registry = BackendRegistry.discover()
-    (found,) = third_party(registry.plugins.candidates)
-    assert (found.source, found.status) == ("toy-plugin 1.0", CandidateStatus.FOUND)
+    (plugin,) = third_party(registry.plugins.candidates)
+    assert (plugin.source, plugin.status) == ("toy-plugin 1.0", CandidateStatus.FOUND)
     assert module not in sys.modules
     registry.plugins.load()
-    assert found.status is CandidateStatus.REGISTERED
+    assert plugin.status is CandidateStatus.REGISTERED
     assert module in sys.modules
 
 
@@ -230,24 +230,24 @@ def test_a_plugin_of_one_hook_may_call_its_function_otherwise(site: FakeSite) ->
     site.install("acme", {"acme": "acme"}, source=source, group="armpy.commands")
     registry = BackendRegistry.discover()
     registry.plugins.load()
-    (found,) = third_party(registry.plugins.candidates)
-    assert (found.status, found.reason) == (CandidateStatus.REGISTERED, "")
+    (plugin,) = third_party(registry.plugins.candidates)
+    assert (plugin.status, plugin.reason) == (CandidateStatus.REGISTERED, "")
 
 
 def test_a_plugin_of_one_hook_must_not_implement_another(site: FakeSite) -> None:
     site.install("toy", {"toy": "toy"}, source=toy_plugin(), group="armpy.commands")
     registry = BackendRegistry.discover()
     registry.plugins.load()
-    (found,) = third_party(registry.plugins.candidates)
-    assert found.status is CandidateStatus.REJECTED
-    assert "armpy_register_front_end" in found.reason
-    assert "armpy.plugins" in found.reason
+    (plugin,) = third_party(registry.plugins.candidates)
+    assert plugin.status is CandidateStatus.REJECTED
+    assert "armpy_register_front_end" in plugin.reason
+    assert "armpy.plugins" in plugin.reason
 
 
 def test_no_distribution_takes_the_name_of_armpys_own_plugin(site: FakeSite) -> None:
     site.install_plugin("armpy", toy_plugin())
-    (found,) = third_party(BackendRegistry.discover().plugins.candidates)
-    assert found.status is CandidateStatus.DUPLICATE
+    (plugin,) = third_party(BackendRegistry.discover().plugins.candidates)
+    assert plugin.status is CandidateStatus.DUPLICATE
 
 
 @pytest.mark.slow
@@ -305,8 +305,8 @@ def test_the_trust_file_says_which_plugins_are_loaded(
     module = site.install_plugin("toy", toy_plugin(), record=True)
     registry = BackendRegistry.discover(trust(tmp_path, text))
     registry.plugins.load()
-    (found,) = third_party(registry.plugins.candidates)
-    assert (found.status is CandidateStatus.REGISTERED) == is_allowed
+    (plugin,) = third_party(registry.plugins.candidates)
+    assert (plugin.status is CandidateStatus.REGISTERED) == is_allowed
     assert (module in sys.modules) == is_allowed
 
 
@@ -317,9 +317,9 @@ def test_a_pinned_plugin_is_loaded_from_what_was_hashed(site: FakeSite, tmp_path
     registry = BackendRegistry.discover(options)
     (tmp_path / "toy_plugin.py").write_text("raise RuntimeError('changed')")
     registry.plugins.load()
-    (found,) = third_party(registry.plugins.candidates)
-    assert found.status is CandidateStatus.REJECTED  # it has changed before it was imported
-    assert "the trust file pins" in found.reason
+    (plugin,) = third_party(registry.plugins.candidates)
+    assert plugin.status is CandidateStatus.REJECTED  # it has changed before it was imported
+    assert "the trust file pins" in plugin.reason
 
 
 @pytest.mark.parametrize("value", ['plugins = "toy"', "plugins = [1]"])

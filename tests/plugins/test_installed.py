@@ -53,15 +53,15 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[None]:
     """One item for each time that all distributions were looked through."""
-    made: list[None] = []
+    looks_taken: list[None] = []
     whole = importlib.metadata.entry_points
 
     def counted(**params: Any) -> Any:
-        made.append(None)
+        looks_taken.append(None)
         return whole(**params)
 
     monkeypatch.setattr(importlib.metadata, "entry_points", counted)
-    return made
+    return looks_taken
 
 
 def write_distribution(
@@ -616,6 +616,6 @@ def test_a_process_that_finds_it_does_not_import_the_library(cache: Path) -> Non
     assert {"CpuRef", "NumbaAcc"} <= set(run())
     if not cache.exists():
         pytest.skip("something is being installed in this environment just now")
-    *found, is_imported = run()
-    assert {"CpuRef", "NumbaAcc"} <= set(found)
+    *backend_ids, is_imported = run()
+    assert {"CpuRef", "NumbaAcc"} <= set(backend_ids)
     assert is_imported == "False"

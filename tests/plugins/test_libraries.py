@@ -53,8 +53,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def discover(*folders: Path, **options: object) -> BackendRegistry:
-    given = PluginOptions([str(path) for path in folders], **options)  # type: ignore[arg-type]
-    return BackendRegistry.discover(given)
+    plugin_options = PluginOptions([str(path) for path in folders], **options)  # type: ignore[arg-type]
+    return BackendRegistry.discover(plugin_options)
 
 
 def pinned(folder: Path, *modules: Path, **options: object) -> BackendRegistry:
@@ -210,14 +210,14 @@ NO_MODULES = {
 
 @pytest.mark.parametrize("case", NO_MODULES)
 def test_a_library_without_the_entry_point_of_python_is_left_out(folder: Path, case: str) -> None:
-    source, found = NO_MODULES[case]
+    source, error = NO_MODULES[case]
     library = folder / "Acme_Npu_backend.so"
     compile_library(library, source)
     (candidate,) = from_directory(discover(folder))
     assert candidate.status is CandidateStatus.REJECTED
     assert candidate.reason == (
         f"its library {library} is not the Python module Acme_Npu_backend. Expected "
-        f"PyInit_Acme_Npu_backend(); got {found}"
+        f"PyInit_Acme_Npu_backend(); got {error}"
     )
     assert private_modules() == set()
 

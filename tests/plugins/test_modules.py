@@ -167,7 +167,7 @@ def test_modules_of_the_same_name_and_the_same_module_twice_coexist(tmp_path: Pa
     first = write_module(tmp_path / "a", "Arm_Npu_backend", module_source("First"), part="")
     second = write_module(tmp_path / "b", "Arm_Npu_backend", module_source("Second"), part="")
     opened = [open_at(path) for path in (first, second, first)]
-    assert [each.backend_id for _, each in opened] == ["First", "Second", "First"]
+    assert [module.backend_id for _, module in opened] == ["First", "Second", "First"]
     assert len({name for name, _ in opened}) == 3
     assert private_modules() == {name for name, _ in opened}
 

@@ -198,6 +198,6 @@ def test_what_a_backend_makes_is_looked_at_when_it_makes_it() -> None:
 
 
 def test_armpys_own_backends_have_nothing_of_the_kind() -> None:
-    found = BackendRegistry.discover()
-    assert {"CpuRef", "NumbaAcc"} <= {one.get_id() for one in found.available()}
-    assert not any(candidate.reason for candidate in found.candidates)
+    registry = BackendRegistry.discover()
+    assert {"CpuRef", "NumbaAcc"} <= {backend.get_id() for backend in registry.available()}
+    assert not any(candidate.reason for candidate in registry.candidates)

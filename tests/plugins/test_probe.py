@@ -52,8 +52,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeSite]:
-    with fake_site(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    with fake_site(tmp_path_factory.mktemp("site")) as fake:
+        yield fake
 
 
 def module_candidate(path: Path) -> Candidate:

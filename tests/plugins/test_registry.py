@@ -31,8 +31,8 @@ from tests.support.networks import ADD, f32, floats
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[FakeSite]:
-    with fake_site(tmp_path) as found:
-        yield found
+    with fake_site(tmp_path) as fake:
+        yield fake
 
 
 def candidate(registry: BackendRegistry, backend_id: str) -> Candidate:
@@ -43,10 +43,10 @@ def candidate(registry: BackendRegistry, backend_id: str) -> Candidate:
 def test_an_installed_distributions_backend_is_found_and_loaded(site: FakeSite) -> None:
     site.install_backend("Npu", version="2.3")
     registry = BackendRegistry.discover()
-    found = candidate(registry, "Npu")
-    assert (found.source, found.status) == ("npu-backend 2.3", CandidateStatus.FOUND)
+    npu = candidate(registry, "Npu")
+    assert (npu.source, npu.status) == ("npu-backend 2.3", CandidateStatus.FOUND)
     assert registry.get("Npu").get_id() == "Npu"
-    assert found.status is CandidateStatus.REGISTERED
+    assert npu.status is CandidateStatus.REGISTERED
     assert registry.get("Npu") is registry.get("Npu")
 
 
@@ -68,11 +68,11 @@ def test_the_reference_backend_is_a_project_like_a_third_partys() -> None:
     home = Path(__file__).parents[2] / "backends" / "reference"
     project = tomllib.loads((home / "pyproject.toml").read_text("utf-8"))["project"]
     (reference,) = project["entry-points"]["armpy.backends"].values()
-    found = {point.name: point for point in entry_points(group="armpy.backends")}
-    assert found[REFERENCE_BACKEND_ID].value == reference
+    by_name = {point.name: point for point in entry_points(group="armpy.backends")}
+    assert by_name[REFERENCE_BACKEND_ID].value == reference
     registry = BackendRegistry.discover()
     assert candidate(registry, REFERENCE_BACKEND_ID).name == reference
-    assert type(registry.get(REFERENCE_BACKEND_ID)) is found[REFERENCE_BACKEND_ID].load()
+    assert type(registry.get(REFERENCE_BACKEND_ID)) is by_name[REFERENCE_BACKEND_ID].load()
 
 
 def test_of_two_backends_of_one_id_the_first_distribution_by_name_wins(site: FakeSite) -> None:
@@ -104,9 +104,9 @@ def test_no_other_distribution_takes_an_id_of_armpys_own(
 def test_an_invalid_id_is_rejected(site: FakeSite, backend_id: str) -> None:
     site.install("odd-vendor", {backend_id: "odd_vendor:Backend"})
     registry = BackendRegistry.discover()
-    found = candidate(registry, backend_id)
-    assert found.status is CandidateStatus.REJECTED
-    assert found.reason == f"'{backend_id}' is not a valid backend id"
+    rejected = candidate(registry, backend_id)
+    assert rejected.status is CandidateStatus.REJECTED
+    assert rejected.reason == f"'{backend_id}' is not a valid backend id"
     assert backend_id not in registry.backend_ids
     with pytest.raises(BackendUnavailableError, match="is not a valid backend id"):
         registry.get(backend_id)
@@ -142,9 +142,9 @@ def test_a_backend_that_cannot_be_loaded_has_failed_and_stops_no_other(
     ids = [backend.get_id() for backend in registry.available()]
     assert "Good" in ids
     assert "Bad" not in ids
-    found = candidate(registry, "Bad")
-    assert found.status is CandidateStatus.FAILED
-    assert "Traceback" in found.traceback
+    failed = candidate(registry, "Bad")
+    assert failed.status is CandidateStatus.FAILED
+    assert "Traceback" in failed.traceback
     text = f"backend 'Bad' from bad-vendor 1.0 cannot be used: .*{reason}"
     for _ in range(2):
         with pytest.raises(BackendUnavailableError, match=text):
@@ -355,16 +355,16 @@ def test_each_is_one_of_its_own() -> None:
 
 
 def test_a_backend_needs_only_a_function_that_makes_it() -> None:
-    made = []
+    backends = []
 
     def factory() -> Own:
-        made.append(Own())
-        return made[-1]
+        backends.append(Own())
+        return backends[-1]
 
     registry = armpy.backend_registry()
     registry.register("Own", factory)
-    assert not made
-    assert registry.get("Own") is made[0]
+    assert not backends
+    assert registry.get("Own") is backends[0]
     with pytest.raises(InvalidArgumentError, match="'Own' cannot be registered"):
         registry.register("Own", factory)
 

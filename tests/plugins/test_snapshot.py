@@ -45,8 +45,8 @@ def removed_modules() -> Iterator[None]:
 
 @pytest.fixture
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeSite]:
-    with fake_site(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    with fake_site(tmp_path_factory.mktemp("site")) as fake:
+        yield fake
 
 
 def pinned(folder: Path, *modules: Path) -> BackendRegistry:
@@ -310,8 +310,8 @@ def test_a_remembered_probe_that_others_can_change_does_not_count(
 ) -> None:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     candidate = remembered(write_module(tmp_path / "plugins", "Arm_Npu_backend"))
-    (kept,) = (cache_directory() / "probes").iterdir()
-    kept.chmod(mode)
+    (probe_file,) = (cache_directory() / "probes").iterdir()
+    probe_file.chmod(mode)
     assert recall(candidate, "state") is None
 
 
@@ -322,8 +322,8 @@ def test_a_remembered_probe_of_another_user_does_not_count(
 ) -> None:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     candidate = remembered(write_module(tmp_path / "plugins", "Arm_Npu_backend"))
-    (kept,) = (cache_directory() / "probes").iterdir()
-    os.chown(kept if what == "file" else kept.parent, 12345, 12345)
+    (probe_file,) = (cache_directory() / "probes").iterdir()
+    os.chown(probe_file if what == "file" else probe_file.parent, 12345, 12345)
     assert recall(candidate, "state") is None
 
 

@@ -37,8 +37,8 @@ def removed_modules() -> Iterator[None]:
 
 @pytest.fixture
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeSite]:
-    with fake_site(tmp_path_factory.mktemp("site")) as found:
-        yield found
+    with fake_site(tmp_path_factory.mktemp("site")) as fake:
+        yield fake
 
 
 @pytest.fixture
@@ -92,10 +92,10 @@ def test_what_others_can_write_is_refused_without_being_imported(
     names = {"Arm_File_backend", "Arm_Package_backend"}
     assert set(refused) == {name for name in names if place == "." or place.startswith(name)}
     (reason,) = set(refused.values())
-    what = "directory" if (plugins / place).is_dir() else "file"
+    kind = "directory" if (plugins / place).is_dir() else "file"
     checked = plugins if place == "." else plugins / place
     assert reason == (
-        f"its {what} {checked} can be written by {who}. "
+        f"its {kind} {checked} can be written by {who}. "
         "Run chmod go-w on it, or set trust_insecure_paths"
     )
     available = {backend.get_id() for backend in registry.available()}

@@ -175,8 +175,8 @@ def test_a_table_of_sections_of_ones_own_needs_a_signature_of_ones_own(place: Pl
     text = json.dumps(manifest, separators=(",", ":")).encode().ljust(count)
     contents[HEADER_BYTES : HEADER_BYTES + count] = text
     sealed = resealed(contents)
-    found = Container(np.frombuffer(sealed, np.uint8), "sealed").checked("code")
-    assert found == WEIGHTS.tobytes()
+    code = Container(np.frombuffer(sealed, np.uint8), "sealed").checked("code")
+    assert code == WEIGHTS.tobytes()
     with pytest.raises(ParserError, match="its signature is wrong"):
         code_of(sealed, place.key)
 
@@ -237,8 +237,8 @@ def test_bytes_are_copied_to_where_sections_are_aligned(
     place: Place, kind: type[bytes] | type[bytearray] | type[memoryview]
 ) -> None:
     for skip in range(3):
-        given = memoryview(bytes(skip) + bytes(place.contents()))[skip:]
-        container, _ = open_judged(kind(given), (place.key,), "trusted")
+        source = memoryview(bytes(skip) + bytes(place.contents()))[skip:]
+        container, _ = open_judged(kind(source), (place.key,), "trusted")
         for name in SECTIONS:
             assert container.section(name).ctypes.data % 64 == 0
 

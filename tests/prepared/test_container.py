@@ -225,9 +225,9 @@ def spliced(one: bytes, other: bytes, name: str) -> bytes:
 
 
 def test_sections_of_another_file_are_found() -> None:
-    one = newest_layout(SECTIONS)
+    first = newest_layout(SECTIONS)
     other = newest_layout(SECTIONS | {"large": SECTIONS["large"][::-1]})
-    container = open_container(spliced(one, other, "large"))
+    container = open_container(spliced(first, other, "large"))
     with pytest.raises(ParserError, match="checksum of section 'large'"):
         container.check()
     with pytest.raises(ParserError, match="checksum of section 'large'"):

@@ -47,8 +47,8 @@ def save_dense(path: Path, seed: int = 0) -> Path:
         [value("y", 1, ["rows", 3])],
         [onnx.numpy_helper.from_array(weights, "w")],
     )
-    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
-    onnx.save(made, path)
+    model_proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    onnx.save(model_proto, path)
     return path
 
 
@@ -80,7 +80,7 @@ def files(cache: Path) -> list[Path]:
 
 def shapes_file(cache: Path, count: int) -> Path:
     """The file with the programs for a number of rows."""
-    (path,) = [each for each in files(cache) if "-" not in each.name]
+    (path,) = [file for file in files(cache) if "-" not in file.name]
     return Path(shapes_path(os.fspath(path), ((count, 4),)))
 
 
@@ -170,8 +170,8 @@ def test_what_goes_by_the_last_call_finds_it(dense: Path) -> None:
     with armpy.load(dense) as model:
         bits(model, 2)
         with model.create_working_memory() as memory:
-            made = model.run({"x": rows(2)}, memory=memory)
-            assert made["y"].tobytes() == expected[2]
+            outputs = model.run({"x": rows(2)}, memory=memory)
+            assert outputs["y"].tobytes() == expected[2]
     with armpy.load(dense) as model:
         bits(model, 2)
         assert model.graph.layers
@@ -206,17 +206,17 @@ def test_arrays_of_a_wrong_shape_are_refused_alike(dense: Path) -> None:
 @pytest.mark.parametrize("damage", ["shorter", "empty", "another byte", "another shape's"])
 def test_damaged_programs_cost_time_alone(dense: Path, cache: Path, damage: str) -> None:
     expected = answers(dense, (2, 3))
-    kept = shapes_file(cache, 2)
-    contents = bytearray(kept.read_bytes())
+    entry = shapes_file(cache, 2)
+    contents = bytearray(entry.read_bytes())
     if damage == "shorter":
-        kept.write_bytes(contents[:-100])
+        entry.write_bytes(contents[:-100])
     elif damage == "empty":
-        kept.write_bytes(b"")
+        entry.write_bytes(b"")
     elif damage == "another byte":
         contents[len(contents) // 2] ^= 255
-        kept.write_bytes(contents)
+        entry.write_bytes(contents)
     else:
-        kept.write_bytes(shapes_file(cache, 3).read_bytes())
+        entry.write_bytes(shapes_file(cache, 3).read_bytes())
     with armpy.load(dense) as model:
         assert bits(model, 2) == expected[2]
         assert not model.is_light
@@ -227,10 +227,10 @@ def test_damaged_programs_cost_time_alone(dense: Path, cache: Path, damage: str)
 
 def test_a_model_that_is_damaged_costs_time_alone(dense: Path, cache: Path) -> None:
     expected = answers(dense, (2,))
-    (kept,) = set(files(cache)) - {shapes_file(cache, 2)}
-    contents = bytearray(kept.read_bytes())
+    (entry,) = set(files(cache)) - {shapes_file(cache, 2)}
+    contents = bytearray(entry.read_bytes())
     contents[300] ^= 255
-    kept.write_bytes(contents)
+    entry.write_bytes(contents)
     with armpy.load(dense) as model:
         assert not model.is_light
         assert bits(model, 2) == expected[2]
@@ -352,20 +352,20 @@ def save_expanded(path: Path) -> Path:
         [value("x", 1, ["columns"]), value("shape", 7, [2])],
         [value("y", 1, ["rows", "columns"])],
     )
-    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
-    onnx.save(made, path)
+    model_proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    onnx.save(model_proto, path)
     return path
 
 
 def test_nothing_is_kept_where_shapes_follow_from_values(tmp_path: Path, cache: Path) -> None:
     path = save_expanded(tmp_path / "expanded.onnx")
-    given = np.arange(3, dtype=np.float32)
+    elements = np.arange(3, dtype=np.float32)
     for _ in range(2):
         with armpy.load(path) as model:
             assert not model.is_light
             for count in (2, 4):
-                made = model(given, np.array([count, 3]))
-                np.testing.assert_array_equal(made, np.tile(given, (count, 1)))
+                output = model(elements, np.array([count, 3]))
+                np.testing.assert_array_equal(output, np.tile(elements, (count, 1)))
     assert not files(cache)
 
 
@@ -416,8 +416,8 @@ def test_a_model_that_says_of_itself_what_cannot_be_costs_time_alone(
     dense: Path, cache: Path, record: object
 ) -> None:
     expected = answers(dense, (2,))
-    (kept,) = set(files(cache)) - {shapes_file(cache, 2)}
-    rewrite(kept, interface=record)
+    (entry,) = set(files(cache)) - {shapes_file(cache, 2)}
+    rewrite(entry, interface=record)
     with armpy.load(dense) as model:
         assert bits(model, 2) == expected[2]
         assert not model.is_light

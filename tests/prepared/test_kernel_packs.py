@@ -68,14 +68,14 @@ def test_a_changed_byte_anywhere_gives_an_error_or_the_same_kernels(path: Path) 
         damaged[place] ^= 0x10
         try:
             pack = KernelPack(open_container(bytes(damaged)))
-            found = {}
+            codes = {}
             for name, code in KERNELS.items():
                 try:
-                    found[name] = pack.find(name)
+                    codes[name] = pack.find(name)
                 except ParserError:
                     changed += 1
                 else:
-                    assert found[name] == code
+                    assert codes[name] == code
         except ParserError:
             changed += 1
     # All but what lies between sections, and the names, which are not run, is under a checksum.
@@ -130,7 +130,7 @@ def test_packs_are_found_by_the_variable(path: Path, monkeypatch: pytest.MonkeyP
     other.parent.mkdir()
     write_pack(other, "Other", {}, {"one": b"1"})
     monkeypatch.setenv(kernel_packs.VARIABLE, os.pathsep.join([str(other), str(folder)]))
-    assert [one.path for one in found_packs()] == [str(other), str(path)]
+    assert [pack.path for pack in found_packs()] == [str(other), str(path)]
     assert [pack.where for pack in packs_of("Acc")] == [str(path)]
     assert [pack.where for pack in packs_of("Other")] == [str(other)]
     monkeypatch.setenv(kernel_packs.VARIABLE, "off")
@@ -179,8 +179,8 @@ def test_several_bad_packs_in_one_folder_are_one_warning(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (path.parent / "other.kernels").write_bytes(path.read_bytes())
-    for one in path.parent.glob("*.kernels"):
-        one.chmod(0o666)
+    for pack_file in path.parent.glob("*.kernels"):
+        pack_file.chmod(0o666)
     monkeypatch.setenv(kernel_packs.VARIABLE, str(path.parent))
     with caplog.at_level(logging.WARNING):
         assert packs_of("Acc") == ()
@@ -204,7 +204,7 @@ def test_a_pack_that_others_can_write_is_not_used_and_it_is_said(
     with caplog.at_level(logging.WARNING):
         assert packs_of("Acc") == ()
         assert packs_of("Acc") == ()
-    assert [found.reason for found in found_packs()] == [
+    assert [pack_file.reason for pack_file in found_packs()] == [
         f"its file {path} can be written by everybody. Install it as the user who runs armpy or as "
         "root, or copy it to a place of yours"
     ]

@@ -300,12 +300,12 @@ def test_a_closed_light_model_is_closed(path: Path) -> None:
 def test_many_threads_that_need_the_whole_network_load_it_once(path: Path) -> None:
     import armpy.model.archive.reload as loading
 
-    made: list[Model] = []
+    models: list[Model] = []
     load_ordinary = loading.load_ordinary
 
     def counted(file: Any) -> Model:
-        made.append(load_ordinary(file))
-        return made[-1]
+        models.append(load_ordinary(file))
+        return models[-1]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(loading, "load_ordinary", counted)
@@ -324,7 +324,7 @@ def test_many_threads_that_need_the_whole_network_load_it_once(path: Path) -> No
         for thread in threads:
             thread.join()
     assert results == [expected] * 8
-    assert len(made) == 1
+    assert len(models) == 1
 
 
 def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None:
@@ -332,13 +332,13 @@ def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None
 
     load_ordinary = loading.load_ordinary
     is_loading, may_go_on = threading.Event(), threading.Event()
-    made: list[Model] = []
+    models: list[Model] = []
 
     def slow(file: Any) -> Model:
         is_loading.set()
         may_go_on.wait(60)
-        made.append(load_ordinary(file))
-        return made[-1]
+        models.append(load_ordinary(file))
+        return models[-1]
 
     def prepare() -> None:
         with suppress(InvalidArgumentError):  # it may be closed before it begins with that
@@ -356,7 +356,7 @@ def test_closing_while_the_whole_network_is_loaded_closes_it(path: Path) -> None
         loader.join()
         closer.join()
     assert model.is_closed
-    assert made[0].runtime.is_closed
+    assert models[0].runtime.is_closed
 
 
 def test_a_whole_network_that_cannot_be_loaded_leaves_the_light_one(path: Path) -> None:

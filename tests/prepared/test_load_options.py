@@ -212,15 +212,15 @@ def test_models_of_every_kind_run_as_they_did(name: str, tmp_path: Path) -> None
     assert model.inputs == original.inputs
     assert model.outputs == original.outputs
     for number in range(3):
-        given = {
+        feeds = {
             v.name: np.full(v.info.known_shape, number + 1, v.info.data_type.dtype)
             for v in original.graph.inputs
         }
-        one, other = original.run(given), model.run(given)
-        assert {n: a.tobytes() for n, a in one.items()} == {
+        right, other = original.run(feeds), model.run(feeds)
+        assert {n: a.tobytes() for n, a in right.items()} == {
             n: a.tobytes() for n, a in other.items()
         }
     original.reset_state()
     model.reset_state()
-    one, other = original.run(given), model.run(given)
-    assert {n: a.tobytes() for n, a in one.items()} == {n: a.tobytes() for n, a in other.items()}
+    right, other = original.run(feeds), model.run(feeds)
+    assert {n: a.tobytes() for n, a in right.items()} == {n: a.tobytes() for n, a in other.items()}

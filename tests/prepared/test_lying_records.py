@@ -36,11 +36,11 @@ def test_results_count_against_the_limit_whatever_the_file_says_it_needs(saved: 
         program["shapes"] = [shape]
     write_container(saved, manifest, sections)
     with armpy.load(saved, memory_limit_bytes=LIMIT_BYTES) as model:
-        (given,) = model.inputs
-        image = np.zeros([size or 1 for size in given.shape or ()], np.int8)
-        (made,) = model.run({given.name: image}).values()
+        (spec,) = model.inputs
+        image = np.zeros([size or 1 for size in spec.shape or ()], np.int8)
+        (output,) = model.run({spec.name: image}).values()
         assert not model.is_light
-        assert made.nbytes < LIMIT_BYTES
+        assert output.nbytes < LIMIT_BYTES
 
 
 @pytest.mark.sampled(2)

@@ -64,8 +64,8 @@ def test_the_second_load_starts_from_what_the_first_has_kept(digits: Path, cache
     assert len(files(cache)) == 1
     second = armpy.load(digits)
     assert second.is_light
-    given = image()
-    np.testing.assert_array_equal(second(given), first(given))
+    pixels = image()
+    np.testing.assert_array_equal(second(pixels), first(pixels))
     assert second.metadata == first.metadata
     assert second.inputs == first.inputs
     assert second.outputs == first.outputs
@@ -188,10 +188,10 @@ def test_another_variable_of_the_environment_is_another_entry(
 def test_what_needs_the_network_is_loaded_from_the_original(digits: Path) -> None:
     first, second = armpy.load(digits), None
     second = armpy.load(digits)
-    given = image()
-    before = second(given)
+    pixels = image()
+    before = second(pixels)
     name = second.inputs[0].name
-    bound = second.bind({name: given})
+    bound = second.bind({name: pixels})
     assert not second.is_light
     np.testing.assert_array_equal(next(iter(bound().values())), before)
     assert len(second.graph.layers) == len(first.graph.layers)
@@ -217,20 +217,20 @@ def test_the_switch_is_heard(digits: Path, monkeypatch: pytest.MonkeyPatch, cach
 @pytest.mark.parametrize("damage", ["shorter", "empty", "another byte", "another model"])
 def test_a_damaged_entry_costs_time_alone(digits: Path, cache: Path, damage: str) -> None:
     expected = armpy.load(digits)(image())
-    (kept,) = files(cache)
-    contents = bytearray(kept.read_bytes())
+    (entry,) = files(cache)
+    contents = bytearray(entry.read_bytes())
     if damage == "shorter":
-        kept.write_bytes(contents[:-100])
+        entry.write_bytes(contents[:-100])
     elif damage == "empty":
-        kept.write_bytes(b"")
+        entry.write_bytes(b"")
     elif damage == "another byte":
         contents[len(contents) // 2] ^= 255
-        kept.write_bytes(contents)
+        entry.write_bytes(contents)
     else:
         other = digits.with_name("other.tflite")
         other.write_bytes(changed(digits.read_bytes()))
-        armpy.load(other).save(kept)
-        kept.write_bytes(kept.read_bytes()[:200] + contents[200:])
+        armpy.load(other).save(entry)
+        entry.write_bytes(entry.read_bytes()[:200] + contents[200:])
     again = armpy.load(digits)
     np.testing.assert_array_equal(again(image()), expected)
     assert not again.is_light
@@ -264,9 +264,9 @@ def test_what_is_kept_is_the_users_own_whatever_the_umask(
     digits.chmod(0o600)
     mark_choices()
     assert [armpy.load(digits).is_light for _ in range(2)] == [False, True]
-    made = [folder.parent, folder, *folder.rglob("*")]
-    assert {path.name for path in made} >= {"models", "numba_acc", "choices"}
-    assert [path for path in made if path.stat().st_mode & 0o077] == []
+    paths = [folder.parent, folder, *folder.rglob("*")]
+    assert {path.name for path in paths} >= {"models", "numba_acc", "choices"}
+    assert [path for path in paths if path.stat().st_mode & 0o077] == []
 
 
 @pytest.mark.slow
@@ -286,8 +286,8 @@ def test_elements_in_other_files_are_not_taken_for_known(
     path = save_sum(tmp_path / name, weights, location="weights.data")
     armpy.load(path)
     weights[::-1].tofile(tmp_path / "weights.data")
-    made = armpy.load(path)(np.zeros(4096, np.float32))
-    np.testing.assert_array_equal(made, weights[::-1])
+    output = armpy.load(path)(np.zeros(4096, np.float32))
+    np.testing.assert_array_equal(output, weights[::-1])
     assert not files(cache)
 
 
@@ -385,10 +385,10 @@ def test_people_can_look_at_it_and_clear_it(
     (entry,) = models.list_entries()
     assert entry.group == "digits"
     assert not entry.problem
-    (kept,) = files(cache)
-    contents = bytearray(kept.read_bytes())
+    (entry_file,) = files(cache)
+    contents = bytearray(entry_file.read_bytes())
     contents[-1] ^= 255
-    kept.write_bytes(contents)
+    entry_file.write_bytes(contents)
     (entry,) = models.verify()
     assert "checksum" in entry.problem
     assert models.clear() == 1
@@ -398,7 +398,7 @@ def test_people_can_look_at_it_and_clear_it(
 def shifted(contents: bytes) -> bytes:
     """A model of the same layout that answers otherwise: its largest constant has other signs."""
     model = bytearray(contents)
-    longest = max(re.finditer(rb"[^\0]{64,}", contents), key=lambda found: len(found.group()))
+    longest = max(re.finditer(rb"[^\0]{64,}", contents), key=lambda match: len(match.group()))
     begin, end = longest.span()
     model[begin:end] = bytes(model[begin:end])[::-1]
     return bytes(model)
@@ -448,10 +448,10 @@ def test_an_entry_under_anothers_name_is_not_used(digits: Path, cache: Path) -> 
     other = digits.with_name("other.tflite")
     other.write_bytes(shifted(digits.read_bytes()))
     armpy.load(other)
-    (kept,) = files(cache)
+    (entry,) = files(cache)
     expected = armpy.load(digits)(image())
-    (own,) = set(files(cache)) - {kept}
-    kept.replace(own)
+    (own,) = set(files(cache)) - {entry}
+    entry.replace(own)
     again = armpy.load(digits)
     assert not again.is_light
     np.testing.assert_array_equal(again(image()), expected)

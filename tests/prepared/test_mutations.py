@@ -55,22 +55,22 @@ class Sound:
                 model.save(path)
                 self.results.append(results_of(model, graph))
             self.contents.append(path.read_bytes())
-            found = read_plainly(self.contents[-1])
-            self.code |= {data for n, data in found.sections.items() if n.endswith("/code")}
+            plain = read_plainly(self.contents[-1])
+            self.code |= {data for n, data in plain.sections.items() if n.endswith("/code")}
         self.inputs = [make() for make in GRAPHS.values()]
 
 
 def results_of(model: Model, graph: Graph) -> list[bytes]:
     """Outputs of a model on small numbers."""
     shapes = SHAPES if None in {n for v in graph.inputs for n in v.info.shape or ()} else {}
-    given = {
+    feeds = {
         v.name: np.arange(np.prod(shape), dtype=np.int64)
         .reshape(shape)
         .astype(v.info.data_type.dtype)
         for v in graph.inputs
         for shape in [shapes.get(v.name) or v.info.known_shape]
     }
-    return [array.tobytes() for array in model.run(given).values()]
+    return [array.tobytes() for array in model.run(feeds).values()]
 
 
 @pytest.fixture(scope="module")
@@ -98,16 +98,18 @@ def mapped(sound: Sound, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sound]:
 
 def outcome(sound: Sound, number: int, path: Path) -> tuple[str, str]:
     """The kind of a mutation, and what came of it."""
-    kind, made = mutation(sound.contents, number)
-    path.write_bytes(made.contents)
-    graph = sound.inputs[made.seed]
-    options = {"backends": ["CpuRef"]} if made.code == NEVER and not made.is_same_graph else {}
+    kind, mutated = mutation(sound.contents, number)
+    path.write_bytes(mutated.contents)
+    graph = sound.inputs[mutated.seed]
+    options = (
+        {"backends": ["CpuRef"]} if mutated.code == NEVER and not mutated.is_same_graph else {}
+    )
     try:
-        model = armpy.load(path, code=made.code, memory_limit_bytes=LIMIT_BYTES, **options)  # type: ignore[arg-type]
+        model = armpy.load(path, code=mutated.code, memory_limit_bytes=LIMIT_BYTES, **options)  # type: ignore[arg-type]
     except ParserError:
         return kind, "refused"
     except ArmpyError:
-        if made.is_same_graph:
+        if mutated.is_same_graph:
             raise
         return kind, "another graph"
     with model:
@@ -119,26 +121,26 @@ def outcome(sound: Sound, number: int, path: Path) -> tuple[str, str]:
         try:
             results = results_of(model, graph)
         except ArmpyError:
-            assert not made.is_same_graph
+            assert not mutated.is_same_graph
             return kind, "another graph"
-        if made.is_same_graph:
-            assert results == sound.results[made.seed]
-        assert made.code != NEVER or not was_light
+        if mutated.is_same_graph:
+            assert results == sound.results[mutated.seed]
+        assert mutated.code != NEVER or not was_light
     return kind, "light" if was_light else "compiled again"
 
 
 @pytest.mark.slow
 def test_sound_files_are_light_or_right(mapped: Sound, tmp_path: Path) -> None:
     path = tmp_path / "model.armpy"
-    found = []
+    are_light = []
     for contents, graph, expected in zip(
         mapped.contents, mapped.inputs, mapped.results, strict=True
     ):
         path.write_bytes(contents)
         with armpy.load(path) as model:
-            found.append(model.is_light)
+            are_light.append(model.is_light)
             assert results_of(model, graph) == expected
-    assert found == [True, True, True, False]
+    assert are_light == [True, True, True, False]
     assert mapped.code
 
 
@@ -152,12 +154,12 @@ def test_unsealed_code_would_be_seen(sound: Sound, tmp_path: Path) -> None:
             raise ParserError("not today")
 
         patch.setattr(files, "load_image", watched)
-        found = read_plainly(sound.contents[0])
-        name = next(n for n in found.sections if n.endswith("/code"))
-        other = bytes(len(found.sections[name]))
-        manifest = {n: value for n, value in found.manifest.items() if n != "sections"}
+        plain = read_plainly(sound.contents[0])
+        name = next(n for n in plain.sections if n.endswith("/code"))
+        other = bytes(len(plain.sections[name]))
+        manifest = {n: value for n, value in plain.manifest.items() if n != "sections"}
         path = tmp_path / "model.armpy"
-        path.write_bytes(newest_layout(found.sections | {name: other}, manifest))
+        path.write_bytes(newest_layout(plain.sections | {name: other}, manifest))
         armpy.load(path)
     assert seen
     assert seen[0] == other
@@ -177,4 +179,8 @@ def test_changed_files_are_refused_compiled_again_or_right(mapped: Sound, tmp_pa
     print(*sorted(outcomes.items()), sep="\n")
     if COUNT >= 1000:
         assert {kind for kind, _ in outcomes} == KINDS.keys()
-        assert {what for _, what in outcomes} >= {"refused", "light", "compiled again"}
+        assert {outcome_text for _, outcome_text in outcomes} >= {
+            "refused",
+            "light",
+            "compiled again",
+        }

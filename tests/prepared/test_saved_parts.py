@@ -157,11 +157,11 @@ def test_layers_that_a_backend_left_as_they_are_are_so_from_the_file(tmp_path: P
     backend = ScriptedBackend("Npu", {"optimize": all_but_the_last_layer}, declared=declared)
     x = np.ones(4, np.float32)
     with Model(chain(3), runtime_of(backend)) as model:
-        made = model.run({"x": x})["y"]
+        right = model.run({"x": x})["y"]
         model.save(tmp_path / "chain.armpy")
     backend.forget()
     with armpy.load(tmp_path / "chain.armpy", runtime=runtime_of(backend)) as model:
-        np.testing.assert_array_equal(model.run({"x": x})["y"], made)
+        np.testing.assert_array_equal(model.run({"x": x})["y"], right)
         placement = model.placement
     assert backend.calls_of("optimize") == []
     assert len(backend.calls_of("load")) == 1

@@ -130,5 +130,5 @@ def test_constants_of_the_same_elements_may_have_other_shapes(tmp_path: Path) ->
     path = tmp_path / "shapes.armpy"
     Model(net).save(path)
     loaded = armpy.load(path, code="never", backends=["CpuRef"])
-    found = loaded.run({"x": DATA, "flat": np.zeros(4200, np.float32)})
-    np.testing.assert_array_equal(found["z"], WEIGHTS.reshape(-1))
+    outputs = loaded.run({"x": DATA, "flat": np.zeros(4200, np.float32)})
+    np.testing.assert_array_equal(outputs["z"], WEIGHTS.reshape(-1))

@@ -77,33 +77,33 @@ def test_a_signature_of_the_bare_message_is_wrong() -> None:
 
 
 def test_a_signature_is_right_for_its_message_alone(key_file: Path) -> None:
-    made = sign(MESSAGE, key_file)
-    verify(MESSAGE, made)
+    signature = sign(MESSAGE, key_file)
+    verify(MESSAGE, signature)
     for position in range(len(MESSAGE)):
         changed = bytearray(MESSAGE)
         changed[position] ^= 1
         with pytest.raises(WrongSignatureError):
-            verify(bytes(changed), made)
+            verify(bytes(changed), signature)
 
 
 @pytest.mark.parametrize("field", ["public_key", "signature"])
 def test_a_signature_with_a_changed_bit_is_wrong(key_file: Path, field: str) -> None:
-    made = sign(MESSAGE, key_file)
-    for bit in range(0, len(getattr(made, field)) * 8, 7):
-        changed = bytearray(getattr(made, field))
+    signature = sign(MESSAGE, key_file)
+    for bit in range(0, len(getattr(signature, field)) * 8, 7):
+        changed = bytearray(getattr(signature, field))
         changed[bit // 8] ^= 1 << bit % 8
         with pytest.raises(WrongSignatureError):
-            verify(MESSAGE, made._replace(**{field: bytes(changed)}))
+            verify(MESSAGE, signature._replace(**{field: bytes(changed)}))
 
 
 @pytest.mark.parametrize(("num_key", "num_signature"), [(31, 64), (33, 64), (32, 63), (32, 0)])
 def test_a_signature_of_another_length_is_wrong(
     key_file: Path, num_key: int, num_signature: int
 ) -> None:
-    made = sign(MESSAGE, key_file)
-    key = made.public_key.ljust(num_key, b"\0")[:num_key]
+    signature = sign(MESSAGE, key_file)
+    key = signature.public_key.ljust(num_key, b"\0")[:num_key]
     with pytest.raises(WrongSignatureError):
-        verify(MESSAGE, FileSignature(key, made.signature[:num_signature]))
+        verify(MESSAGE, FileSignature(key, signature.signature[:num_signature]))
 
 
 def test_a_private_key_is_for_its_user_alone(tmp_path: Path) -> None:
@@ -264,18 +264,18 @@ def test_one_key_is_no_sequence_of_keys(given: object) -> None:
 def test_without_the_package_the_error_says_how_to_get_it(
     key_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = sign(MESSAGE, key_file)
+    signature = sign(MESSAGE, key_file)
     without_cryptography(monkeypatch)
     install = r"pip install 'armpy\[sign\]'"
     with pytest.raises(UnimplementedError, match=install):
         sign(MESSAGE, key_file)
     with pytest.raises(UnimplementedError, match=install):
-        verify(MESSAGE, made)
+        verify(MESSAGE, signature)
     with pytest.raises(UnimplementedError, match=install):
         generate_keys(key_file)
     with pytest.raises(UnimplementedError, match=rf"{install}, or give the key as ed25519:BASE64"):
         read_public_key(f"{key_file}.pub")
-    assert read_public_key(key_text(made.public_key)) == made.public_key
+    assert read_public_key(key_text(signature.public_key)) == signature.public_key
 
 
 def test_keys_as_text_are_read_without_the_package() -> None:

@@ -39,15 +39,15 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What was left out in each whole check."""
-    found: list[list[str]] = []
+    left_out: list[list[str]] = []
     check = Container.check
 
     def noted(self: Container, leave_out: Any = ()) -> None:
-        found.append(list(leave_out))
+        left_out.append(list(leave_out))
         check(self, leave_out)
 
     monkeypatch.setattr(Container, "check", noted)
-    return found
+    return left_out
 
 
 def clock(monkeypatch: pytest.MonkeyPatch, *later_ns: int) -> None:

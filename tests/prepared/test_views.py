@@ -39,10 +39,10 @@ def _bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _assert_same(found: np.ndarray, wanted: np.ndarray) -> None:
-    assert found.dtype == wanted.dtype
-    assert found.shape == wanted.shape
-    assert found.tobytes() == wanted.tobytes()
+def _assert_same(actual: np.ndarray, wanted: np.ndarray) -> None:
+    assert actual.dtype == wanted.dtype
+    assert actual.shape == wanted.shape
+    assert actual.tobytes() == wanted.tobytes()
 
 
 def test_panels_of_columns_lie_in_one_part() -> None:
@@ -96,9 +96,9 @@ def test_integers_may_be_stored_wider_and_lessened() -> None:
 def test_one_strided_view_is_not_copied_and_not_writable() -> None:
     weights = _floats(30, 40)
     blob = _bytes(weights.T)
-    found = read_view(packed_view(_places(40, 30).T, np.float32) or {}, blob)
-    assert np.shares_memory(found, blob)
-    assert not found.flags.writeable
+    view = read_view(packed_view(_places(40, 30).T, np.float32) or {}, blob)
+    assert np.shares_memory(view, blob)
+    assert not view.flags.writeable
 
 
 def test_nan_and_negative_zero_keep_their_bits() -> None:
@@ -155,9 +155,9 @@ _SOUND: dict[str, Any] = {
 def test_a_recipe_is_read_as_documented() -> None:
     blob = np.arange(100, dtype=np.uint8)
     expected = [*range(10, 28), 63, 64, 65, 60, 59, 58]
-    found = read_view(_SOUND, blob)
-    assert found.shape == (4, 6)
-    assert [int(n) + 128 for n in found.ravel()] == expected
+    view = read_view(_SOUND, blob)
+    assert view.shape == (4, 6)
+    assert [int(n) + 128 for n in view.ravel()] == expected
 
 
 _HOSTILE: list[tuple[list[Any], Any, str]] = [
@@ -243,8 +243,8 @@ def test_a_changed_recipe_is_refused_or_reads_among_the_bytes(data: Any, value: 
     inside[key] = data.draw(st.integers(-20, 100)) if data.draw(st.booleans()) else value
     blob = np.arange(100, dtype=np.uint8)
     try:
-        found = read_view(recipe, blob)
+        view = read_view(recipe, blob)
     except ParserError:
         return
-    assert found.nbytes <= 100
-    assert set(found.tobytes()) <= {(byte + recipe["add"]) % 256 for byte in range(100)}
+    assert view.nbytes <= 100
+    assert set(view.tobytes()) <= {(byte + recipe["add"]) % 256 for byte in range(100)}

@@ -31,9 +31,9 @@ TIMEOUT_S = 30.0
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
-    made = Worker("tests.support.handlers:Obedient", where="Npu")
-    yield made
-    made.stop()
+    obedient = Worker("tests.support.handlers:Obedient", where="Npu")
+    yield obedient
+    obedient.stop()
 
 
 def ask(worker: Worker, *request: object, timeout_s: float = TIMEOUT_S) -> dict[str, object]:
@@ -45,8 +45,8 @@ def test_requests_are_answered_in_order(worker: Worker) -> None:
 
 
 def test_worker_has_the_same_path_no_input_and_none_of_pythons_variables(worker: Worker) -> None:
-    found = ask(worker, "environment")
-    assert found == {"stdin": "", "path": [str(path) for path in sys.path], "flags": 1}
+    answer = ask(worker, "environment")
+    assert answer == {"stdin": "", "path": [str(path) for path in sys.path], "flags": 1}
 
 
 @pytest.mark.parametrize(

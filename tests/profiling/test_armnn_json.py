@@ -37,8 +37,8 @@ def armnn(profiler: Profiler, details: ProfilingDetails | None = None) -> Docume
 
 def starting(document: Document, prefix: str) -> Document:
     """The one entry whose key is a label and a running number."""
-    (found,) = [value for key, value in document.items() if key.rpartition("_#")[0] == prefix]
-    return found  # type: ignore[no-any-return]  # of JSON
+    (entry,) = [value for key, value in document.items() if key.rpartition("_#")[0] == prefix]
+    return entry  # type: ignore[no-any-return]  # of JSON
 
 
 def profiling_data(armnn: Document) -> tuple[Document, dict[str, Document]]:
@@ -87,12 +87,12 @@ def test_pyarmnn_finds_every_inference_and_every_workload() -> None:
 
 def events_of(document: Document) -> list[tuple[str, int, Document]]:
     """Label, number and contents of every event, in the order of the text."""
-    found = []
+    events = []
     for key, value in document.items():
         if isinstance(value, dict) and value.get("type") == "Event":
             label, _, number = key.rpartition("_#")
-            found += [(label, int(number), value), *events_of(value)]
-    return found
+            events += [(label, int(number), value), *events_of(value)]
+    return events
 
 
 def test_events_are_numbered_in_order_and_have_three_measurements() -> None:

@@ -33,12 +33,12 @@ def summary(
     waiting: tuple[Share, ...] = (),
 ) -> Summary:
     by_kind: dict[tuple[str, str], Share] = {}
-    for each in layers:
+    for entry in layers:
         kind = by_kind.setdefault(
-            (each.operation, each.backend), Share(each.operation, each.backend, each.operation)
+            (entry.operation, entry.backend), Share(entry.operation, entry.backend, entry.operation)
         )
-        kind.total_ns += each.total_ns
-    wall_ns = sum(each.total_ns for each in (*layers, *overhead, *waiting))
+        kind.total_ns += entry.total_ns
+    wall_ns = sum(entry.total_ns for entry in (*layers, *overhead, *waiting))
     operations = tuple(by_kind.values())
     return Summary(
         executions, wall_ns, wall_ns, tuple(layers), operations, overhead, waiting, (), (), 0
@@ -48,22 +48,24 @@ def summary(
 def test_layers_are_compared_by_execution_and_sorted_by_their_change() -> None:
     before = summary(2, [share("a", 200), share("b", 40), share("c", 10)])
     after = summary(1, [share("a", 40), share("b", 25), share("c", 5)])
-    found = compare_summaries(before, after)
-    assert [(c.name, c.before_us, c.after_us) for c in found.layers] == [
+    comparison = compare_summaries(before, after)
+    assert [(c.name, c.before_us, c.after_us) for c in comparison.layers] == [
         ("Conv 'a'", 100.0, 40.0),
         ("Conv 'b'", 20.0, 25.0),
         ("Conv 'c'", 5.0, 5.0),
     ]
-    assert found.difference_us == -55.0
+    assert comparison.difference_us == -55.0
 
 
 def test_differences_add_up_to_that_of_the_wall_time() -> None:
     before = summary(3, [share("a", 300), share("b", 30, "CpuRef")], (part("around", 6),))
     after = summary(1, [share("a", 90), share("d", 7)], (), (part("a thread", 8, ""),))
-    found = compare_summaries(before, after)
-    for kinds in (found.layers, found.operations):
-        parts = [*kinds, *found.overhead, *found.waiting]
-        assert sum(change.difference_us for change in parts) == pytest.approx(found.difference_us)
+    comparison = compare_summaries(before, after)
+    for kinds in (comparison.layers, comparison.operations):
+        parts = [*kinds, *comparison.overhead, *comparison.waiting]
+        assert sum(change.difference_us for change in parts) == pytest.approx(
+            comparison.difference_us
+        )
 
 
 def test_layers_that_one_profile_has_as_one_are_compared_together() -> None:
@@ -85,8 +87,8 @@ def test_chains_of_joined_layers_become_one() -> None:
 
 
 def test_what_only_one_profile_has_is_compared_with_nothing() -> None:
-    found = compare_summaries(summary(1, [share("a", 5)]), summary(1, [share("b", 9)]))
-    assert [(c.before_us, c.after_us) for c in found.layers] == [(0.0, 9.0), (5.0, 0.0)]
+    comparison = compare_summaries(summary(1, [share("a", 5)]), summary(1, [share("b", 9)]))
+    assert [(c.before_us, c.after_us) for c in comparison.layers] == [(0.0, 9.0), (5.0, 0.0)]
 
 
 def test_the_text_names_what_has_changed_most() -> None:
@@ -96,20 +98,20 @@ def test_the_text_names_what_has_changed_most() -> None:
 
 
 def profiler() -> Profiler:
-    found = Profiler()
-    found.record(EventLabel(EventKind.LAYER, "Conv 'a'", "Npu", "Conv", "a"), 1.0, 2.0)
-    found.add("Execute", "", 0.5, 2.5)
-    return found
+    recorded = Profiler()
+    recorded.record(EventLabel(EventKind.LAYER, "Conv 'a'", "Npu", "Conv", "a"), 1.0, 2.0)
+    recorded.add("Execute", "", 0.5, 2.5)
+    return recorded
 
 
 def test_a_profile_comes_back_from_its_files(tmp_path: Path) -> None:
-    made = profiler()
-    for name, text in (("trace", to_chrome_trace(made)), ("json", to_json(made))):
+    recorded = profiler()
+    for name, text in (("trace", to_chrome_trace(recorded)), ("json", to_json(recorded))):
         (tmp_path / name).write_text(text)
-        found = read_summary(tmp_path / name)
-        assert (found.num_executions, found.wall_ns) == (1, 2_000_000_000)
-        assert found.layers == made.summary().layers
-        assert str(found) == str(made.summary())
+        summary_read = read_summary(tmp_path / name)
+        assert (summary_read.num_executions, summary_read.wall_ns) == (1, 2_000_000_000)
+        assert summary_read.layers == recorded.summary().layers
+        assert str(summary_read) == str(recorded.summary())
 
 
 @pytest.mark.parametrize(

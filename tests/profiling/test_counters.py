@@ -320,17 +320,17 @@ def test_a_backend_is_notified_before_its_factory_in_the_same_thread() -> None:
 
 
 def test_a_backend_is_given_its_options_and_the_networks_profile() -> None:
-    given: list[object] = []
+    arguments: list[object] = []
 
     class With(FakeBackend):
         def create_backend_profiling_context(
             self, options: OptionValues, profiling: IBackendProfiling
         ) -> IBackendProfilingContext | None:
-            given.extend((options, profiling))
+            arguments.extend((options, profiling))
             return None
 
     Model(diamond(), runtime_of(With(), profiling=True)).run(X)
-    options, profiling = given
+    options, profiling = arguments
     assert options == {}
     assert isinstance(profiling, IBackendProfiling)
 

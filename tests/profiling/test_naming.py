@@ -7,8 +7,8 @@ from armpy.profiling.naming import short_names
 
 
 def test_folders_that_all_have_are_cut_off() -> None:
-    found = short_names(["model/block_1/conv", "model/block_1/add", "model/block_2/conv"])
-    assert list(found.values()) == ["block_1/conv", "block_1/add", "block_2/conv"]
+    shortened = short_names(["model/block_1/conv", "model/block_1/add", "model/block_2/conv"])
+    assert list(shortened.values()) == ["block_1/conv", "block_1/add", "block_2/conv"]
 
 
 def test_of_names_that_a_converter_has_joined_the_last_stands_for_all() -> None:
@@ -35,8 +35,8 @@ def test_names_that_would_be_alike_stay_longer() -> None:
 
 
 def test_a_long_name_loses_its_middle() -> None:
-    found = short_names(["first_" + "x" * 100 + "_last", "other"], 30)
-    short = next(iter(found.values()))
+    shortened = short_names(["first_" + "x" * 100 + "_last", "other"], 30)
+    short = next(iter(shortened.values()))
     assert len(short) == 30
     assert short.startswith("first_")
     assert short.endswith("_last")
@@ -48,6 +48,6 @@ def test_a_single_name_keeps_its_folder() -> None:
 
 @given(st.lists(st.text("ab/;# 1", max_size=12), unique=True), st.integers(4, 12))
 def test_short_names_are_distinct(names: list[str], longest: int) -> None:
-    found = short_names(names, longest)
-    assert list(found) == names
-    assert len(set(found.values())) == len(names)
+    shortened = short_names(names, longest)
+    assert list(shortened) == names
+    assert len(set(shortened.values())) == len(names)

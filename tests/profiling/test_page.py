@@ -14,9 +14,9 @@ TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def test_the_page_names_what_there_is() -> None:
-    found = re.findall(r"`profiler\.(\w+)", TEXT)
-    assert found
-    for name in found:
+    names = re.findall(r"`profiler\.(\w+)", TEXT)
+    assert names
+    for name in names:
         assert hasattr(Profiler(), name), name
     for name in re.findall(r"`armpy\.profiling\.(\w+)", TEXT):
         assert hasattr(armpy.profiling, name), name

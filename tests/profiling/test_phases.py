@@ -107,8 +107,8 @@ def spans(exporter: Any) -> Iterator[Any]:
 
 def named(spans: Any, name: str) -> Any:
     """The only span of a name."""
-    (found,) = [span for span in spans.get_finished_spans() if span.name == name]
-    return found
+    (only,) = [span for span in spans.get_finished_spans() if span.name == name]
+    return only
 
 
 def test_layers_are_spans_within_the_execution_within_the_application_s_span(spans: Any) -> None:

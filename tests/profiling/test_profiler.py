@@ -34,10 +34,10 @@ class Measuring(IBackendProfilingContext):
         self.enabled.append(enabled)
 
     def take_measurements(self) -> Mapping[str, float]:
-        taken = self.measurements.pop(0) if self.measurements else {}
-        if isinstance(taken, Exception):
-            raise taken
-        return taken  # type: ignore[return-value]  # wrong ones too
+        measurements = self.measurements.pop(0) if self.measurements else {}
+        if isinstance(measurements, Exception):
+            raise measurements
+        return measurements  # type: ignore[return-value]  # wrong ones too
 
 
 class Measured(FakeBackend):

@@ -127,9 +127,10 @@ def test_what_no_layer_takes_is_overhead() -> None:
 def test_quartiles_are_of_single_executions_and_one_without_the_layer_counts_as_none() -> None:
     runs = [(10, 12, 20), (20, 24, 40), (40, 40, 100), (100, 110, 120)]
     events = [
-        each
+        profile_event
         for start, end, last in runs
-        for each in ([layer(start, end, "a")] if end > start else []) + [execute(start, last)]
+        for profile_event in ([layer(start, end, "a")] if end > start else [])
+        + [execute(start, last)]
     ]
     summary = summary_of(*events)
     # By hand, as R's type 7: of 0, 2, 4, 10 and of 10, 20, 20, 60.

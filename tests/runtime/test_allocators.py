@@ -69,9 +69,9 @@ def registry_with(backend: Watching) -> BackendRegistry:
 def runtime_with(
     registry: BackendRegistry, backend_id: str, allocator: ICustomAllocator | None
 ) -> Runtime:
-    given = {} if allocator is None else {backend_id: allocator}
+    allocators = {} if allocator is None else {backend_id: allocator}
     return Runtime(
-        RuntimeOptions(backends=[backend_id], registry=registry, custom_allocators=given)
+        RuntimeOptions(backends=[backend_id], registry=registry, custom_allocators=allocators)
     )
 
 
@@ -79,9 +79,9 @@ def runtime_with(
 def test_three_runtimes_on_one_registry_each_have_their_own_memory() -> None:
     backend = Watching()
     registry = registry_with(backend)
-    one, other = WatchedAllocator(), WatchedAllocator()
-    for allocator in (one, None, other, None):
-        allocators = [one, other]
+    first, other = WatchedAllocator(), WatchedAllocator()
+    for allocator in (first, None, other, None):
+        allocators = [first, other]
         before = [a.num_bytes for a in allocators]
         with Model(chain(3), runtime_with(registry, "Watching", allocator)) as model:
             backend.seen.clear()
@@ -93,22 +93,22 @@ def test_three_runtimes_on_one_registry_each_have_their_own_memory() -> None:
             for candidate in allocators:
                 inside = [candidate.has(array) for array in arenas]
                 assert inside == [candidate is allocator] * 4
-            given = [a.num_bytes - b for a, b in zip(allocators, before, strict=True)]
-            assert given == [128 if a is allocator else 0 for a in allocators]
+            allocated = [a.num_bytes - b for a, b in zip(allocators, before, strict=True)]
+            assert allocated == [128 if a is allocator else 0 for a in allocators]
             assert placement_of(model).peak_bytes == 128
         del model
         backend.seen.clear()
         gc.collect()
-        assert one.held == other.held == {}
+        assert first.held == other.held == {}
 
 
 def test_the_reference_backend_keeps_no_allocator(caplog: pytest.LogCaptureFixture) -> None:
     registry = registry_with(Watching())
     allocator = WatchedAllocator()
     shared = registry.get("CpuRef")
-    for given in (allocator, None):
+    for allocator_used in (allocator, None):
         np.testing.assert_array_equal(
-            Model(chain(3), runtime_with(registry, "CpuRef", given))(X), X + 3
+            Model(chain(3), runtime_with(registry, "CpuRef", allocator_used))(X), X + 3
         )
     assert allocator.num_bytes == 128
     assert registry.get("CpuRef") is shared

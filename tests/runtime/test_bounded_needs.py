@@ -208,5 +208,5 @@ def test_steps_over_nothing_are_not_taken() -> None:
     (sequence,) = (value for value in layer.outputs if len(value.info.known_shape) == 3)
     net.output("y", sequence)
     with loaded(net.build(), ["CpuRef"]) as model:
-        found = model(*(np.zeros(info.known_shape, np.float32) for info in none))
-    assert np.asarray(found).shape == (0, FAR, 2)
+        output = model(*(np.zeros(info.known_shape, np.float32) for info in none))
+    assert np.asarray(output).shape == (0, FAR, 2)

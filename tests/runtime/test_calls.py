@@ -132,9 +132,9 @@ def test_an_input_that_borrows_the_memory_of_an_output_is_read_as_it_was() -> No
         net.output(name, net.add(ADD, x, net.constant(floats(3))))
     model = Model(net, runtime_of())
     first, second = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
-    given = borrowed(first, 0, 4)
-    assert (given.base, given.flags.owndata, first.flags.owndata) == (None, False, True)
-    model.run({"x": given}, {"first": first, "second": second})
+    overlapping = borrowed(first, 0, 4)
+    assert (overlapping.base, overlapping.flags.owndata, first.flags.owndata) == (None, False, True)
+    model.run({"x": overlapping}, {"first": first, "second": second})
     assert first.tolist() == second.tolist() == [4, 5, 6, 7]
 
 
@@ -198,9 +198,9 @@ def test_a_call_has_the_same_outcome_whether_arrays_that_fit_are_known_to_or_not
             results = model.run(inputs, outputs)  # type: ignore[arg-type]  # wrong on purpose
         except ArmpyError as error:
             return str(error)
-        given: Mapping[str, object] = outputs if isinstance(outputs, dict) else {}
-        kept = [results[key] is array for key, array in given.items() if array is not None]
-        return [(key, array.tolist()) for key, array in results.items()], kept
+        arrays: Mapping[str, object] = outputs if isinstance(outputs, dict) else {}
+        is_in_place = [results[key] is array for key, array in arrays.items() if array is not None]
+        return [(key, array.tolist()) for key, array in results.items()], is_in_place
 
     as_they_are = outcome()
     monkeypatch.setattr(InputSlot, "fits", lambda *_: False)
@@ -261,9 +261,9 @@ def test_threads_may_call_with_the_same_arrays(model: Model) -> None:
         mine = floats(0, 0, 0, 0)
         for turn in range(200):
             mine[:] = 0
-            given = x if turn % 3 else np.full(4, number, np.float32)
-            model.run({"x": given}, {"y": mine})
-            np.testing.assert_array_equal(mine, given + 3)
+            source = x if turn % 3 else np.full(4, number, np.float32)
+            model.run({"x": source}, {"y": mine})
+            np.testing.assert_array_equal(mine, source + 3)
             model.run({"x": x}, {"y": shared})
 
     assert in_threads(work) == []

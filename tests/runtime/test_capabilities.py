@@ -228,9 +228,9 @@ def test_a_backends_own_allocator_is_used_where_the_application_gives_none() -> 
     backend.default = own = Counting()
     Model(chain(), runtime_of(backend))(X)
     assert own.allocations == 1
-    given = Counting()
-    Model(chain(), runtime_of(backend, custom_allocators={"Capable": given}))(X)
-    assert (own.allocations, given.allocations) == (1, 1)
+    allocator = Counting()
+    Model(chain(), runtime_of(backend, custom_allocators={"Capable": allocator}))(X)
+    assert (own.allocations, allocator.allocations) == (1, 1)
 
 
 def test_other_backends_arenas_do_not_come_from_it() -> None:
@@ -415,8 +415,8 @@ PROTECTED: Capabilities = {Capability.PROTECTED_CONTENT_ALLOCATION: True}
 def test_protected_mode_leaves_backends_out_with_the_condition_they_miss(
     capabilities: Capabilities, allocator: ICustomAllocator | None, problem: str
 ) -> None:
-    given = {} if allocator is None else {"Capable": allocator}
-    options = {"protected_mode": True, "custom_allocators": given}
+    allocators = {} if allocator is None else {"Capable": allocator}
+    options = {"protected_mode": True, "custom_allocators": allocators}
     with pytest.raises((BackendCapabilityError, BackendError), match=f"^Capable.*{problem}"):
         runtime_of(Capable(capabilities), **options)
     with pytest.raises(BackendUnavailableError, match=f"no backend can be used.*{problem}"):

@@ -77,11 +77,11 @@ def problems(made: Runtime) -> list[tuple[str, str]]:
 
 
 def test_unset_options_are_the_plugins() -> None:
-    made = runtime({"num_threads": 3, "backends": ["B"]}, {"plan_cache_size": 7})
-    assert made.options.num_threads == 3
-    assert made.options.plan_cache_size == 7
-    assert made.get_device_spec().supported_backends == ("B",)
-    assert problems(made) == []
+    configured = runtime({"num_threads": 3, "backends": ["B"]}, {"plan_cache_size": 7})
+    assert configured.options.num_threads == 3
+    assert configured.options.plan_cache_size == 7
+    assert configured.get_device_spec().supported_backends == ("B",)
+    assert problems(configured) == []
 
 
 def test_a_plugin_may_say_what_placement_goes_by() -> None:
@@ -91,12 +91,12 @@ def test_a_plugin_may_say_what_placement_goes_by() -> None:
 
 def test_what_the_application_has_set_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = {"num_threads": 3, "backends": ["B"]}
-    made = runtime(answer, num_threads=2, backends=["A"])
-    assert (made.options.num_threads, made.options.backends) == (2, ["A"])
+    configured = runtime(answer, num_threads=2, backends=["A"])
+    assert (configured.options.num_threads, configured.options.backends) == (2, ["A"])
     monkeypatch.setenv("ARMPY_BACKENDS", "A")
-    made = runtime(answer)
-    assert made.options.num_threads == 3
-    assert made.get_device_spec().supported_backends == ("A",)
+    configured = runtime(answer)
+    assert configured.options.num_threads == 3
+    assert configured.get_device_spec().supported_backends == ("A",)
 
 
 def test_of_two_plugins_the_first_counts() -> None:
@@ -104,11 +104,11 @@ def test_of_two_plugins_the_first_counts() -> None:
 
 
 def test_options_of_backends_are_joined_one_by_one() -> None:
-    made = runtime(
+    configured = runtime(
         {"backend_options": {"A": {"size": 5, "name": "plugin"}}},
         backend_options={"A": {"name": "mine"}},
     )
-    assert made.options.backend_options == {"A": {"size": 5, "name": "mine"}}
+    assert configured.options.backend_options == {"A": {"size": 5, "name": "mine"}}
 
 
 def test_a_plugin_is_shown_what_it_may_answer_and_nothing_else() -> None:
@@ -136,10 +136,10 @@ def test_a_plugin_is_shown_what_it_may_answer_and_nothing_else() -> None:
     ],
 )
 def test_a_wrong_answer_is_left_out_and_takes_no_other_along(answer: object, reason: str) -> None:
-    made = runtime({"on_fallback": "warn"}, answer, {"plan_cache_size": 7})
-    assert (made.options.on_fallback, made.options.plan_cache_size) == ("warn", 7)
-    assert made.get_device_spec().supported_backends == ("A", "B")
-    ((plugin, message),) = problems(made)
+    configured = runtime({"on_fallback": "warn"}, answer, {"plan_cache_size": 7})
+    assert (configured.options.on_fallback, configured.options.plan_cache_size) == ("warn", 7)
+    assert configured.get_device_spec().supported_backends == ("A", "B")
+    ((plugin, message),) = problems(configured)
     assert plugin == "p1"
     assert message.startswith(reason)
 
@@ -167,15 +167,15 @@ def test_what_a_plugin_does_to_what_it_is_shown_is_not_done_to_the_application()
                 target["size"] = {"size": 5}
             return None
 
-    given = {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
+    own_options = {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
     plugins = [
         Scribbles(*names)
         for names in ((), ("backends",), ("backend_options",), ("backend_options", "A"))
     ]
-    made = runtime(*plugins, {"num_threads": 3}, **given)
-    assert given == {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
-    assert (made.options.backends, made.options.num_threads) == (["A"], 3)
-    assert [name for name, _ in problems(made)] == ["p0", "p2", "p3"]
+    configured = runtime(*plugins, {"num_threads": 3}, **own_options)
+    assert own_options == {"backends": ["A"], "backend_options": {"A": {"size": 2}}}
+    assert (configured.options.backends, configured.options.num_threads) == (["A"], 3)
+    assert [name for name, _ in problems(configured)] == ["p0", "p2", "p3"]
 
 
 class ExitingText(str):
@@ -205,8 +205,8 @@ class ExitingOptions(dict[str, object]):
     ],
 )
 def test_an_answer_that_is_code_is_not_run_without_a_guard(answer: object) -> None:
-    made = runtime(answer, {"plan_cache_size": 7})
-    assert made.options.plan_cache_size == 7
+    configured = runtime(answer, {"plan_cache_size": 7})
+    assert configured.options.plan_cache_size == 7
 
 
 # Options go where their declarations say, and the caller's mistakes are errors
@@ -489,10 +489,14 @@ def runtime_with(registry: BackendRegistry, *allocators: ICustomAllocator) -> Ru
 def test_an_allocator_is_used_by_the_runtime_that_it_was_given_to_alone() -> None:
     registry = BackendRegistry()
     registry.register("A", Allocating)
-    one, other = Counting(), Counting()
-    runtimes = [runtime_with(registry, one), runtime_with(registry), runtime_with(registry, other)]
+    first, other = Counting(), Counting()
+    runtimes = [
+        runtime_with(registry, first),
+        runtime_with(registry),
+        runtime_with(registry, other),
+    ]
     for runtime in runtimes:
         Model(chain(), runtime)(floats(-1, 2, 3, 4))
-    assert (one.count, other.count) == (1, 1)
+    assert (first.count, other.count) == (1, 1)
     Model(chain(), runtime_with(registry))(floats(-1, 2, 3, 4))
-    assert (one.count, other.count) == (1, 1)
+    assert (first.count, other.count) == (1, 1)

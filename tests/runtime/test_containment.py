@@ -253,15 +253,15 @@ def test_a_fault_that_comes_later_loses_no_other_networks_result(
 @contextmanager
 def running(runtime: Runtime, network_id: int) -> Iterator[list[object]]:
     """A thread that executes a network over and over; its results or what it raised."""
-    found: list[object] = []
+    results: list[object] = []
     enough, started = threading.Event(), threading.Event()
 
     def execute() -> None:
-        while not enough.is_set() or len(found) < 2:
+        while not enough.is_set() or len(results) < 2:
             try:
-                found.append(runtime.enqueue_workload(network_id, {"x": X})["y"].tolist())
+                results.append(runtime.enqueue_workload(network_id, {"x": X})["y"].tolist())
             except BaseException as error:  # noqa: BLE001 - the test looks at it
-                found.append(error)
+                results.append(error)
                 break
             finally:
                 started.set()
@@ -270,7 +270,7 @@ def running(runtime: Runtime, network_id: int) -> Iterator[list[object]]:
     thread.start()
     started.wait()
     try:
-        yield found
+        yield results
     finally:
         enough.set()
         thread.join()

@@ -139,10 +139,10 @@ def test_a_loop_runs_until_its_condition_is_false() -> None:
 
 
 def test_without_a_turn_a_loop_gives_its_inputs_and_leaves_them_alone() -> None:
-    given = ints(30)
-    (result,) = run(loop(10), given)
+    start = ints(30)
+    (result,) = run(loop(10), start)
     np.testing.assert_array_equal(result, [30])
-    assert not np.shares_memory(result, given)
+    assert not np.shares_memory(result, start)
 
 
 def test_values_behind_those_carried_are_the_same_in_every_turn() -> None:
@@ -337,16 +337,16 @@ class TestMemory:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Behind the first two turns, whose shapes come again in the next execution."""
-        told: list[bool] = []
+        single_turns: list[bool] = []
 
         def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are handed on
-            told.append(is_for_one_turn())
+            single_turns.append(is_for_one_turn())
             return optimize_graph(*arguments)
 
         monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
         Model(growing(5, is_read=True), runtime_of())(ints(0), floats(0))
         # The loop itself, a condition that reads the counter only, and the bodies of five turns.
-        assert sorted(told) == [False] * (1 + 1 + 2) + [True] * 3
+        assert sorted(single_turns) == [False] * (1 + 1 + 2) + [True] * 3
 
     def test_shapes_that_nobody_reads_are_checked_all_the_same(self) -> None:
         vector = f32(None)
@@ -482,12 +482,12 @@ def test_profiles_hold_the_layers_inside() -> None:
 
 def test_outputs_of_unknown_shape_are_written_to_arrays_that_fit() -> None:
     model = Model(growing(3), runtime_of())
-    given: dict[str, object] = {"in0": ints(1), "in1": floats(5)}
+    inputs: dict[str, object] = {"in0": ints(1), "in1": floats(5)}
     array = np.zeros(3, np.float32)
-    assert model.run(given, {"out1": array})["out1"] is array
+    assert model.run(inputs, {"out1": array})["out1"] is array
     np.testing.assert_array_equal(array, [5, 1, 1])
     with pytest.raises(InvalidArgumentError, match=r"output 'out1'|shape \(3,\); got float32\(4,"):
-        model.run(given, {"out1": np.zeros(4, np.float32)})
+        model.run(inputs, {"out1": np.zeros(4, np.float32)})
 
 
 def test_a_loop_feeds_a_variable() -> None:

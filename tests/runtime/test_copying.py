@@ -86,9 +86,9 @@ def test_variants_are_copied_by_what_made_them() -> None:
     with relu() as model:
         both = model.reshape({"x": (2, 3)}).with_outputs(["relu"])
         with pickle.loads(pickle.dumps(both)) as other:
-            made = other.run({"x": np.full((2, 3), -1, np.float32)})
-    assert [*made] == ["relu"]
-    assert made["relu"].shape == (2, 3)
+            outputs = other.run({"x": np.full((2, 3), -1, np.float32)})
+    assert [*outputs] == ["relu"]
+    assert outputs["relu"].shape == (2, 3)
 
 
 def test_a_copy_begins_with_initial_state() -> None:
@@ -209,17 +209,17 @@ def test_quantised_outputs_are_real_numbers_where_that_is_asked_for() -> None:
         stored = plain(IMAGE)
         wanted = (stored.astype(np.float64) + 128) / 256  # type: ignore[union-attr]  # as the file says
         name, output = model.inputs[0].name, model.outputs[0].name
-        given = np.empty((1, 10), np.float32)
-        made = [
+        target = np.empty((1, 10), np.float32)
+        outputs = [
             model(IMAGE),
             model.run({name: IMAGE})[output],
             model.run({name: IMAGE}, deadline_s=60)[output],
             model.start({name: IMAGE}).result(60)[output],
             model.run({name: IMAGE}, [output])[output],
-            model.run({name: IMAGE}, {output: given})[output],
+            model.run({name: IMAGE}, {output: target})[output],
         ]
-        assert made[-1] is given
-        for array in made:
+        assert outputs[-1] is target
+        for array in outputs:
             assert array.dtype == np.float32  # type: ignore[union-attr]
             np.testing.assert_array_equal(array, wanted)
         with pytest.raises(InvalidArgumentError, match="a writable C-contiguous float32 array"):

@@ -62,8 +62,8 @@ def test_every_workload_of_cpu_ref_ends_its_access() -> None:
             [None if i is None else HostTensorHandle(i.info, i.data.copy()) for i in items],
             expected,
         )
-        for made, wanted in zip(outputs, expected, strict=True):
-            np.testing.assert_array_equal(made.elements, wanted.array, case.id)
+        for written, wanted in zip(outputs, expected, strict=True):
+            np.testing.assert_array_equal(written.elements, wanted.array, case.id)
         opened = [handle for handle in (*inputs, *outputs) if handle is not None]
         assert not any(handle.num_open for handle in opened), case.id
         compared += 1
@@ -105,7 +105,7 @@ def runs(
     backends = [*preferred, changed]
     if changed.get_id() != "CpuRef":
         backends.append(ReferenceBackend())
-    ids = [one.get_id() for one in backends]
+    ids = [backend_used.get_id() for backend_used in backends]
     options = RuntimeOptions(backends=ids, registry=registry_of(*backends))
     with Model(network, Runtime(options)) as model:
         results = [list(model.run({"x": x}).values()) for _ in range(2)]

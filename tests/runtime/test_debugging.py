@@ -53,18 +53,20 @@ def values_and_outputs(
     **options: object,
 ) -> tuple[list[DebugValue], dict[str, Array]]:
     """Values that a callback received, and the outputs."""
-    found: list[DebugValue] = []
+    values: list[DebugValue] = []
     with runtime_of(*backends, **options) as runtime:
-        outputs = Model(graph, runtime).run(inputs, debug=found.append)
-    return found, outputs
+        outputs = Model(graph, runtime).run(inputs, debug=values.append)
+    return values, outputs
 
 
 @BACKENDS
 def test_every_layer_is_passed_in_order_with_its_values(
     backends: Sequence[IBackendInternal],
 ) -> None:
-    found, outputs = values_and_outputs(diamond(), {"x": X}, backends)
-    assert [(one.layer, one.operation, one.index) for one in found] == [
+    values_seen, outputs = values_and_outputs(diamond(), {"x": X}, backends)
+    assert [
+        (debug_value.layer, debug_value.operation, debug_value.index) for debug_value in values_seen
+    ] == [
         ("top", "Activation", 0),
         ("left", "ElementwiseBinary", 0),
         ("right", "ElementwiseBinary", 0),
@@ -72,17 +74,17 @@ def test_every_layer_is_passed_in_order_with_its_values(
     ]
     # x clamped; +1; *3; their sum.
     expected = [[0, 0, 1, 2], [1, 1, 2, 3], [0, 0, 3, 6], [1, 1, 5, 9]]
-    for one, values in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one.values, floats(*values))
-        assert one.info.shape == one.values.shape
+    for debug_value, values in zip(values_seen, expected, strict=True):
+        np.testing.assert_array_equal(debug_value.values, floats(*values))
+        assert debug_value.info.shape == debug_value.values.shape
     np.testing.assert_array_equal(outputs["y"], floats(1, 1, 5, 9))
 
 
 def test_values_are_copies_that_cannot_be_written_to() -> None:
-    found, outputs = values_and_outputs(chain(1), {"x": X})
-    assert not np.shares_memory(found[0].values, outputs["y"])
+    values_seen, outputs = values_and_outputs(chain(1), {"x": X})
+    assert not np.shares_memory(values_seen[0].values, outputs["y"])
     with pytest.raises(ValueError, match="read-only"):
-        found[0].values[0] = 3
+        values_seen[0].values[0] = 3
 
 
 def test_each_output_of_a_layer_is_passed() -> None:
@@ -90,8 +92,11 @@ def test_each_output_of_a_layer_is_passed() -> None:
     parts = net.add_layer(ops.Splitter(axis=0, num_splits=2), [net.input("x", f32(4))], name="cut")
     net.output("y", parts.outputs[0])
     net.output("z", net.add(RELU, parts.outputs[1]))
-    found, _ = values_and_outputs(net, {"x": X})
-    assert [(one.layer, one.index, one.values.tolist()) for one in found[:2]] == [
+    values_seen, _ = values_and_outputs(net, {"x": X})
+    assert [
+        (debug_value.layer, debug_value.index, debug_value.values.tolist())
+        for debug_value in values_seen[:2]
+    ] == [
         ("cut", 0, [-1, 0]),
         ("cut", 1, [1, 2]),
     ]
@@ -102,33 +107,34 @@ def test_shapes_that_depend_on_values_are_passed_as_they_turn_out() -> None:
     x = net.input("x", f32(None))
     flat = net.add(ops.Reshape(), x, net.add(ops.Shape(), x), name="same")
     net.output("y", net.add(RELU, flat, name="clamped"))
-    found, _ = values_and_outputs(net, {"x": floats(-1, 5)})
-    assert found[-1].layer == "clamped"
-    np.testing.assert_array_equal(found[-1].values, floats(0, 5))
+    values_seen, _ = values_and_outputs(net, {"x": floats(-1, 5)})
+    assert values_seen[-1].layer == "clamped"
+    np.testing.assert_array_equal(values_seen[-1].values, floats(0, 5))
 
 
 def test_layers_that_run_graphs_are_passed_with_their_outputs() -> None:
-    found, _ = values_and_outputs(loop(7), {"in0": ints(3)})
-    assert [(one.layer, one.operation, one.values.tolist()) for one in found] == [
-        ("loop", "While", [7])
-    ]
+    values_seen, _ = values_and_outputs(loop(7), {"in0": ints(3)})
+    assert [
+        (debug_value.layer, debug_value.operation, debug_value.values.tolist())
+        for debug_value in values_seen
+    ] == [("loop", "While", [7])]
 
 
 def test_bound_executions_call_back_every_time() -> None:
-    found: list[DebugValue] = []
+    values_seen: list[DebugValue] = []
     with runtime_of() as runtime:
         x = X.copy()
-        execution = Model(chain(2), runtime).bind({"x": x}, debug=found.append)
+        execution = Model(chain(2), runtime).bind({"x": x}, debug=values_seen.append)
         execution()
         x += 10
         np.testing.assert_array_equal(execution()["y"], X + 12)
-    assert [one.values[0] for one in found] == [0, 1, 10, 11]
+    assert [debug_value.values[0] for debug_value in values_seen] == [0, 1, 10, 11]
 
 
 def test_the_callers_arrays_are_written_as_without_a_callback() -> None:
     y = np.zeros(4, np.float32)
     with runtime_of() as runtime:
-        got = Model(chain(2), runtime).run({"x": X}, {"y": y}, debug=lambda one: None)
+        got = Model(chain(2), runtime).run({"x": X}, {"y": y}, debug=lambda debug_value: None)
     assert got["y"] is y
     np.testing.assert_array_equal(y, X + 2)
 
@@ -143,18 +149,18 @@ def accumulating() -> Network:
 
 
 def test_variables_go_on_from_run_to_run() -> None:
-    found: list[DebugValue] = []
+    values_seen: list[DebugValue] = []
     with runtime_of() as runtime:
         model = Model(accumulating(), runtime)
         model.run({"x": X})
-        model.run({"x": X}, debug=found.append)
+        model.run({"x": X}, debug=values_seen.append)
         np.testing.assert_array_equal(model.run({"x": X})["y"], X * 6)
-    assert [one.layer for one in found] == ["total", "double"]
-    np.testing.assert_array_equal(found[0].values, X * 2)
+    assert [debug_value.layer for debug_value in values_seen] == ["total", "double"]
+    np.testing.assert_array_equal(values_seen[0].values, X * 2)
 
 
 def raising(error: BaseException) -> Callable[[DebugValue], None]:
-    def callback(one: DebugValue) -> None:
+    def callback(debug_value: DebugValue) -> None:
         raise error
 
     return callback
@@ -175,7 +181,7 @@ def test_runs_without_a_callback_are_as_before() -> None:
         model = Model(chain(3), runtime)
         model.run({"x": X})
         layers = [layer.operation for layer in model.placement.layers]  # type: ignore[union-attr]
-        model.run({"x": X}, debug=lambda one: None)
+        model.run({"x": X}, debug=lambda debug_value: None)
         model.run({"x": X})
         assert [layer.operation for layer in model.placement.layers] == layers  # type: ignore[union-attr]
         assert layers == ["PreCompiled"]
@@ -186,7 +192,7 @@ def test_every_value_counts_against_the_memory_limit() -> None:
         model = Model(chain(20), runtime)
         model.run({"x": X})
         with pytest.raises(MemoryLimitError, match="one execution of the network needs too much"):
-            model.run({"x": X}, debug=lambda one: None)
+            model.run({"x": X}, debug=lambda debug_value: None)
 
 
 def test_working_memory_and_callbacks_do_not_go_together() -> None:
@@ -194,7 +200,7 @@ def test_working_memory_and_callbacks_do_not_go_together() -> None:
         model = Model(chain(2), runtime)
         memory = model.create_working_memory()
         with pytest.raises(InvalidArgumentError, match="no room for every value"):
-            model.run({"x": X}, memory=memory, debug=lambda one: None)
+            model.run({"x": X}, memory=memory, debug=lambda debug_value: None)
 
 
 def test_something_that_cannot_be_called_is_refused() -> None:
@@ -207,8 +213,8 @@ def test_names_that_outputs_have_already_do_not_collide() -> None:
     x = net.input("x", f32(4))
     y = net.add(RELU, x, name="a")
     net.output("a:0#0", y)
-    found, outputs = values_and_outputs(net, {"x": X})
-    assert [one.layer for one in found] == ["a"]
+    values_seen, outputs = values_and_outputs(net, {"x": X})
+    assert [debug_value.layer for debug_value in values_seen] == ["a"]
     assert list(outputs) == ["a:0#0"]
 
 

@@ -59,16 +59,16 @@ def wanted(x: Array) -> tuple[Array, Array]:
 
 
 def check(model: Model, x: Array = X) -> None:
-    for given in (x, x - 2):
-        before = given.copy()
-        y, s = model(given)
-        np.testing.assert_array_equal(y, wanted(given)[0])
-        np.testing.assert_array_equal(s, wanted(given)[1])
-        np.testing.assert_array_equal(given, before)
+    for array in (x, x - 2):
+        before = array.copy()
+        y, s = model(array)
+        np.testing.assert_array_equal(y, wanted(array)[0])
+        np.testing.assert_array_equal(s, wanted(array)[1])
+        np.testing.assert_array_equal(array, before)
 
 
 def copies(model: Model) -> list[str]:
-    return [one.layer for one in placement_of(model).layers if one.operation == "MemCopy"]
+    return [layer.layer for layer in placement_of(model).layers if layer.operation == "MemCopy"]
 
 
 def lying(array: Array, alignment_bytes: int, beyond_bytes: int, padding_bytes: int = 64) -> Array:
@@ -161,12 +161,12 @@ def test_padding_that_is_written_harms_no_neighbour() -> None:
 def test_tensors_of_unknown_shapes_lie_as_declared(declared: tuple[int, int]) -> None:
     net = Network()
     x = net.input("x", f32(7))
-    found = net.add(NonZero(), net.add(RELU, x, name="r"), name="found")
-    net.output("places", found)
+    places = net.add(NonZero(), net.add(RELU, x, name="r"), name="found")
+    net.output("places", places)
     simd = VectorBackend(*declared)
     model = Model(net, runtime_of(simd))
-    given = lying(X, 256, 4)
-    np.testing.assert_array_equal(model(given), [[3, 4, 5, 6]])
+    array = lying(X, 256, 4)
+    np.testing.assert_array_equal(model(array), [[3, 4, 5, 6]])
     layers = placement_of(model).layers
     assert {layer.backend for layer in layers if layer.operation != "MemCopy"} == {"Simd"}
     assert simd.seen
@@ -271,18 +271,20 @@ def test_memory_of_a_call_that_lies_elsewhere_is_copied_and_the_log_says_why(
     with Model(odd(8), runtime_of(simd), properties=properties) as model:
         for beyond in (0, 4):
             x = np.arange(8, dtype=np.float32)
-            given: list[Array | ExternalMemory]
+            arguments: list[Array | ExternalMemory]
             if source is MemorySource.MALLOC:
-                given = [lying(x, 64, beyond), lying(x, 64, beyond)]
+                arguments = [lying(x, 64, beyond), lying(x, 64, beyond)]
             else:
                 shared = [ExternalMemory.shared(64) for _ in range(2)]
-                about = [(one.source, 32, None, one.file_descriptor, beyond) for one in shared]
-                given = [ExternalMemory(*each) for each in about]
-                given[0].map().view(np.float32)[...] = x  # type: ignore[union-attr]  # as above
+                about = [
+                    (memory.source, 32, None, memory.file_descriptor, beyond) for memory in shared
+                ]
+                arguments = [ExternalMemory(*fields) for fields in about]
+                arguments[0].map().view(np.float32)[...] = x  # type: ignore[union-attr]  # as above
             caplog.clear()
             with caplog.at_level("INFO", "armpy.execution"):
-                model.run({"x": given[0]}, {"y": given[1]})
-            y = np.asarray(given[1]).view(np.float32)
+                model.run({"x": arguments[0]}, {"y": arguments[1]})
+            y = np.asarray(arguments[1]).view(np.float32)
             np.testing.assert_array_equal(y, wanted(x)[0])
             assert ("begins 4 bytes after a multiple of 64" in caplog.text) == bool(beyond)
             assert simd.misplaced == []
@@ -311,10 +313,10 @@ def test_memory_that_is_made_for_a_model_lies_as_its_backends_declare() -> None:
 
 
 def test_memory_for_a_tensor_keeps_its_padding() -> None:
-    made = empty_tensor(f32(7), 256, 1024)
-    assert made.shape == (7,)
-    assert made.dtype == np.float32
-    assert made.ctypes.data % 256 == 0
+    tensor = empty_tensor(f32(7), 256, 1024)
+    assert tensor.shape == (7,)
+    assert tensor.dtype == np.float32
+    assert tensor.ctypes.data % 256 == 0
     assert empty_tensor(f32(), 1, 64).shape == ()
 
 
@@ -338,7 +340,7 @@ def test_what_cannot_be_kept_to_is_refused(name: str, number: object) -> None:
 def test_a_backend_that_declares_nonsense_is_left_out_with_the_reason() -> None:
     model = Model(odd(), runtime_of(VectorBackend(48)))
     check(model)
-    assert {one.backend for one in placement_of(model).layers} == {"CpuRef"}
+    assert {layer.backend for layer in placement_of(model).layers} == {"CpuRef"}
     assert any("alignment_bytes" in refusal.text for refusal in placement_of(model).refusals)
 
 

@@ -155,10 +155,10 @@ class OwnConstants(DeviceBackend):
 def scaled(shape: int | None = 4) -> Graph:
     """``y = 3 x + 1 + 1``: two constants, one of which two layers read."""
     net = Network()
-    one = net.constant(np.float32(1), name="one")
+    unit = net.constant(np.float32(1), name="one")
     x = net.input("x", TensorInfo((shape,), DataType.FLOAT32))
     value = net.add(MUL, x, net.constant(np.float32(3), name="three"))
-    value = net.add(ADD, net.add(ADD, value, one), one)
+    value = net.add(ADD, net.add(ADD, value, unit), unit)
     net.output("y", value)
     return net.build()
 

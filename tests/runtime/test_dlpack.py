@@ -90,9 +90,9 @@ def vector(data_type: DataType) -> TensorInfo:
 )
 def test_a_foreign_tensor_is_used_in_place(data_type: DataType) -> None:
     elements = np.array([1, 0], data_type.dtype)
-    taken = as_input("x", vector(data_type), Foreign(elements))
-    assert address(taken) == address(elements)
-    assert taken.tolist() == elements.tolist()
+    array_read = as_input("x", vector(data_type), Foreign(elements))
+    assert address(array_read) == address(elements)
+    assert array_read.tolist() == elements.tolist()
 
 
 def test_what_cannot_be_written_is_read_and_refused_as_an_output() -> None:
@@ -127,8 +127,8 @@ def test_bfloat16_cannot_be_handed_over_and_its_bits_can() -> None:
     bits = np.array([0x3F80, 0x4000], np.uint16)  # 1 and 2
     with pytest.raises(InvalidArgumentError, match="elements' bits as uint16"):
         as_input("x", vector(DataType.BFLOAT16), BFloat16(bits))
-    taken = as_input("x", vector(DataType.BFLOAT16), Foreign(bits))
-    assert address(taken) == address(bits)
+    array_read = as_input("x", vector(DataType.BFLOAT16), Foreign(bits))
+    assert address(array_read) == address(bits)
 
 
 def test_a_type_that_the_input_has_not_is_refused_as_of_an_array() -> None:
@@ -137,9 +137,9 @@ def test_a_type_that_the_input_has_not_is_refused_as_of_an_array() -> None:
 
 
 def test_strided_foreign_tensors_are_copied() -> None:
-    taken = as_input("x", f32(2), Foreign(floats(1, 9, 2, 9)[::2]))
-    assert taken.flags.c_contiguous
-    assert taken.tolist() == [1, 2]
+    array_read = as_input("x", f32(2), Foreign(floats(1, 9, 2, 9)[::2]))
+    assert array_read.flags.c_contiguous
+    assert array_read.tolist() == [1, 2]
 
 
 def test_a_foreign_tensor_that_fails_is_named() -> None:
@@ -175,13 +175,13 @@ X = floats(1, -2, 3, -4)
         X.data,
         (ctypes.c_float * 4)(*X.tolist()),
     ],
-    ids=lambda given: type(given).__name__,
+    ids=lambda buffer: type(buffer).__name__,
 )
 def test_a_buffer_is_read_in_place(given: Any) -> None:
-    taken = as_input("x", f32(4), given)
-    assert taken.tolist() == X.tolist()
-    assert address(taken) == address(np.frombuffer(given, np.uint8))
-    assert taken.flags.writeable is not memoryview(given).readonly
+    array_read = as_input("x", f32(4), given)
+    assert array_read.tolist() == X.tolist()
+    assert address(array_read) == address(np.frombuffer(given, np.uint8))
+    assert array_read.flags.writeable is not memoryview(given).readonly
 
 
 def test_bytes_take_the_shape_of_the_tensor_and_an_open_dimension_follows() -> None:
@@ -214,14 +214,14 @@ def test_a_typed_buffer_is_of_its_type() -> None:
 
 
 def test_bytes_that_do_not_begin_at_an_element_are_copied() -> None:
-    taken = as_input("x", f32(4), memoryview(b"\0" + X.tobytes())[1:])
-    assert taken.flags.aligned
-    assert taken.tolist() == X.tolist()
+    array_read = as_input("x", f32(4), memoryview(b"\0" + X.tobytes())[1:])
+    assert array_read.flags.aligned
+    assert array_read.tolist() == X.tolist()
 
 
 def test_what_has_no_memory_of_its_own_is_no_view() -> None:
-    for given in (3.0, "text", [1, 2], np.float32(1), None):
-        assert as_view(f32(), given) is None
+    for argument in (3.0, "text", [1, 2], np.float32(1), None):
+        assert as_view(f32(), argument) is None
 
 
 # Whole runs

@@ -117,8 +117,8 @@ def positives(*, knows_rank: bool = True, length: int | None = 5) -> Graph:
     net = Network()
     x = net.input("x", f32(length))
     same = net.add(ADD, x, net.constant(floats(0)), name="before")
-    found, indices = net.add_layer(Positives(knows_rank), [same], name="positives").outputs
-    net.output("moved", net.add(ADD, found, net.constant(floats(1)), name="after"))
+    values, indices = net.add_layer(Positives(knows_rank), [same], name="positives").outputs
+    net.output("moved", net.add(ADD, values, net.constant(floats(1)), name="after"))
     net.output("indices", indices)
     net.output("relu", net.add(RELU, x, name="aside"))
     return net.build()
@@ -162,9 +162,9 @@ def test_one_such_layer_may_follow_another() -> None:
 def test_what_comes_out_may_decide_on_shapes_itself() -> None:
     net = Network()
     x = net.input("x", f32(6))
-    found, indices = net.add_layer(Positives(), [net.input("which", f32(7))]).outputs
+    positives_found, indices = net.add_layer(Positives(), [net.input("which", f32(7))]).outputs
     net.output("y", net.add(Reshape(), x, indices))
-    net.output("shape", net.add(Shape(), found))
+    net.output("shape", net.add(Shape(), positives_found))
     model = Model(net, runtime_of(PositivesBackend()))
     data = np.arange(6, dtype=np.float32)
     which = np.zeros(7, np.float32)
@@ -182,8 +182,8 @@ def test_a_constant_operand_is_handed_to_the_workload() -> None:
     net = Network()
     net.output("y", net.add_layer(Positives(), [net.constant(X)]).outputs[0])
     net.output("x", net.input("x", f32(1)))
-    found, _ = Model(net, runtime_of(PositivesBackend()))(floats(0))
-    np.testing.assert_array_equal(found, [2, 4, 5])
+    values, _ = Model(net, runtime_of(PositivesBackend()))(floats(0))
+    np.testing.assert_array_equal(values, [2, 4, 5])
 
 
 def test_the_report_names_such_layers_and_who_runs_them() -> None:
@@ -270,9 +270,9 @@ def test_the_callers_arrays_are_checked_when_the_shape_is_known() -> None:
 
 def test_results_of_such_layers_are_arrays_of_the_callers_own() -> None:
     net = Network()
-    found = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
-    net.output("first", found)
-    net.output("second", found)
+    values = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
+    net.output("first", values)
+    net.output("second", values)
     model = Model(net, runtime_of(PositivesBackend()))
     first, second = model(X)
     assert not np.shares_memory(first, second)
@@ -300,8 +300,8 @@ def test_such_layers_may_be_in_graphs_that_control_flow_runs() -> None:
 def test_a_variable_keeps_its_shape() -> None:
     net = Network()
     state = net.variable("state", f32(2))
-    found = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
-    net.assign(state, found)
+    values = net.add_layer(Positives(), [net.input("x", f32(5))]).outputs[0]
+    net.assign(state, values)
     net.output("y", net.add(ADD, state, net.constant(floats(0))))
     model = Model(net, runtime_of(PositivesBackend()))
     model(floats(1, 2, 0, 0, 0))

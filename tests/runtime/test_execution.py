@@ -321,12 +321,12 @@ def test_results_that_no_layer_writes_are_filled_in() -> None:
     net.output("y", net.add(RELU, x))
     net.output("same", x)
     net.output("constant", net.constant(floats(7, 8)))
-    given = floats(-1, 1)
-    execution = Model(net, runtime_of()).bind({"x": given})
+    source = floats(-1, 1)
+    execution = Model(net, runtime_of()).bind({"x": source})
     for _ in range(2):
-        found = {name: array.tolist() for name, array in execution().items()}
-        assert found == {"y": [0, 1], "same": given.tolist(), "constant": [7, 8]}
-        given += 0
+        outputs = {name: array.tolist() for name, array in execution().items()}
+        assert outputs == {"y": [0, 1], "same": source.tolist(), "constant": [7, 8]}
+        source += 0
 
 
 def test_input_shapes_are_those_of_the_arrays() -> None:

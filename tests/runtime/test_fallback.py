@@ -164,8 +164,8 @@ def test_a_failure_within_a_loop_begins_the_whole_again() -> None:
     backend = Failing(after=4)
     loop = ops.While(below(6, f32(4)), counting(f32(4), body=lambda net, i, x: (doubled(net, x),)))
     net = Network()
-    made = net.add_layer(loop, [net.constant(ints(0)), net.input("x", f32(4))])
-    net.output("y", made.outputs[1])
+    layer = net.add_layer(loop, [net.constant(ints(0)), net.input("x", f32(4))])
+    net.output("y", layer.outputs[1])
     with runtime_of(backend) as runtime:
         model = Model(net, runtime, properties=NEXT)
         np.testing.assert_array_equal(model.run({"x": X})["y"], X * 64)
@@ -249,11 +249,11 @@ def test_working_memory_that_is_held_falls_back_to_the_networks_own() -> None:
 
 
 def test_callbacks_receive_the_attempt_that_was_completed() -> None:
-    found: list[DebugValue] = []
+    values_seen: list[DebugValue] = []
     with runtime_of(Failing(after=1)) as runtime:
         model = Model(chain(2), runtime, properties=NEXT)
-        model.run({"x": X}, debug=found.append)
-    assert [one.layer for one in found] == ["add_0", "add_1"]
+        model.run({"x": X}, debug=values_seen.append)
+    assert [debug_value.layer for debug_value in values_seen] == ["add_0", "add_1"]
 
 
 def test_executions_side_by_side_all_come_to_their_end() -> None:

@@ -127,6 +127,6 @@ def test_results_for_any_length_are_those_of_a_fresh_load() -> None:
     model = load()
     lengths = [2, 3, HEADS - 1, HEADS, DEPTH, WIDTH, *random.Random(1).sample(range(4, 600), 20)]
     for length in lengths:
-        outputs, expected = (each.run(inputs_for(length)) for each in (model, load()))
+        outputs, expected = (model_run.run(inputs_for(length)) for model_run in (model, load()))
         for name, values in expected.items():
             np.testing.assert_array_equal(outputs[name], values, err_msg=f"{name}, {length}")

@@ -165,9 +165,9 @@ def cases_with_shared_memory() -> list[tuple[Graph, list[Array], list[IBackendIn
     double = graph_of([f32(4)], lambda net, x: net.add(ADD, x, x))
     inside = Network()
     condition = inside.input("condition", BOOL)
-    given = inside.input("x", f32(4))
-    made = inside.add(If(double, double), condition, inside.add(RELU, given, name="top"))
-    inside.output("y", made)
+    inner_x = inside.input("x", f32(4))
+    chosen = inside.add(If(double, double), condition, inside.add(RELU, inner_x, name="top"))
+    inside.output("y", chosen)
     return [
         (net.build(), [X], [NumbaBackend()]),
         (inside.build(), [np.array([True]), X], []),

@@ -28,8 +28,8 @@ def loaded(
 
 
 def elements(memory: ExternalMemory) -> list[float]:
-    found: list[float] = memory.map().view(np.float32).tolist()
-    return found
+    numbers: list[float] = memory.map().view(np.float32).tolist()
+    return numbers
 
 
 def test_backends_receive_the_imports() -> None:

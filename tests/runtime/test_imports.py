@@ -36,8 +36,8 @@ X = floats(-1, 0, 2, 5)
 
 def elements(memory: ExternalMemory) -> list[float]:
     """What is in shared memory."""
-    found: list[float] = memory.map().view(np.float32).tolist()
-    return found
+    numbers: list[float] = memory.map().view(np.float32).tolist()
+    return numbers
 
 
 def dsp(sources: MemorySource = MemorySource.SHARED_MEMORY) -> ImportingDevice:
@@ -48,9 +48,9 @@ def fork() -> Graph:
     """``y = x + 1`` for one device, ``z = x - 1`` for another, ``m = max(x, 1)`` for the host."""
     net = Network()
     x = net.input("x", f32(4))
-    one = net.constant(np.float32(1))
+    unit = net.constant(np.float32(1))
     for name, operation in (("y", ADD), ("z", SUB), ("m", MAX)):
-        net.output(name, net.add(operation, x, one, name=name))
+        net.output(name, net.add(operation, x, unit, name=name))
     return net.build()
 
 
@@ -59,25 +59,25 @@ def fork() -> Graph:
 
 @pytest.mark.parametrize("source", ["MALLOC", "SHARED_MEMORY"])
 def test_the_reference_backend_reads_and_writes_imported_memory_in_place(source: str) -> None:
-    given, taken = X.copy(), np.zeros(4, np.float32)
-    memories = [ExternalMemory.of_array(given), ExternalMemory.of_array(taken)]
+    source_array, target = X.copy(), np.zeros(4, np.float32)
+    memories = [ExternalMemory.of_array(source_array), ExternalMemory.of_array(target)]
     if source == "SHARED_MEMORY":
-        memories = [shared(X), shared(taken)]
-        given, taken = (memory.map().view(np.float32) for memory in memories)
+        memories = [shared(X), shared(target)]
+        source_array, target = (memory.map().view(np.float32) for memory in memories)
     with Model(chain(3), runtime_of()) as model:
         x = model.import_inputs({"x": memories[0]})["x"]
         y = model.import_outputs({"y": memories[1]})["y"]
         assert (x.backends, y.backends) == (("CpuRef",), ("CpuRef",))
         for _ in range(2):
-            given[:] += 1
+            source_array[:] += 1
             results = model.run({"x": x}, {"y": y})
             assert results == {"y": y}
-            assert taken.tolist() == (given + 3).tolist()
-        np.testing.assert_array_equal(model(x), given + 3)
+            assert target.tolist() == (source_array + 3).tolist()
+        np.testing.assert_array_equal(model(x), source_array + 3)
         execution = model.bind({"x": x}, {"y": y})
-        given[:] = 0
+        source_array[:] = 0
         execution()
-        assert taken.tolist() == [3, 3, 3, 3]
+        assert target.tolist() == [3, 3, 3, 3]
 
 
 def test_an_array_can_be_given_as_memory() -> None:
@@ -382,7 +382,7 @@ def test_an_output_over_an_imported_input_is_refused() -> None:
             ExternalMemory.of_file_descriptor(memory.file_descriptor, 16, offset_bytes=offset)
             for offset in (12, 16)
         ]
-        over, beside = (model.import_outputs({"y": one})["y"] for one in outputs)
+        over, beside = (model.import_outputs({"y": array})["y"] for array in outputs)
         with pytest.raises(InvalidArgumentError, match="overlaps an imported input"):
             model.run({"x": x}, {"y": over})
         model.run({"x": x}, {"y": beside})

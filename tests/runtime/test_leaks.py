@@ -217,7 +217,7 @@ def test_what_is_dropped_leaves_nothing(
     left = [weakref.ref(use()) for _ in range(count)]
     gc.collect()
     assert not private_modules()
-    assert not [one for one in left if one() is not None]
+    assert not [reference for reference in left if reference() is not None]
     assert num_threads() <= threads
     assert num_descriptors() <= descriptors
 

@@ -254,17 +254,17 @@ class Waiting(Contextual):
 
 def in_thread(call: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
     """Something that runs meanwhile, and what comes of it."""
-    found: list[object] = []
+    results: list[object] = []
 
     def run() -> None:
         try:
-            found.append(call())
+            results.append(call())
         except ArmpyError as error:
-            found.append(error)
+            results.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
-    return thread, found
+    return thread, results
 
 
 @pytest.mark.sampled(5)
@@ -274,7 +274,7 @@ def test_a_model_context_outlives_executions_under_way(end: str, log: Log) -> No
     runtime = runtime_of(backend, backend_options=WITH_OPTIONS)
     network_id = runtime.load_network(chain())
     network = runtime.get_network(network_id)
-    thread, found = in_thread(lambda run=network.run: run([X])[0].tolist())  # type: ignore[misc]
+    thread, results = in_thread(lambda run=network.run: run([X])[0].tolist())  # type: ignore[misc]
     assert backend.reached.wait(30)
     if end == "unload":
         runtime.unload_network(network_id)
@@ -286,7 +286,7 @@ def test_a_model_context_outlives_executions_under_way(end: str, log: Log) -> No
     thread.join()
     del network, thread
     gc.collect()
-    assert found == [[3, 4, 5, 6]]
+    assert results == [[3, 4, 5, 6]]
     assert closed(log) == ["A", "model"]
 
 
@@ -306,7 +306,7 @@ def test_a_runtime_that_is_closed_waits_for_loads_in_other_threads(log: Log) -> 
     loading.join()
     closing.join()
     events = [
-        f"{when}_{what}_network" for what in ("load", "unload") for when in ("before", "after")
+        f"{when}_{action}_network" for action in ("load", "unload") for when in ("before", "after")
     ]
     assert [event for _, event, _ in log] == [*events, "close"]
 
@@ -357,8 +357,10 @@ class TestForRuntime:
     ) -> None:
         registry = registry_of(backend, ReferenceBackend())
         for power in (3, 5, 0):
-            given = {"A": {"power": power}} if power else {}
-            options = RuntimeOptions(["A", "CpuRef"], backend_options=given, registry=registry)
+            backend_options = {"A": {"power": power}} if power else {}
+            options = RuntimeOptions(
+                ["A", "CpuRef"], backend_options=backend_options, registry=registry
+            )
             with Model(chain(), Runtime(options), closes_runtime=True) as model:
                 np.testing.assert_array_equal(model(X), X + 3)
         assert [text for name, text, _ in log if name == "power"] == ["3", "5", "0"]
@@ -376,11 +378,11 @@ class TestForRuntime:
     def test_what_is_made_for_a_runtime_goes_with_it(self, backend: Powered) -> None:
         runtime = runtime_of(backend)
         Model(chain(), runtime)(X)
-        made = weakref.ref(backend.made.pop())
-        assert made() is not None
+        reference = weakref.ref(backend.made.pop())
+        assert reference() is not None
         del runtime
         gc.collect()
-        assert made() is None
+        assert reference() is None
 
 
 def num_descriptors() -> int:
@@ -410,17 +412,17 @@ def with_executions(registry: BackendRegistry) -> list[object]:
 
 
 def in_a_ring(registry: BackendRegistry) -> list[object]:
-    made = with_executions(registry)
-    made[0].itself = made  # type: ignore[attr-defined]
-    return made
+    objects = with_executions(registry)
+    objects[0].itself = objects  # type: ignore[attr-defined]
+    return objects
 
 
 def that_are_closed(registry: BackendRegistry) -> list[object]:
     model = Model(GRAPH, make(registry), closes_runtime=True)
     model(X)
-    made = [model, model.runtime, model.runtime.get_network(model.network_id)]
+    objects = [model, model.runtime, model.runtime.get_network(model.network_id)]
     model.close()
-    return made
+    return objects
 
 
 def that_fail(registry: BackendRegistry) -> list[object]:
@@ -457,10 +459,10 @@ def test_many_runtimes_leave_nothing(use: Callable[[BackendRegistry], list[objec
         alive.extend(map(weakref.ref, use(registry)))
         if number % 100 == 99:
             gc.collect()
-            assert [one() for one in alive if one() is not None] == []
+            assert [reference() for reference in alive if reference() is not None] == []
             alive.clear()
     gc.collect()
-    assert [one() for one in alive if one() is not None] == []
+    assert [reference() for reference in alive if reference() is not None] == []
     events = [event for _, event, _ in log]
     assert closed(log).count("A") == count
     assert events.count("after_unload_network") == events.count("before_load_network")

@@ -25,7 +25,7 @@ from tests.support.watchdogs import StillWatchdog, use_watchdog
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "calls_in_order.md"
 LISTS = re.compile(r"```text\n(.*?)```", re.DOTALL)
 SECTIONS = [part.partition("\n") for part in PAGE.read_text().split("\n## ")]
-LISTED = {title: [one.split() for one in LISTS.findall(text)] for title, _, text in SECTIONS}
+LISTED = {title: [line.split() for line in LISTS.findall(text)] for title, _, text in SECTIONS}
 DOCUMENTED = {title: lists[0] for title, lists in LISTED.items() if lists}
 PROFILE = re.findall(r"^IBackend.*[pP]rofiling.*$", PAGE.read_text(), re.MULTILINE)
 X = floats(-1, 2)

@@ -82,22 +82,22 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[SavedProgram]:
     from armpy_numba_acc.files import NumbaPrograms
     from armpy_numba_acc.runtime.loaded import LoadedProgram
 
-    taken: list[SavedProgram] = []
+    programs: list[SavedProgram] = []
     load = NumbaPrograms.load
 
     def watched(self: NumbaPrograms, saved: SavedProgram) -> LoadedProgram:
-        taken.append(saved)
+        programs.append(saved)
         return load(self, saved)
 
     monkeypatch.setattr(NumbaPrograms, "load", watched)
-    return taken
+    return programs
 
 
 def outputs(model: Model) -> Array:
     """What a model makes of the values."""
     with model:
-        found = model(VALUES)
-        return np.array(found)
+        output = model(VALUES)
+        return np.array(output)
 
 
 def test_code_of_a_file_of_ones_own_runs(place: Path, loads: list[SavedProgram]) -> None:
@@ -205,14 +205,14 @@ def test_the_doctor_says_what_loading_does(
     registry = BackendRegistry.discover()
     for mode, keys in ((0o644, []), (0o666, []), (0o666, [made.key])):
         place.chmod(mode)
-        found = examine_file(place, registry, keys)
+        examination = examine_file(place, registry, keys)
         loads.clear()
-        if found.is_ok:
+        if examination.is_ok:
             outputs(armpy.load(place, trusted_keys=keys))
         else:
-            with pytest.raises(ParserError, match=re.escape(found.trust)):
+            with pytest.raises(ParserError, match=re.escape(examination.trust)):
                 armpy.load(place, trusted_keys=keys)
-        used = [program for program in found.programs if program.status == "used"]
+        used = [program for program in examination.programs if program.status == "used"]
         assert len(used) == len(loads) == (0 if mode == 0o666 and not keys else 1)
 
 
@@ -257,8 +257,8 @@ def test_a_file_that_is_replaced_while_a_model_runs_changes_nothing(
         other = place.with_name("other")
         other.write_bytes(b"nothing")
         other.replace(place)
-        found = model(VALUES)
-        np.testing.assert_array_equal(found, DOUBLED)
+        output = model(VALUES)
+        np.testing.assert_array_equal(output, DOUBLED)
 
 
 RUN = """

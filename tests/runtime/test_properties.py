@@ -130,13 +130,13 @@ def first_result(runtime: Runtime, properties: NetworkProperties | None = None) 
 def test_two_networks_on_one_runtime_have_different_model_options() -> None:
     runtime = runtime_of(Shifting("Shift"))
     graph = chain()
-    one = Model(graph, runtime, properties=with_options(shift=1))
+    first = Model(graph, runtime, properties=with_options(shift=1))
     other = Model(graph, runtime, properties=with_options(shift=10.0))
     refused = Model(graph, runtime, properties=with_options(shift=10.0, refuse=True))
     plain = Model(graph, runtime)
     for _ in range(2):
-        assert [float(model(X)[0]) for model in (one, other, refused, plain)] == [6, 33, 3, 3]
-    placements = [model.placement for model in (one, other, refused, plain)]
+        assert [float(model(X)[0]) for model in (first, other, refused, plain)] == [6, 33, 3, 3]
+    placements = [model.placement for model in (first, other, refused, plain)]
     backends = [set(placement.layers_by_backend) for placement in placements if placement]
     assert backends == [{"Shift"}, {"Shift"}, {"CpuRef"}, {"Shift"}]
 
@@ -219,12 +219,12 @@ class TestExternalMemory:
         backend = DeviceBackend()
         model = Model(chain(), runtime_of(backend), properties=EXTERNAL)
         assert backend.memory.most_bytes == 0
-        with model.create_working_memory() as one, model.create_working_memory() as other:
-            assert backend.memory.used_bytes == one.size_bytes + other.size_bytes > 0
-            for memory in (one, other, one):
+        with model.create_working_memory() as first, model.create_working_memory() as other:
+            assert backend.memory.used_bytes == first.size_bytes + other.size_bytes > 0
+            for memory in (first, other, first):
                 result = model.run({"x": X}, memory=memory)["y"]
                 np.testing.assert_array_equal(result, X + 3)
-            assert backend.memory.most_bytes == one.size_bytes + other.size_bytes
+            assert backend.memory.most_bytes == first.size_bytes + other.size_bytes
         assert backend.memory.used_bytes == 0
 
     def test_executions_without_it_are_an_error(self) -> None:

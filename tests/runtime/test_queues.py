@@ -97,10 +97,10 @@ class Completion(ICompletion):
 def mixed() -> Graph:
     """``a -> b -> relu -> c -> y`` with additions of 1, and ``d`` beside, on vectors of 2."""
     net = Network()
-    one = net.constant(floats(1, 1))
+    ones = net.constant(floats(1, 1))
     x = net.input("x", f32(2))
-    b = net.add(ADD, net.add(ADD, x, one, name="a"), one, name="b")
-    net.output("y", net.add(ADD, net.add(RELU, b, name="relu"), one, name="c"))
+    b = net.add(ADD, net.add(ADD, x, ones, name="a"), ones, name="b")
+    net.output("y", net.add(ADD, net.add(RELU, b, name="relu"), ones, name="c"))
     return net.build()
 
 
@@ -231,12 +231,12 @@ def task(owner: str, priority: Priority = Priority.MEDIUM) -> ExecutionTask[None
 
 def order(queue: FairQueue, durations_s: dict[str, float] | None = None) -> list[str]:
     """Owners in the order in which they get the one thread, for as long as is said."""
-    found = []
-    while (taken := queue.take()) is not None:
-        owner = str(taken.owner)
-        found.append(owner)
-        queue.add_time(taken, (durations_s or {}).get(owner, 1.0))
-    return found
+    owners = []
+    while (next_task := queue.take()) is not None:
+        owner = str(next_task.owner)
+        owners.append(owner)
+        queue.add_time(next_task, (durations_s or {}).get(owner, 1.0))
+    return owners
 
 
 def test_a_network_that_floods_the_queue_does_not_keep_another_waiting() -> None:
@@ -274,9 +274,9 @@ def test_who_was_away_has_saved_up_nothing() -> None:
     for _ in range(10):
         queue.put(task("always"))
     for _ in range(9):
-        taken = queue.take()
-        assert taken is not None
-        queue.add_time(taken, 1.0)
+        next_task = queue.take()
+        assert next_task is not None
+        queue.add_time(next_task, 1.0)
     for _ in range(10):
         queue.put(task("always"))
         queue.put(task("back"))

@@ -426,9 +426,9 @@ def test_closing_deregisters_only_backends_that_the_runtime_found_itself() -> No
     own.close()
     with pytest.raises(BackendUnavailableError, match="closed"):
         own._registry.get("CpuRef")
-    given = registry_of(ReferenceBackend())
-    Runtime(RuntimeOptions(registry=given)).close()
-    assert given.get("CpuRef").get_id() == "CpuRef"
+    registry = registry_of(ReferenceBackend())
+    Runtime(RuntimeOptions(registry=registry)).close()
+    assert registry.get("CpuRef").get_id() == "CpuRef"
 
 
 def test_a_model_of_a_closed_runtime_says_so_and_can_still_be_closed() -> None:

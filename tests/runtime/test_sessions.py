@@ -186,7 +186,7 @@ def test_a_call_of_other_shapes_is_seen(model: Model, monkeypatch: pytest.Monkey
 def test_a_shape_that_is_none_is_refused_with_the_inputs_name(model: Model, shape: object) -> None:
     shapes: Any = {"x": shape}
     text = "input 'x': the shape cannot be used. Expected a sequence of sizes of 0 or more; got "
-    for call in (model.prepare, lambda given: armpy.optimize(model.graph, shapes=given)):
+    for call in (model.prepare, lambda shapes: armpy.optimize(model.graph, shapes=shapes)):
         with pytest.raises(InvalidArgumentError, match=re.escape(text + repr(shape))):
             call(shapes)
 
@@ -213,8 +213,8 @@ class ForMany(Programs):
 
     @property
     def targets(self) -> Sequence[str]:
-        found: Sequence[str] = self._targets
-        return found
+        names: Sequence[str] = self._targets
+        return names
 
 
 class Compiling(FakeBackend):

@@ -255,9 +255,9 @@ def test_changing_a_result_does_not_change_a_plan_that_was_made_from_it() -> Non
     net.output("sum", net.add(ADD, net.add(Reshape(), x, shape), shape))
     net.output("shape", shape)
     model = Model(net, runtime_of())
-    total, given = model(ints(10, 20), ints(2))
+    total, shape_out = model(ints(10, 20), ints(2))
     np.testing.assert_array_equal(total, [12, 22])
-    given[:] = 77
+    shape_out[:] = 77
     np.testing.assert_array_equal(model(ints(10, 20), ints(2))[0], [12, 22])
 
 

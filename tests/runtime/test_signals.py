@@ -66,13 +66,13 @@ def on_alarm() -> Iterator[Callable[[Callable[[], None]], Alarms]]:
     before = signal.getsignal(signal.SIGALRM)
     unraisable_hook = sys.unraisablehook
 
-    def unraisable(what: UnraisableHookArgs) -> None:
+    def unraisable(unraisable_args: UnraisableHookArgs) -> None:
         """Python drops what a handler raises while a weak reference or the collector calls back."""
-        if what.exc_type is not AlarmError:
-            unraisable_hook(what)
+        if unraisable_args.exc_type is not AlarmError:
+            unraisable_hook(unraisable_args)
 
-    def begin(what: Callable[[], None]) -> Alarms:
-        alarms = Alarms(what)
+    def begin(action: Callable[[], None]) -> Alarms:
+        alarms = Alarms(action)
         signal.signal(signal.SIGALRM, alarms)
         sys.unraisablehook = unraisable
         return alarms
@@ -86,10 +86,10 @@ def on_alarm() -> Iterator[Callable[[Callable[[], None]], Alarms]]:
 def models() -> list[Model]:
     """Two networks of a runtime with two threads, which have begun."""
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"], execution_threads=2))
-    made = [Model(chain(1), runtime), Model(chain(2), runtime)]
-    for model in made:
+    started = [Model(chain(1), runtime), Model(chain(2), runtime)]
+    for model in started:
         model.start({"x": X}).result(30)
-    return made
+    return started
 
 
 def raise_alarm() -> None:
@@ -102,11 +102,11 @@ def raise_alarm() -> None:
 def test_handlers_that_raise_leave_the_runtime_able_to_execute(
     on_alarm: Callable[[Callable[[], None]], Alarms], deadline_s: float | None
 ) -> None:
-    alarms, found = on_alarm(raise_alarm), models()
+    alarms, models_started = on_alarm(raise_alarm), models()
     num_alarms, end = 0, time.monotonic() + effort(1, 10)
     while time.monotonic() < end:
         started: list[tuple[int, Future[dict[str, Array]]]] = []
-        for number, model in enumerate(found * 3):
+        for number, model in enumerate(models_started * 3):
             try:
                 alarms.arm()
                 future = model.start({"x": X}, deadline_s=deadline_s)
@@ -164,12 +164,12 @@ def test_bound_execution_can_be_called_again_after_a_handler_has_raised(
 def test_handlers_may_start_executions_themselves(
     on_alarm: Callable[[Callable[[], None]], Alarms],
 ) -> None:
-    found = models()
+    started = models()
     inner: deque[Future[dict[str, Array]]] = deque()
-    alarms = on_alarm(lambda: inner.append(found[1].start({"x": X}, deadline_s=60)))
+    alarms = on_alarm(lambda: inner.append(started[1].start({"x": X}, deadline_s=60)))
     for _ in range(effort(300, 2000)):
         alarms.arm()
-        outer = found[0].start({"x": X}, deadline_s=60)
+        outer = started[0].start({"x": X}, deadline_s=60)
         np.testing.assert_array_equal(outer.result(30)["y"], X + 1)
         alarms.disarm()
         while inner:

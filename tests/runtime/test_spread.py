@@ -56,7 +56,7 @@ def executions(model: Model) -> dict[str, int]:
     """How many executions each backend has answered."""
     network = model.handle.loaded
     assert network.spread is not None
-    return {one.backend_id: one.executions for one in network.spread.backends}
+    return {use.backend_id: use.executions for use in network.spread.backends}
 
 
 class Gate:
@@ -159,18 +159,18 @@ def test_no_execution_is_lost_or_mixed_while_a_backend_fails() -> None:
     inputs = [np.full(3, number, np.float32) for number in range(400)]
     with ThreadPoolExecutor(4) as pool:
         answers = [*pool.map(model, inputs)]
-    for given, answer in zip(inputs, answers, strict=True):
-        np.testing.assert_array_equal(answer, given)
+    for source, answer in zip(inputs, answers, strict=True):
+        np.testing.assert_array_equal(answer, source)
     assert sum(executions(model).values()) == 400
 
 
 def test_a_bound_execution_is_spread_and_outputs_are_written_in_place() -> None:
     model = Model(chain(1), spread(running("A"), running("B")))
     target = np.empty(3, np.float32)
-    given = X.copy()
-    execution = model.bind({"x": given}, {"y": target})
+    source = X.copy()
+    execution = model.bind({"x": source}, {"y": target})
     for number in range(4):
-        given[:] = number
+        source[:] = number
         execution()
         assert target.tolist() == [number] * 3
     results = model.run({"x": X}, {"y": target})
@@ -234,7 +234,7 @@ def test_layers_run_on_the_backend_that_they_are_assigned_to(
     model = assigned(affinity)
     np.testing.assert_array_equal(model(X), np.maximum(X, 0))
     placement = placement_of(model)
-    assert "".join(one.backend for one in placement.layers if one.partition >= 0) == backends
+    assert "".join(layer.backend for layer in placement.layers if layer.partition >= 0) == backends
     assert placement.fallbacks == 0
 
 

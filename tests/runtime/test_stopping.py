@@ -35,9 +35,9 @@ LOOKS = pytest.mark.parametrize("looks", [True, False], ids=["stops", "abandoned
 
 @pytest.fixture
 def backend(looks: bool) -> Iterator[SlowBackend]:
-    made = SlowBackend(looks=looks)
-    yield made
-    made.gate.set()  # what was abandoned comes to its end
+    slow = SlowBackend(looks=looks)
+    yield slow
+    slow.gate.set()  # what was abandoned comes to its end
 
 
 @pytest.fixture

@@ -51,28 +51,28 @@ class Case:
 def cases() -> list[Case]:
     """Short and long networks on a backend that stops, and on one that is left alone."""
     small = np.ones(4, np.float32)
-    made: list[tuple[str, str, Network, dict[str, Array]]] = [
+    networks: list[tuple[str, str, Network, dict[str, Array]]] = [
         ("NumbaAcc, long", "NumbaAcc", convolutions(160, 96, 40), image(160, 96)),
         ("NumbaAcc, short", "NumbaAcc", convolutions(8, 8, 2), image(8, 8)),
         ("CpuRef, long", "CpuRef", convolutions(96, 32, 12), image(96, 32)),
         ("CpuRef, short", "CpuRef", convolutions(8, 8, 2), image(8, 8)),
     ]
-    found = []
-    for name, backend_id, network, inputs in made:
+    all_cases = []
+    for name, backend_id, network, inputs in networks:
         model = Model(network, Runtime(RuntimeOptions(backends=[backend_id])))
         expected = model.run(inputs)["y"]
         started = time.perf_counter()
         model.run(inputs)
         duration_s = time.perf_counter() - started
-        found.append(
+        all_cases.append(
             Case(name, model, inputs, expected, duration_s, model.bind(inputs, cancellable=True))
         )
     model = Model(chain(40), Runtime(RuntimeOptions(backends=["CpuRef"])))
     expected, x = small + 40, {"x": small}
-    found.append(
+    all_cases.append(
         Case("CpuRef, many layers", model, x, expected, 3e-4, model.bind(x, cancellable=True))
     )
-    return found
+    return all_cases
 
 
 class Canceller:
@@ -139,20 +139,20 @@ def stop_once(case: Case, way: int, after_s: float, canceller: Canceller) -> flo
 def soak(num_stops: int, seed: int = 0) -> list[Case]:
     """Stop executions of several networks at random times."""
     chance = random.Random(seed)
-    found, canceller = cases(), Canceller()
+    all_cases, canceller = cases(), Canceller()
     for number in range(num_stops):
-        case = found[number % len(found)]
+        case = all_cases[number % len(all_cases)]
         after_s = chance.uniform(0, 1.1 * case.duration_s)
         late_s = stop_once(case, chance.randrange(4), after_s, canceller)
         if late_s is None:
             case.num_ended += 1
         else:
             case.late_ms.append(late_s * 1e3)
-        if number // len(found) % _CHECK_EVERY == 0:
+        if number // len(all_cases) % _CHECK_EVERY == 0:
             case.check()
-    for case in found:
+    for case in all_cases:
         case.check()
-    return found
+    return all_cases
 
 
 def summary(case: Case) -> str:
@@ -169,14 +169,14 @@ def summary(case: Case) -> str:
 
 @pytest.mark.slow
 def test_stops_at_random_times_are_soon_effective_and_leave_networks_right() -> None:
-    found = soak(NUM_STOPS)
+    all_cases = soak(NUM_STOPS)
     print()
-    for case in found:
+    for case in all_cases:
         print(summary(case))
-    assert sum(len(case.late_ms) for case in found) > NUM_STOPS // 3
+    assert sum(len(case.late_ms) for case in all_cases) > NUM_STOPS // 3
     # Other processes may take the processors for longer than all of this, which makes stops later
     # and executions longer: the soonest quarter shows the network, and a twentieth of what an
     # execution takes there is soon, too. One that is not stopped at all needs a quarter.
-    for case in found:
+    for case in all_cases:
         soon_ms = max(LIMIT_MS, case.duration_s * 1e3 / 20)
         assert np.percentile(case.late_ms or [0.0], 25) < soon_ms, summary(case)

@@ -106,8 +106,8 @@ def test_the_accelerator_takes_the_layers_beside_strings() -> None:
     doubled = net.add(ops.ElementwiseBinary(), numbers, numbers)
     net.output("chosen", net.add(ops.Select(), is_yes, doubled, numbers))
     model = model_of(net, "NumbaAcc", "CpuRef")
-    given = {"words": ["yes", "no", "", "yes"], "numbers": np.array([1, 2, 3, 4], np.float32)}
-    assert model.run(given)["chosen"].tolist() == [2, 2, 3, 8]
+    feeds = {"words": ["yes", "no", "", "yes"], "numbers": np.array([1, 2, 3, 4], np.float32)}
+    assert model.run(feeds)["chosen"].tolist() == [2, 2, 3, 8]
     placement = model.placement
     assert placement is not None
     assert {layer.backend for layer in placement.layers} == {"NumbaAcc", "CpuRef"}

@@ -54,8 +54,8 @@ BACKENDS = ["NumbaAcc", "CpuRef"]
 
 
 def weights(seed: int, *shape: int) -> Array:
-    made: Array = np.random.default_rng(seed).normal(0, 0.3, shape).astype(np.float32)
-    return made
+    numbers: Array = np.random.default_rng(seed).normal(0, 0.3, shape).astype(np.float32)
+    return numbers
 
 
 def encoder() -> Network:
@@ -66,8 +66,8 @@ def encoder() -> Network:
     def linear(value: Value, seed: int, size: int = WIDTH) -> Value:
         """A product, of rows one after the other."""
         flat = net.add(Reshape(target_shape=(-1, WIDTH)), value)
-        made = net.add(FullyConnected(), flat, net.constant(weights(seed, size, WIDTH)))
-        return net.add(Reshape(target_shape=(1, -1, size)), made)
+        product = net.add(FullyConnected(), flat, net.constant(weights(seed, size, WIDTH)))
+        return net.add(Reshape(target_shape=(1, -1, size)), product)
 
     def heads(seed: int, *perm: int) -> Value:
         """One head after the other."""
@@ -153,10 +153,10 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
     net = make()
     model = warmed(net, 6, 7)
     for size in range(1, 64) if IS_FULL else sizes:
-        given = values(size, net)
-        found = np.asarray(model(given))
+        rows = values(size, net)
+        output = np.asarray(model(rows))
         assert is_resized(model) or size in (1, 6, 7)
-        np.testing.assert_array_equal(found, np.asarray(load(net)(given)))
+        np.testing.assert_array_equal(output, np.asarray(load(net)(rows)))
 
 
 def test_a_new_shape_makes_no_unused_source() -> None:
@@ -184,8 +184,8 @@ def test_sizes_that_leave_no_layer_are_met_as_any() -> None:
     net.output("y", net.add(Reshape(target_shape=(-1, 16)), x))
     model = warmed(net, 2, 3)
     for size in (4, 5, 0):
-        given = values(size, net)
-        np.testing.assert_array_equal(np.asarray(model(given)), given)
+        rows = values(size, net)
+        np.testing.assert_array_equal(np.asarray(model(rows)), rows)
         assert is_resized(model)
 
 
@@ -193,8 +193,8 @@ def test_a_plan_from_a_symbolic_program_says_what_one_from_the_network_says() ->
     net = perceptron()
     model, fresh = warmed(net, 2, 3), load(net)
     for size in (30, 31):
-        made, expected = (one(values(size, net)) for one in (model, fresh))
-    assert np.asarray(made).shape == np.asarray(expected).shape == (31, 8)
+        actual, expected = (model_run(values(size, net)) for model_run in (model, fresh))
+    assert np.asarray(actual).shape == np.asarray(expected).shape == (31, 8)
     assert is_resized(model)
     ours, theirs = model.placement, fresh.placement
     assert ours is not None
@@ -222,7 +222,7 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
     for size in (20, 21, 40, 60, 80, 100):
         model(values(size, net))
     programs = loaded(model).plan_cache.symbolic._symbolic
-    held = {id(array) for one in programs for array in _held(one)}
+    held = {id(array) for program in programs for array in _held(program)}
     assert len(held) <= len(sharing._known) - before <= 3  # one for each width that is packed
     del programs, model
     gc.collect()
@@ -242,14 +242,16 @@ def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
     model = load(net)
     offered = offered_constants()
     assert loaded(model).prepare_together([[(size, 640)] for size in (8, 4, 2)]) == 3
-    held = [array for one in loaded(model).plan_cache.symbolic._symbolic for array in _held(one)]
+    held = [
+        array for program in loaded(model).plan_cache.symbolic._symbolic for array in _held(program)
+    ]
     assert held
     for array in held:
         assert any(np.shares_memory(array, constants) for constants in offered)
-    given = values(8, net)
-    singles = [np.asarray(model(row[None]))[0] for row in given]
+    rows = values(8, net)
+    singles = [np.asarray(model(row[None]))[0] for row in rows]
     for size in (2, 4, 8):  # as one row gives them, to the bit
-        np.testing.assert_array_equal(np.asarray(model(given[:size])), singles[:size])
+        np.testing.assert_array_equal(np.asarray(model(rows[:size])), singles[:size])
 
 
 @pytest.mark.slow
@@ -257,12 +259,12 @@ def test_what_another_program_has_outlives_it() -> None:
     data = weights(5, 64, 64)
     constants = np.concatenate([np.zeros(64, np.float32), data.reshape(-1)]).view(np.uint8)
     offer_constants(constants)
-    found = sharing.shared(data, 0)
-    assert np.shares_memory(found, constants)
+    shared = sharing.shared(data, 0)
+    assert np.shares_memory(shared, constants)
     del constants
     gc.collect()
-    np.testing.assert_array_equal(found.view(np.float32).reshape(64, 64), data)
-    assert not np.shares_memory(sharing.shared(data + 1, 0), found)
+    np.testing.assert_array_equal(shared.view(np.float32).reshape(64, 64), data)
+    assert not np.shares_memory(sharing.shared(data + 1, 0), shared)
 
 
 def test_shapes_are_prepared_together_without_becoming_the_latest(

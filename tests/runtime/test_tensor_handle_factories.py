@@ -380,9 +380,9 @@ def test_memory_that_suits_most_readers_is_taken_if_none_suits_all() -> None:
     gpu = Choosing("Gpu", {Activation}, NamedFactory("gpu", DMA_BUF, MALLOC))
     model = Model(net, runtime_of(npu, dsp, gpu))
     model.warm_up()
-    made = copies(model)
+    copied = copies(model)
     assert (host.num_tensors, buffers.num_tensors) == ([], [1])
-    assert made == ["[ a Npu -> CpuRef ]", "[ b Dsp -> host ]", "[ c Gpu -> host ]"]
+    assert copied == ["[ a Npu -> CpuRef ]", "[ b Dsp -> host ]", "[ c Gpu -> host ]"]
     b, c, d = model(X)
     np.testing.assert_array_equal(b, -2 * X)
     np.testing.assert_array_equal(c, np.maximum(2 * X, 0))

@@ -165,11 +165,11 @@ SMALL = {
 @pytest.mark.parametrize("name", SMALL)
 def test_small_floats_of_other_libraries_become_float32_exactly(name: str) -> None:
     small = pytest.importorskip("ml_dtypes")
-    given = np.array(SMALL[name], np.float32).astype(getattr(small, name))
-    found = as_input("x", f32(4), given)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, np.array(SMALL[name], np.float32))
-    np.testing.assert_array_equal(as_input("x", f32(4), given[::-1]), found[::-1])
+    numbers = np.array(SMALL[name], np.float32).astype(getattr(small, name))
+    array = as_input("x", f32(4), numbers)
+    assert array.dtype == np.float32
+    np.testing.assert_array_equal(array, np.array(SMALL[name], np.float32))
+    np.testing.assert_array_equal(as_input("x", f32(4), numbers[::-1]), array[::-1])
 
 
 @pytest.mark.parametrize(
@@ -186,9 +186,9 @@ def test_small_floats_are_taken_as_their_bits_where_these_are_wanted(
     name: str, data_type: DataType
 ) -> None:
     small = pytest.importorskip("ml_dtypes")
-    given = np.array([1, 2, 4], np.float32).astype(getattr(small, name))
-    found = as_input("x", TensorInfo((3,), data_type), given)
-    np.testing.assert_array_equal(found, given.view(data_type.dtype))
+    numbers = np.array([1, 2, 4], np.float32).astype(getattr(small, name))
+    array = as_input("x", TensorInfo((3,), data_type), numbers)
+    np.testing.assert_array_equal(array, numbers.view(data_type.dtype))
 
 
 @pytest.mark.parametrize(
@@ -203,9 +203,9 @@ def test_small_floats_are_taken_as_their_bits_where_these_are_wanted(
 def test_small_integers_of_other_libraries_become_bytes(name: str, data_type: DataType) -> None:
     small = pytest.importorskip("ml_dtypes")
     numbers = [0, 1, 3 if name[0] == "u" else -2]
-    given = np.array(numbers, np.int8).astype(getattr(small, name))
-    found = as_input("x", TensorInfo((3,), data_type), given)
-    assert (found.dtype, found.tolist()) == (data_type.dtype, numbers)
+    small_numbers = np.array(numbers, np.int8).astype(getattr(small, name))
+    array = as_input("x", TensorInfo((3,), data_type), small_numbers)
+    assert (array.dtype, array.tolist()) == (data_type.dtype, numbers)
 
 
 @pytest.mark.parametrize(
@@ -214,15 +214,15 @@ def test_small_integers_of_other_libraries_become_bytes(name: str, data_type: Da
 )
 def test_small_types_that_do_not_fit_are_refused(name: str, data_type: DataType) -> None:
     small = pytest.importorskip("ml_dtypes")
-    given = np.array([1, 2, 3], np.float32).astype(getattr(small, name))
+    numbers = np.array([1, 2, 3], np.float32).astype(getattr(small, name))
     with pytest.raises(InvalidArgumentError, match=r"wrong type.*astype|Convert it"):
-        as_input("x", TensorInfo((3,), data_type), given)
+        as_input("x", TensorInfo((3,), data_type), numbers)
 
 
 def test_small_floats_are_quantised_where_real_numbers_are() -> None:
     small = pytest.importorskip("ml_dtypes")
-    given = np.array([1, 2, 3], np.float32).astype(small.bfloat16)
-    assert as_input("x", U8, given, quantize=True).tolist() == [12, 14, 16]
+    numbers = np.array([1, 2, 3], np.float32).astype(small.bfloat16)
+    assert as_input("x", U8, numbers, quantize=True).tolist() == [12, 14, 16]
 
 
 def test_quantising_rounds_half_away_from_zero_and_saturates() -> None:

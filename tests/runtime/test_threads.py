@@ -222,10 +222,10 @@ def test_of_two_threads_that_unload_a_network_one_gets_the_error() -> None:
 
 
 def test_runtimes_that_share_a_registry_load_each_backend_once() -> None:
-    made: list[int] = []
+    loads: list[int] = []
 
     def factory() -> FakeBackend:
-        made.append(1)
+        loads.append(1)
         threading.Event().wait(0.05)
         return FakeBackend("Late")
 
@@ -234,7 +234,7 @@ def test_runtimes_that_share_a_registry_load_each_backend_once() -> None:
     from armpy.execution import RuntimeOptions
 
     assert in_threads(lambda _: Runtime(RuntimeOptions(registry=registry))) == []
-    assert made == [1]
+    assert loads == [1]
 
 
 def test_an_execution_under_way_outlives_its_network() -> None:

@@ -158,9 +158,9 @@ def test_a_compiled_file_is_reshaped_and_shows_its_tensors(prepared: Path, is_by
         single = [model(image[None])[0] for image in images]
         with model.reshape({name: (3, 16, 16, 1)}) as several:
             np.testing.assert_array_equal(several(images), single)
-        made = model.run({name: images[:1]}, ["digits_1/edges_pool_1/MaxPool2d", output])
-    assert made["digits_1/edges_pool_1/MaxPool2d"].shape == (1, 8, 8, 16)
-    np.testing.assert_array_equal(made[output][0], single[0])
+        outputs = model.run({name: images[:1]}, ["digits_1/edges_pool_1/MaxPool2d", output])
+    assert outputs["digits_1/edges_pool_1/MaxPool2d"].shape == (1, 8, 8, 16)
+    np.testing.assert_array_equal(outputs[output][0], single[0])
 
 
 def test_a_light_model_has_variants(tmp_path: Path) -> None:
@@ -168,9 +168,9 @@ def test_a_light_model_has_variants(tmp_path: Path) -> None:
     with armpy.load(path) as model:
         assert repr(model).startswith("Model('two': x FLOAT32(?, 4), more FLOAT32(?, 3) -> y")
         assert model.is_light
-        made = model.run(inputs_of(), ["dense", "z"])
-        np.testing.assert_array_equal(made["z"], np.maximum(made["dense"], 0))
-        np.testing.assert_array_equal(made["z"], model.run(inputs_of())["z"])
+        outputs = model.run(inputs_of(), ["dense", "z"])
+        np.testing.assert_array_equal(outputs["z"], np.maximum(outputs["dense"], 0))
+        np.testing.assert_array_equal(outputs["z"], model.run(inputs_of())["z"])
 
 
 def two_steps() -> Network:
@@ -186,12 +186,12 @@ def two_steps() -> Network:
 def test_any_tensor_is_an_output_by_its_name() -> None:
     with on_reference(two_steps()) as model:
         x = {"x": floats(-3, 0, 2)}
-        made = model.run(x, ["sum", "x", "two", "relu"])
-        assert [*made] == ["sum", "x", "two", "relu"]
-        assert made["sum"].tolist() == [-5, 1, 5]
-        assert made["x"].tolist() == [-3, 0, 2]
-        assert made["two"] == 2
-        assert made["relu"].tolist() == [0, 1, 5]
+        outputs = model.run(x, ["sum", "x", "two", "relu"])
+        assert [*outputs] == ["sum", "x", "two", "relu"]
+        assert outputs["sum"].tolist() == [-5, 1, 5]
+        assert outputs["x"].tolist() == [-3, 0, 2]
+        assert outputs["two"] == 2
+        assert outputs["relu"].tolist() == [0, 1, 5]
         assert model.run(x)["y"].tolist() == [0, 1, 5]
 
 
@@ -207,8 +207,8 @@ def test_any_tensor_is_an_output_by_its_name() -> None:
 )
 def test_every_kind_of_call_takes_names(call: Callable[..., Any]) -> None:
     with on_reference(two_steps()) as model:
-        made = call(model, {"x": floats(-3, 0, 2)})
-        assert {name: array.tolist() for name, array in made.items()} == {"double": [-6, 0, 4]}
+        outputs = call(model, {"x": floats(-3, 0, 2)})
+        assert {name: array.tolist() for name, array in outputs.items()} == {"double": [-6, 0, 4]}
 
 
 def counting(key: str | None = "count") -> Network:
@@ -278,8 +278,8 @@ def test_variants_are_kept_while_they_are_lately_used_and_unloaded_after_that() 
         gc.collect()
         with pytest.raises(InvalidArgumentError):
             loaded.get(number)
-        kept = model.with_outputs(["add_5"])
-    assert kept.is_closed
+        variant = model.with_outputs(["add_5"])
+    assert variant.is_closed
 
 
 def test_a_closed_model_has_no_variants() -> None:
@@ -306,15 +306,15 @@ def test_models_of_other_converters_are_reshaped_row_by_row(name: str) -> None:
             model.run({key: array[i : i + 1] for key, array in inputs.items()}) for i in range(3)
         ]
         with model.reshape({key: array.shape for key, array in inputs.items()}) as several:
-            for key, made in several.run(inputs).items():
-                wanted = np.concatenate([one[key] for one in single])
-                np.testing.assert_allclose(made, wanted, rtol=1e-4, atol=1e-5)
+            for key, output in several.run(inputs).items():
+                wanted = np.concatenate([outputs[key] for outputs in single])
+                np.testing.assert_allclose(output, wanted, rtol=1e-4, atol=1e-5)
 
 
 def test_every_named_tensor_of_a_file_can_be_asked_for() -> None:
     with armpy.load(DIGITS, backends=["CpuRef"]) as model:
         image = np.zeros((1, 16, 16, 1), np.int8)
         names = [*tensors_by_name(model.handle.source)]
-        made = model.run({model.inputs[0].name: image}, names)
-    assert [*made] == names
+        outputs = model.run({model.inputs[0].name: image}, names)
+    assert [*outputs] == names
     assert len(names) > 20

@@ -54,15 +54,15 @@ def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def host_arenas(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Sizes of the arenas that the core takes from the process's memory."""
-    taken: list[int] = []
+    sizes: list[int] = []
     right = DefaultAllocator.allocate
 
     def allocate(self: DefaultAllocator, size_bytes: int, alignment_bytes: int = 64) -> Array:
-        taken.append(size_bytes)
+        sizes.append(size_bytes)
         return right(self, size_bytes, alignment_bytes)
 
     monkeypatch.setattr(DefaultAllocator, "allocate", allocate)
-    return taken
+    return sizes
 
 
 def test_a_chain_of_twenty_needs_two_buffers_on_the_device_and_none_besides(
@@ -389,9 +389,9 @@ def test_a_network_of_shapes_that_depend_on_values_has_its_first_part_made() -> 
     model = Model(shapes_by_value(), runtime_of(backend))
     with model.create_working_memory() as memory:
         for rows in (2, 3):
-            made = memory.run({"x": np.arange(6, dtype=np.float32), "shape": ints(rows - 1, -2)})
-            assert made["y"].shape == (rows, 6 // rows)
-            np.testing.assert_array_equal(made["y"].reshape(-1), np.arange(6))
+            outputs = memory.run({"x": np.arange(6, dtype=np.float32), "shape": ints(rows - 1, -2)})
+            assert outputs["y"].shape == (rows, 6 // rows)
+            np.testing.assert_array_equal(outputs["y"].reshape(-1), np.arange(6))
 
 
 def shapes_by_value() -> Graph:
@@ -525,13 +525,13 @@ def test_allocators_take_memory_back_while_other_networks_run(who: str) -> None:
 
 def test_networks_that_take_turns_keep_their_handles() -> None:
     models = models_from(Counting(), 64, 64)
-    made: list[object] = []
+    handles: list[object] = []
     for _ in range(3):
         for model in models:
             call(model)
             plan = [*model.runtime.get_network(model.network_id).plan_cache.plans.values()][-1]
-            made += plan._alive  # type: ignore[union-attr]  # it is compiled
-    assert len({*map(id, made)}) == 2
+            handles += plan._alive  # type: ignore[union-attr]  # it is compiled
+    assert len({*map(id, handles)}) == 2
 
 
 def test_threads_with_networks_of_their_own_do_not_write_to_each_others_memory() -> None:
@@ -594,7 +594,7 @@ def dense_models(
 ) -> list[Model]:
     """Networks that NumbaAcc makes a program of each."""
     runtime = runtime_of(NumbaBackend(), custom_allocators={"NumbaAcc": allocator})
-    found = []
+    models = []
     for _ in range(number):
         net = Network()
         value = net.input("x", f32(1, 64))
@@ -602,8 +602,8 @@ def dense_models(
             eye = net.constant(np.eye(64, dtype=np.float32))
             value = net.add(FullyConnected(), value, eye, None)
         net.output("y", value)
-        found.append(Model(net, runtime, properties=properties))
-    return found
+        models.append(Model(net, runtime, properties=properties))
+    return models
 
 
 def run_dense(model: Model) -> None:

@@ -101,6 +101,6 @@ def test_numbaacc_equals_cpuref_in_every_element_of_small_models(path: Path) -> 
 
 def test_a_negative_zero_is_not_zero_and_all_nans_are_one() -> None:
     count = Count()
-    one = np.array([0.0, np.nan, 1.0], np.float32)
-    count.add(one, np.array([-0.0, -np.nan, 1.0], np.float32), is_after_floats=False)
+    array = np.array([0.0, np.nan, 1.0], np.float32)
+    count.add(array, np.array([-0.0, -np.nan, 1.0], np.float32), is_after_floats=False)
     assert (count.elements, count.differing) == (3, 1)

@@ -22,10 +22,10 @@ def model_file(folder: Path, axes: list[int]) -> Path:
 
 
 def test_axes_that_tensors_do_not_have_become_the_first(tmp_path: Path) -> None:
-    given = model_file(tmp_path, [1, 3, 2])
-    copy = mended(given)
-    assert copy != given
-    assert len(copy.read_bytes()) == len(given.read_bytes())
+    file = model_file(tmp_path, [1, 3, 2])
+    copy = mended(file)
+    assert copy != file
+    assert len(copy.read_bytes()) == len(file.read_bytes())
     assert parsed_axes(copy) == [0, 3, 0]
 
 

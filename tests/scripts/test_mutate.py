@@ -154,8 +154,8 @@ def toy_sites() -> list[Site]:
 
 
 def test_everything_but_annotations_errors_and_docstrings_is_mutated() -> None:
-    found = {site.text.removeprefix("toy: ") for site in toy_sites()}
-    assert found == set(MUTATIONS) - {"{}"}
+    texts = {site.text.removeprefix("toy: ") for site in toy_sites()}
+    assert texts == set(MUTATIONS) - {"{}"}
 
 
 def test_code_that_cannot_matter_is_not_mutated() -> None:
@@ -252,4 +252,4 @@ def test_tests_that_were_renamed_since_they_were_measured_catch_nothing(toy_tree
         file.write_text(file.read_text().replace("test_clamp", name))
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         rows.append(re.search(r"^toy/counting.py +(\d) +(\d)", done.stdout, re.MULTILINE))
-    assert [found and found.groups() for found in rows] == [("1", "1"), ("0", "0")]
+    assert [match and match.groups() for match in rows] == [("1", "1"), ("0", "0")]

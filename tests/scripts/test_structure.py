@@ -258,6 +258,19 @@ def test_vague_words_are_found_in_code_and_in_pages(tmp_path: Path) -> None:
     ]
 
 
+def test_variables_named_after_what_happened_to_them_are_found(tmp_path: Path) -> None:
+    text = (
+        "found = f(made=1).given\nfor one, (what, layer) in kept:\n    [each for each in what]\n"
+        "class A:\n    taken: int\n"
+    )
+    assert found("vague_locals", tmp_path, {"armpy/a.py": text}) == [
+        "armpy.a:1: found",
+        "armpy.a:2: one",
+        "armpy.a:2: what",
+        "armpy.a:3: each",
+    ]
+
+
 def test_an_argument_unpacked_from_what_the_call_writes_is_found(tmp_path: Path) -> None:
     text = "f(*(1, 2), *rest)\ng(x, **{'a': 1}, **options)\nh((1, 2), {}, a={})\n"
     assert found("splats", tmp_path, {"armpy/a.py": text}) == [

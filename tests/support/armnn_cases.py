@@ -46,8 +46,8 @@ def published_cases(path: Path) -> list[PublishedCase]:
     """The cases of one file."""
     text = _without_comments(path.read_text(encoding="utf-8"))
     text = _expanded(text)
-    fixtures = {found[1]: _fixture(found, text) for found in _STRUCT.finditer(text)}
-    return [_case(found, text, fixtures, path.stem) for found in _CASE.finditer(text)]
+    fixtures = {match[1]: _fixture(match, text) for match in _STRUCT.finditer(text)}
+    return [_case(match, text, fixtures, path.stem) for match in _CASE.finditer(text)]
 
 
 def _without_comments(text: str) -> str:
@@ -56,11 +56,11 @@ def _without_comments(text: str) -> str:
 
 def _expanded(text: str) -> str:
     """The text with its macros applied, whose calls stand on lines of their own."""
-    macros = {found[1]: found for found in _MACRO.finditer(text)}
+    macros = {macro[1]: macro for macro in _MACRO.finditer(text)}
     text = _MACRO.sub("", text)
     for _ in macros:
-        for name, found in macros.items():
-            text = re.sub(rf"^{name}\((.*?)\)", partial(_applied, found), text, flags=re.M)
+        for name, macro in macros.items():
+            text = re.sub(rf"^{name}\((.*?)\)", partial(_applied, macro), text, flags=re.M)
     return text
 
 
@@ -77,9 +77,9 @@ def _block(text: str, at: int, marks: str = "{}") -> tuple[str, int]:
     """What stands between the first opening mark after a place and its closing mark."""
     begin = text.index(marks[0], at)
     depth, place = 0, begin
-    for found in re.finditer(r'R"\(.*?\)"|"(?:[^"\\]|\\.)*"|.', text[begin:], re.S):
-        place = begin + found.start()
-        depth += (found[0] == marks[0]) - (found[0] == marks[1])
+    for match in re.finditer(r'R"\(.*?\)"|"(?:[^"\\]|\\.)*"|.', text[begin:], re.S):
+        place = begin + match.start()
+        depth += (match[0] == marks[0]) - (match[0] == marks[1])
         if not depth:
             break
     return text[begin + 1 : place], place + 1
@@ -101,15 +101,15 @@ def _fixture(struct: re.Match[str], text: str) -> _Fixture:
 
 def _parameter(text: str) -> tuple[str, str | None]:
     declared, _, default = text.partition("=")
-    found = re.findall(r"\w+", declared)
-    return found[-1], default.strip() or None
+    words = re.findall(r"\w+", declared)
+    return words[-1], default.strip() or None
 
 
 def _split(text: str) -> Iterator[str]:
     """Items between commas that no brackets or quotes enclose."""
     depth, item = 0, ""
-    for found in re.finditer(r'R"\(.*?\)"|"(?:[^"\\]|\\.)*"|.', text, re.S):
-        token = found[0]
+    for match in re.finditer(r'R"\(.*?\)"|"(?:[^"\\]|\\.)*"|.', text, re.S):
+        token = match[0]
         depth += (token in "({[<") - (token in ")}]>") if len(token) == 1 else 0
         if token == "," and not depth:
             yield item.strip()
@@ -124,9 +124,9 @@ def _graph(name: str, arguments: list[str], fixtures: Mapping[str, _Fixture]) ->
     """The text of a fixture's graph, and the body of the constructor that made it."""
     fixture = fixtures[name]
     defaults = [default for _, default in fixture.parameters[len(arguments) :]]
-    given = [*arguments, *(_evaluated(text or '""', {}) for text in defaults)]
+    values = [*arguments, *(_evaluated(text or '""', {}) for text in defaults)]
     known = {
-        parameter: value for (parameter, _), value in zip(fixture.parameters, given, strict=True)
+        parameter: value for (parameter, _), value in zip(fixture.parameters, values, strict=True)
     }
     if fixture.base != _BASE:
         inner = [_evaluated(argument, known) for argument in fixture.arguments]
@@ -146,10 +146,10 @@ def _evaluated(expression: str, known: Mapping[str, str]) -> str:
 
 
 def _case(
-    found: re.Match[str], text: str, fixtures: Mapping[str, _Fixture], stem: str
+    match: re.Match[str], text: str, fixtures: Mapping[str, _Fixture], stem: str
 ) -> PublishedCase:
-    graph, constructor = _graph(found[1], [], fixtures)
-    body, _ = _block(text, found.end())
+    graph, constructor = _graph(match[1], [], fixtures)
+    body, _ = _block(text, match.end())
     numbers = dict(re.findall(r"const float (\w+)\s*=\s*([^;]+);", body))
     call, _ = _block(body, body.index("RunTest"), "()")
     groups = list(_split(call))[1:]
@@ -158,14 +158,14 @@ def _case(
         names = single.groups() if single else ("", "")
         groups = [f'{{{{"{name}", {group}}}}}' for name, group in zip(names, groups, strict=True)]
     maps = [_elements(group, numbers, text) for group in groups]
-    inputs = {name: values for given in maps[:-1] for name, values in given.items()}
-    title = "".join(re.findall(r'"(\w+)"', found[2]))
+    inputs = {name: values for named_values in maps[:-1] for name, values in named_values.items()}
+    title = "".join(re.findall(r'"(\w+)"', match[2]))
     return PublishedCase(f"{stem}-{title}", graph, inputs, maps[-1])
 
 
 def _elements(group: str, numbers: Mapping[str, str], text: str) -> dict[str, list[float]]:
     """The elements of each tensor of a group ``{{"name", {1, 2}}, ...}``."""
-    made = {}
+    elements = {}
     for pair in _split(group.strip()[1:-1]):
         name, values = _split(pair.strip()[1:-1])
         member = re.search(r"m_\w+", values)
@@ -174,8 +174,8 @@ def _elements(group: str, numbers: Mapping[str, str], text: str) -> dict[str, li
             assert assigned, member[0]
             values = assigned[1]
         items = (_number(item, numbers) for item in _split(values.strip()[1:-1]))
-        made[name.strip('"')] = list(items)
-    return made
+        elements[name.strip('"')] = list(items)
+    return elements
 
 
 def _number(text: str, numbers: Mapping[str, str]) -> float:

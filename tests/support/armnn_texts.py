@@ -63,10 +63,10 @@ def table_of(kind: str, fields: Mapping[str, Json]) -> FlatTable:
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     at, text = 0, text.strip()
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        assert found, text[at : at + 40]
-        at = found.end()
-        quoted, mark, word = found.groups()
+        match = _TOKEN.match(text, at)
+        assert match, text[at : at + 40]
+        at = match.end()
+        quoted, mark, word = match.groups()
         if mark:
             yield "mark", mark
         elif quoted is not None:

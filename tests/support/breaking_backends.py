@@ -117,7 +117,9 @@ class _TooSoon(_Later):
 
     def __init__(self, thread: threading.Thread) -> None:
         super().__init__(thread)
-        self._under_way[:] = [one for one in self._under_way if one.is_alive()]
+        self._under_way[:] = [
+            thread_alive for thread_alive in self._under_way if thread_alive.is_alive()
+        ]
         self._under_way.append(thread)
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -326,9 +328,9 @@ class MeasuresAllTogether(Breaker):
 
         class Context(IBackendProfilingContext):
             def take_events(self) -> Sequence[Measurement]:
-                taken = list(known)
+                events = list(known)
                 known.clear()
-                return taken
+                return events
 
         return Context()
 
@@ -357,9 +359,9 @@ class Renamed(Breaker):
         return self.name
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
-        made = type(self)(self.device)
-        made.name = "ExampleDevice2"
-        return made
+        renamed = type(self)(self.device)
+        renamed.name = "ExampleDevice2"
+        return renamed
 
 
 class OptionsStick(Breaker):
@@ -392,8 +394,8 @@ class NeverFrees(Breaker):
                 assert right is not None
                 return right.allocate(size_bytes, alignment_bytes)
 
-        given = NetworkResources(allocator=None if right is None else Keeping())
-        super().register_tensor_handle_factories(registry, given)
+        resources = NetworkResources(allocator=None if right is None else Keeping())
+        super().register_tensor_handle_factories(registry, resources)
 
 
 class AllocatorsStick(Breaker):
@@ -408,8 +410,8 @@ class AllocatorsStick(Breaker):
     def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
-        given = NetworkResources(allocator=self._kept[-1] if self._kept else None)
-        super().register_tensor_handle_factories(registry, given)
+        resources = NetworkResources(allocator=self._kept[-1] if self._kept else None)
+        super().register_tensor_handle_factories(registry, resources)
 
 
 class _Ending(Wrapped):

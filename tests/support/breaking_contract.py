@@ -207,11 +207,11 @@ def remembering(is_wrong: Callable[[set[int], list[int]], bool]) -> Old:
             read: list[int] = []
 
             def look(inputs: Handles, outputs: Outputs) -> bool:
-                made = {_address(handle) for handle in outputs}
-                given = {_address(handle) for handle in inputs if handle is not None}
-                answer = is_wrong(written & given, [a for a in read if a in given])
-                written.update(made)
-                read[:] = [a for a in read if a not in made] + list(given)
+                targets = {_address(handle) for handle in outputs}
+                sources = {_address(handle) for handle in inputs if handle is not None}
+                answer = is_wrong(written & sources, [a for a in read if a in sources])
+                written.update(targets)
+                read[:] = [a for a in read if a not in targets] + list(sources)
                 return answer
 
             return sometimes(look)

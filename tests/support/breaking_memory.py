@@ -97,9 +97,9 @@ def with_handles(kind: type[DeviceTensorHandle]) -> Breaker:
         def create_tensor_handle(
             self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
         ) -> ITensorHandle:
-            made = super().create_tensor_handle(info, lifetime, offset_bytes)
-            made.__class__ = kind  # of the same slots
-            return made
+            handle = super().create_tensor_handle(info, lifetime, offset_bytes)
+            handle.__class__ = kind  # of the same slots
+            return handle
 
     return with_arenas(Arena)
 
@@ -126,8 +126,8 @@ def with_workloads(kind: type[Wrapped]) -> Breaker:
 
 def _made(**members: Any) -> Breaker:
     """A breaker of a class with some members, whose device's memory can be mapped."""
-    made: Breaker = type("Breaker", (Breaker,), members)(mappable_device())
-    return made
+    breaker: Breaker = type("Breaker", (Breaker,), members)(mappable_device())
+    return breaker
 
 
 def mappable_device() -> Device:
@@ -216,10 +216,10 @@ class OneConstant(DeviceHandleFactory):
     """Keeps one constant of each shape and type, for all networks."""
 
     def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
-        kept: dict[str, ITensorHandle] = self._device.__dict__.setdefault("constants", {})
-        if str(info) not in kept:
-            kept[str(info)] = super().create_constant_handle(info, elements)
-        return kept[str(info)]
+        constants: dict[str, ITensorHandle] = self._device.__dict__.setdefault("constants", {})
+        if str(info) not in constants:
+            constants[str(info)] = super().create_constant_handle(info, elements)
+        return constants[str(info)]
 
 
 class EverythingAtOffsetZero(DeviceArena):
@@ -236,17 +236,17 @@ class OneArena(DeviceArena):
 
     def __init__(self, size_bytes: int, device: Device, transfers: Transfers) -> None:
         super().__init__(size_bytes, device, transfers)
-        kept: dict[int, Region] = device.__dict__.setdefault("arenas", {})
+        regions: dict[int, Region] = device.__dict__.setdefault("arenas", {})
         if self._region is not None:
-            self._region = kept.setdefault(size_bytes, self._region)
+            self._region = regions.setdefault(size_bytes, self._region)
 
 
 class NeverReleased(DeviceArena):
     """Keeps its memory."""
 
     def release(self) -> None:
-        kept: list[Region | None] = self._device.__dict__.setdefault("kept", [])
-        kept.append(self._region)
+        regions: list[Region | None] = self._device.__dict__.setdefault("kept", [])
+        regions.append(self._region)
 
 
 class ImportsAnything(DeviceHandleFactory):
@@ -307,21 +307,21 @@ class CopiesWhatItImports(DeviceHandleFactory):
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
-        made = super().import_memory(info, memory, read=read, write=write)
-        if isinstance(made, RegisteredTensorHandle):
-            made.region = Region(made.region.elements.copy())
-        return made
+        handle = super().import_memory(info, memory, read=read, write=write)
+        if isinstance(handle, RegisteredTensorHandle):
+            handle.region = Region(handle.region.elements.copy())
+        return handle
 
 
 class OneBuffer(Breaker):
     """Has one buffer of each size, for everybody."""
 
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
-        kept: dict[int, IDeviceMemory] = self.device.__dict__.setdefault("buffers", {})
+        buffers: dict[int, IDeviceMemory] = self.device.__dict__.setdefault("buffers", {})
         size = request.info.size_bytes
-        if size not in kept:
-            kept[size] = DeviceBuffer(request.info, self.device)
-        return kept[size]
+        if size not in buffers:
+            buffers[size] = DeviceBuffer(request.info, self.device)
+        return buffers[size]
 
 
 class ForgetfulBuffer(DeviceBuffer):
@@ -354,13 +354,13 @@ class SpoilsItsBuffers(DeviceHandleFactory):
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
-        made = super().import_memory(info, memory, read=read, write=write)
+        handle = super().import_memory(info, memory, read=read, write=write)
         buffer = memory.device
-        if isinstance(buffer, DeviceBuffer) and isinstance(made, RegisteredTensorHandle) and read:
-            used = Region(made.region.elements.copy())
+        if isinstance(buffer, DeviceBuffer) and isinstance(handle, RegisteredTensorHandle) and read:
+            used = Region(handle.region.elements.copy())
             buffer.region.elements[:1] ^= 1
-            made.region = used
-        return made
+            handle.region = used
+        return handle
 
 
 class WritesBeside(DeviceHandleFactory):
@@ -369,11 +369,11 @@ class WritesBeside(DeviceHandleFactory):
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
-        made = super().import_memory(info, memory, read=read, write=write)
-        if write and isinstance(made, RegisteredTensorHandle):
-            address = made.region.elements.ctypes.data + info.size_bytes
+        handle = super().import_memory(info, memory, read=read, write=write)
+        if write and isinstance(handle, RegisteredTensorHandle):
+            address = handle.region.elements.ctypes.data + info.size_bytes
             ctypes.c_uint8.from_address(address).value = 1
-        return made
+        return handle
 
 
 class KeepsWhatItImported(DeviceHandleFactory):
@@ -382,11 +382,11 @@ class KeepsWhatItImported(DeviceHandleFactory):
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
-        made = super().import_memory(info, memory, read=read, write=write)
-        kept: list[object] = self._device.__dict__.setdefault("imported", [])
-        if isinstance(made, RegisteredTensorHandle):
-            kept.append(made.region)
-        return made
+        handle = super().import_memory(info, memory, read=read, write=write)
+        regions: list[object] = self._device.__dict__.setdefault("imported", [])
+        if isinstance(handle, RegisteredTensorHandle):
+            regions.append(handle.region)
+        return handle
 
 
 class ExportsACopy(DeviceTensorHandle):

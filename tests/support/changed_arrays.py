@@ -22,13 +22,13 @@ def change(array: Array, attribute: str, value: object) -> None:
 
 def move(array: Array) -> None:
     """Let an array's elements be elsewhere."""
-    kept, size = array.copy(), array.size
+    copied, size = array.copy(), array.size
     blocker = []
     for _ in range(3):
         array.resize(1 << 20, refcheck=False)
         array.resize(size, refcheck=False)
         blocker.append(np.empty(size, array.dtype))
-    array[:] = kept
+    array[:] = copied
 
 
 def take_over(array: Array) -> None:

@@ -25,18 +25,18 @@ class Cli:
 
     def out(self, *arguments: object, code: int = 0) -> str:
         """What is written to stdout, and nothing to stderr."""
-        found, out, err = self(*arguments)
-        assert (found, err) == (code, "")
+        status, out, err = self(*arguments)
+        assert (status, err) == (code, "")
         return out
 
     def err(self, *arguments: object, code: int = 2) -> str:
         """What is written to stderr, and nothing to stdout."""
-        found, out, err = self(*arguments)
-        assert (found, out) == (code, ""), err
+        status, out, err = self(*arguments)
+        assert (status, out) == (code, ""), err
         return err
 
     def document(self, *arguments: object, code: int = 0) -> Any:
         """The JSON document on stdout."""
-        found, out, err = self(*arguments, "--json")
-        assert found == code, err
+        status, out, err = self(*arguments, "--json")
+        assert status == code, err
         return json.loads(out)

@@ -97,9 +97,9 @@ def compile_library(path: Path, source: str, *, link: Sequence[str] = (), **macr
     path.parent.mkdir(parents=True, exist_ok=True)
     file = path.with_name(f"{path.name}.c")
     file.write_text(source)
-    given = [f"-D{name}" + ("" if v is None else f"={v}") for name, v in macros.items()]
+    definitions = [f"-D{name}" + ("" if v is None else f"={v}") for name, v in macros.items()]
     include = f"-I{sysconfig.get_paths()['include']}"
-    flags = ["-shared", "-fPIC", "-O1", include, *given]
+    flags = ["-shared", "-fPIC", "-O1", include, *definitions]
     subprocess.run([*compiler, *flags, str(file), "-o", str(path), *link], check=True)
     file.unlink()
     return path
@@ -122,9 +122,13 @@ def compile_backend(
     `macros`: ``SINGLE_PHASE=None`` for the old way of initialisation.
     """
     major, minor = version.split(".")
-    given: dict[str, Any] = {"IMPORT": "", "MODULE": name, "BACKEND_ID": f'"{backend_id}"'} | macros
+    arguments: dict[str, Any] = {
+        "IMPORT": "",
+        "MODULE": name,
+        "BACKEND_ID": f'"{backend_id}"',
+    } | macros
     path = directory / f"{name}{ending}"
-    return compile_library(path, SOURCE, MAJOR=major, MINOR=minor, **given)
+    return compile_library(path, SOURCE, MAJOR=major, MINOR=minor, **arguments)
 
 
 def require_compiler() -> tuple[str, ...]:
@@ -139,6 +143,6 @@ def require_compiler() -> tuple[str, ...]:
 def _compiler() -> tuple[str, ...]:
     """The command of a C compiler that finds ``Python.h``; empty without one."""
     command = shlex.split(sysconfig.get_config_var("CC") or "cc")
-    found = shutil.which(command[0])
+    compiler = shutil.which(command[0])
     header = Path(sysconfig.get_paths()["include"], "Python.h")
-    return (found, *command[1:]) if found and header.is_file() else ()
+    return (compiler, *command[1:]) if compiler and header.is_file() else ()

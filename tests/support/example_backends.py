@@ -77,8 +77,10 @@ def run_beside(
     site: Path | None, *arguments: str, variables: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run Python with an installed example on its path, and with no other one."""
-    kept = {"ARMPY_CACHE_DIR"}
-    environment = {k: v for k, v in os.environ.items() if k in kept or not k.startswith("ARMPY_")}
+    own_variables = {"ARMPY_CACHE_DIR"}
+    environment = {
+        k: v for k, v in os.environ.items() if k in own_variables or not k.startswith("ARMPY_")
+    }
     environment["PYTHONPATH"] = str(site or "")
     return subprocess.run(
         [sys.executable, "-W", "error", *arguments],

@@ -403,13 +403,13 @@ class ProgramWorkload(IWorkload):
             **dict(zip(self._view.outputs, outputs, strict=True)),
         }
         for layer, workload in self._steps:
-            made = [handles.get(v) or _scratch(v) for v in layer.outputs]
+            targets = [handles.get(v) or _scratch(v) for v in layer.outputs]
             read = [
                 None if v is None else (handles[v] if v.data is None else _constant(v))
                 for v in layer.inputs
             ]
-            workload.execute(read, made)
-            handles.update(zip(layer.outputs, made, strict=True))
+            workload.execute(read, targets)
+            handles.update(zip(layer.outputs, targets, strict=True))
 
 
 def _scratch(value: Value) -> ITensorHandle:

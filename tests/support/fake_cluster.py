@@ -68,7 +68,9 @@ class FakeCluster:
                         dead.add(connection)  # it may have answered before
             ready = wait([*running], LONGEST_S)
             assert ready, "a worker hangs"
-            for connection in [each for each in running if each in ready]:
+            for connection in [
+                connection_ready for connection_ready in running if connection_ready in ready
+            ]:
                 number = running.pop(connection)
                 try:
                     answers[number] = connection.recv()

@@ -108,7 +108,7 @@ def _take_descriptors() -> None:
 def _take_threads() -> None:
     """Let the process start no more threads."""
 
-    def refuse(*given: object) -> None:
+    def refuse(*arguments: object) -> None:
         raise RuntimeError("can't start new thread")
 
     # As limits of the system would, which root does not have.

@@ -99,11 +99,11 @@ def guard(pages: GuardPages) -> None:
         return size
 
     def packed_constants(self: emitter.Emitter) -> Array:
-        found = self._constants
-        sizes = [buffer.size_bytes + emitter.SLACK_BYTES for buffer, _ in found]
+        constants = self._constants
+        sizes = [buffer.size_bytes + emitter.SLACK_BYTES for buffer, _ in constants]
         offsets, size = pages.plan(sizes, 64)
         memory = pages.memory(size)
-        for (buffer, array), offset, room in zip(found, offsets, sizes, strict=True):
+        for (buffer, array), offset, room in zip(constants, offsets, sizes, strict=True):
             buffer.offset = offset
             data = array.reshape(-1).view(np.uint8)
             memory[offset : offset + data.size] = data

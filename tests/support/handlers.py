@@ -28,8 +28,8 @@ class Obedient:
     """Follows its requests."""
 
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
-        what, *arguments = request
-        answer: Mapping[str, object] = getattr(self, what)(*arguments)
+        method, *arguments = request
+        answer: Mapping[str, object] = getattr(self, method)(*arguments)
         return answer
 
     def echo(self, value: object) -> Mapping[str, object]:

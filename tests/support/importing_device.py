@@ -111,9 +111,9 @@ class ImportingDevice(FakeBackend):
     @property
     def transfers(self) -> tuple[int, int]:
         """Uploads and downloads since the last time."""
-        found = self.memory.uploads, self.memory.downloads
+        counts = self.memory.uploads, self.memory.downloads
         self.memory.uploads = self.memory.downloads = 0
-        return found
+        return counts
 
 
 def _seen(handle: ITensorHandle) -> ITensorHandle:

@@ -98,10 +98,10 @@ def outputs_of(answer: Any) -> Arrays:
         dtype = np.dtype(DTYPES[tensor.datatype])
         if raws:
             assert not tensor.HasField("contents")
-            made = np.frombuffer(raws[index], dtype)
+            array = np.frombuffer(raws[index], dtype)
         else:
-            made = np.array(getattr(tensor.contents, FIELDS[tensor.datatype]), dtype)
-        outputs[tensor.name] = made.reshape(tuple(tensor.shape))
+            array = np.array(getattr(tensor.contents, FIELDS[tensor.datatype]), dtype)
+        outputs[tensor.name] = array.reshape(tuple(tensor.shape))
     return outputs
 
 
@@ -133,7 +133,7 @@ def _entries(arrays: Arrays) -> list[tuple[dict[str, Any], npt.NDArray[np.generi
 
 def _post(server: KServeProcess, model: str, body: bytes, headers: dict[str, str]) -> Arrays:
     """Send a body; its outputs."""
-    status, found, answer = server.send("POST", f"/v2/models/{model}/infer", body, headers)
+    status, headers_sent, answer = server.send("POST", f"/v2/models/{model}/infer", body, headers)
     if status != 200:
         raise CallError(str(status), check_error(status, answer))
-    return checked_answer(answer, found.get(HEADER.lower()))
+    return checked_answer(answer, headers_sent.get(HEADER.lower()))

@@ -32,7 +32,7 @@ SIZES = {
 def check_server_metadata(document: Any) -> None:
     """``GET v2``: name, version, extensions."""
     _has(document, {"name": str, "version": str, "extensions": list}, {})
-    assert all(isinstance(one, str) for one in document["extensions"]), document
+    assert all(isinstance(text, str) for text in document["extensions"]), document
 
 
 def check_model_metadata(document: Any) -> None:
@@ -42,7 +42,7 @@ def check_model_metadata(document: Any) -> None:
         {"name": str, "platform": str, "inputs": list, "outputs": list},
         {"versions": list, "properties": dict},
     )
-    assert all(isinstance(one, str) for one in document.get("versions", [])), document
+    assert all(isinstance(text, str) for text in document.get("versions", [])), document
     for tensor in (*document["inputs"], *document["outputs"]):
         _has(tensor, {"name": str, "datatype": str, "shape": list}, {"parameters": dict})
         assert tensor["datatype"] in SIZES, tensor
@@ -100,4 +100,4 @@ def _has(document: Any, needed: dict[str, type], allowed: dict[str, type]) -> No
 
 def _flat(data: list[Any]) -> list[Any]:
     """Nested lists as one."""
-    return [n for one in data for n in (_flat(one) if isinstance(one, list) else [one])]
+    return [n for item in data for n in (_flat(item) if isinstance(item, list) else [item])]

@@ -42,8 +42,8 @@ KINDS = (*faulty.FAULTS, FROM_OUTSIDE)
 def negation(size: int = 8) -> Network:
     """A network that gives the negative of its one input."""
     net = Network("negation")
-    given = net.input("x", TensorInfo((size,), DataType.FLOAT32))
-    net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), given))
+    operand = net.input("x", TensorInfo((size,), DataType.FLOAT32))
+    net.output("y", net.add(ops.ElementwiseUnary(ops.UnaryOperation.NEG), operand))
     return net
 
 
@@ -72,9 +72,9 @@ def isolated(
 
 def run(runtime: Runtime, network_id: int, first: float, size: int = 8) -> Array:
     """Negate numbers of which the first says what is to happen."""
-    given = np.arange(size, dtype=np.float32)
-    given[0] = first
-    return runtime.enqueue_workload(network_id, {"x": given})["y"]
+    numbers = np.arange(size, dtype=np.float32)
+    numbers[0] = first
+    return runtime.enqueue_workload(network_id, {"x": numbers})["y"]
 
 
 def negative(first: float, size: int = 8) -> Array:
@@ -192,7 +192,7 @@ def held() -> dict[str, int]:
 
 def children() -> set[int]:
     """The processes that this one has started, zombies included."""
-    found = set()
+    pids = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -200,5 +200,5 @@ def children() -> set[int]:
             except OSError:
                 continue
             if int(fields[1]) == os.getpid():
-                found.add(int(entry.name))
-    return found
+                pids.add(int(entry.name))
+    return pids

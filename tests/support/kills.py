@@ -64,20 +64,20 @@ class _Callers:
         bound = np.zeros(SIZES[1], np.float32)
         execution = model.bind({"x": bound})
 
-        def call_bound(given: Array) -> Array:
-            bound[:] = given
+        def call_bound(array: Array) -> Array:
+            bound[:] = array
             return execution()["y"].copy()
 
         def enqueue(network: int) -> Callable[[Array], Array]:
-            return lambda given: runtime.enqueue_workload(network, {"x": given})["y"]
+            return lambda array: runtime.enqueue_workload(network, {"x": array})["y"]
 
         ways: dict[str, tuple[int, Callable[[Array], Array]]] = {
             f"called {size}": (size, enqueue(network))
             for size, network in zip(SIZES, self.networks, strict=True)
         }
         ways["bound"] = SIZES[1], call_bound
-        ways["started"] = SIZES[1], lambda given: model.start({"x": given}).result()["y"]
-        ways["with deadline"] = SIZES[1], lambda given: model.run({"x": given}, deadline_s=100)["y"]
+        ways["started"] = SIZES[1], lambda array: model.start({"x": array}).result()["y"]
+        ways["with deadline"] = SIZES[1], lambda array: model.run({"x": array}, deadline_s=100)["y"]
         self.threads = [
             threading.Thread(target=self._work, args=(name, *way), name=name, daemon=True)
             for name, way in ways.items()
@@ -93,8 +93,8 @@ class _Callers:
         number = FIRST_FINE
         while not self._is_over:
             number = FIRST_FINE + (number + 1) % 10_000
-            given = np.arange(number, number + size, dtype=np.float32)
-            self._count(name, execute, given)
+            numbers = np.arange(number, number + size, dtype=np.float32)
+            self._count(name, execute, numbers)
             time.sleep(0.002)
 
     def _start_sessions(self) -> None:
@@ -111,13 +111,13 @@ class _Callers:
                 self._campaign.errors[type(error).__name__] += 1
             time.sleep(0.05)
 
-    def _count(self, name: str, execute: Callable[[Array], Array], given: Array) -> None:
+    def _count(self, name: str, execute: Callable[[Array], Array], array: Array) -> None:
         """Execute once, and count what came of it."""
         campaign = self._campaign
         began_s = self._began_s[name] = time.monotonic()
         outcome, problem = "", ""
         try:
-            is_right = np.array_equal(execute(given), -given)
+            is_right = np.array_equal(execute(array), -array)
             problem = "" if is_right else f"{name}: wrong result"
         except ArmpyError as error:
             outcome = type(error).__name__

@@ -54,8 +54,8 @@ class KServeProcess:
         try:
             connection.request(verb, path, body, headers or {})
             answer = connection.getresponse()
-            found = {name.lower(): value for name, value in answer.getheaders()}
-            return answer.status, found, answer.read()
+            headers_sent = {name.lower(): value for name, value in answer.getheaders()}
+            return answer.status, headers_sent, answer.read()
         finally:
             connection.close()
 
@@ -114,9 +114,9 @@ def kserve_server(
 def free_ports(number: int) -> Sequence[int]:
     """Free ports of the loopback."""
     sockets = [socket.create_server((HOST, 0)) for _ in range(number)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    ports = [bound.getsockname()[1] for bound in sockets]
+    for bound in sockets:
+        bound.close()
     return ports
 
 

@@ -29,17 +29,17 @@ class _Writer:
     def layer(self, code: str, *inputs: Tensor, width: int = 16) -> Tensor:
         """The output of a layer."""
         self.num_layers += 1
-        made = self.tensor(width)
+        output = self.tensor(width)
         options: dict[str, OptionValue] | None = {} if code in _WITH_OPTIONS else None
-        self.graph.operator(code, list(inputs), [made], options=options)
-        return made
+        self.graph.operator(code, list(inputs), [output], options=options)
+        return output
 
     def lookup(self, values: Tensor) -> Tensor:
         """The only row of some values, found by its key."""
         self.num_layers += 1
-        made, hits = self.tensor(), self.graph.tensor("hits", (1,), "UINT8")
-        self.graph.operator("HASHTABLE_LOOKUP", [self.key, self.key, values], [made, hits])
-        return made
+        row, hits = self.tensor(), self.graph.tensor("hits", (1,), "UINT8")
+        self.graph.operator("HASHTABLE_LOOKUP", [self.key, self.key, values], [row, hits])
+        return row
 
 
 def _chain(w: _Writer, length: int) -> list[Tensor]:
@@ -83,11 +83,11 @@ def _ladder(w: _Writer, length: int) -> list[Tensor]:
 
 def _live(w: _Writer, length: int) -> list[Tensor]:
     """Half of the layers write what the other half reads, the latest first."""
-    value, made = w.x, []
+    value, values = w.x, []
     for _ in range(length // 2):
         value = w.layer("TANH", value)
-        made.append(value)
-    for other in reversed(made):
+        values.append(value)
+    for other in reversed(values):
         value = w.layer("MAXIMUM", value, other)
     return [value]
 

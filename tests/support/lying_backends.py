@@ -85,8 +85,8 @@ class Tampering(FakeBackend):
 
     def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
         step.right.execute(inputs, outputs)
-        given = [handle.map() for handle in inputs if handle is not None]
-        self._tamper(step.operation, given, [handle.map() for handle in outputs])
+        sources = [handle.map() for handle in inputs if handle is not None]
+        self._tamper(step.operation, sources, [handle.map() for handle in outputs])
 
 
 class KeepsConstants(FakeBackend):
@@ -219,10 +219,10 @@ class Stale:
 
     def __call__(self, operation: Operation, inputs: list[Array], outputs: list[Array]) -> None:
         key = (operation, *((output.shape, output.dtype) for output in outputs))
-        made = [output.copy() for output in outputs]
-        for output, old in zip(outputs, self._kept.get(key, made), strict=True):
+        copies = [output.copy() for output in outputs]
+        for output, old in zip(outputs, self._kept.get(key, copies), strict=True):
             output[...] = old
-        self._kept[key] = made
+        self._kept[key] = copies
 
 
 class Crowded:

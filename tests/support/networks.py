@@ -55,9 +55,9 @@ def chain(length: int = 3, shape: TensorShape = (4,)) -> Graph:
     """``x -> +1 -> +1 -> ... -> y``, its layers named add_0, add_1, ..."""
     net = Network("chain")
     value = net.input("x", TensorInfo(shape, DataType.FLOAT32))
-    one = net.constant(np.float32(1))
+    unit = net.constant(np.float32(1))
     for index in range(length):
-        value = net.add(ADD, value, one, name=f"add_{index}")
+        value = net.add(ADD, value, unit, name=f"add_{index}")
     net.output("y", value)
     return net.build()
 
@@ -79,12 +79,12 @@ def graph_of_edges(parents: Sequence[Sequence[int]]) -> Graph:
     """
     net = Network("random")
     x = net.input("x", f32(4))
-    made: list[Value] = []
+    values_made: list[Value] = []
     for index, reads in enumerate(parents):
-        values = [made[parent] for parent in reads] or [x]
+        values = [values_made[parent] for parent in reads] or [x]
         value = net.add(ADD, values[0], values[-1], name=f"n{index}")
         net.output(f"y{index}", value)
-        made.append(value)
+        values_made.append(value)
     return net.build()
 
 
@@ -112,6 +112,6 @@ def placement_of(model: Model | LoadedNetwork | OptimizedNetwork) -> Placement:
 def copies(model: Model) -> list[str]:
     """Names of the copies, in order."""
     placement = placement_of(model)
-    found = [layer.layer for layer in placement.layers if layer.operation == "MemCopy"]
-    assert placement.num_copies == len(found)
-    return found
+    copied = [layer.layer for layer in placement.layers if layer.operation == "MemCopy"]
+    assert placement.num_copies == len(copied)
+    return copied

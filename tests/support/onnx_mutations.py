@@ -42,11 +42,11 @@ def nested_models() -> list[bytes]:
 
 def _graphs(model: Any) -> list[Any]:
     """A model's graphs and functions; those inside come last."""
-    found = [model.graph, *model.functions]
-    for graph in found:
+    graphs = [model.graph, *model.functions]
+    for graph in graphs:
         for node in graph.node:
-            found.extend(attribute.g for attribute in node.attribute if attribute.HasField("g"))
-    return found
+            graphs.extend(attribute.g for attribute in node.attribute if attribute.HasField("g"))
+    return graphs
 
 
 def _change(model: Any, rng: random.Random) -> None:
@@ -54,34 +54,34 @@ def _change(model: Any, rng: random.Random) -> None:
     graphs = _graphs(model)
     nodes = [node for graph in graphs for node in graph.node]
     node, other = rng.choice(nodes), rng.choice(nodes)
-    names = [name for one in nodes for name in (*one.input, *one.output)] or [""]
-    what = rng.randrange(10)
-    if what == 0 and node.input:
+    names = [name for node in nodes for name in (*node.input, *node.output)] or [""]
+    change = rng.randrange(10)
+    if change == 0 and node.input:
         node.input[rng.randrange(len(node.input))] = rng.choice(names)
-    elif what == 1 and node.output:
+    elif change == 1 and node.output:
         node.output[rng.randrange(len(node.output))] = rng.choice(names)
-    elif what == 2:
+    elif change == 2:
         node.op_type, node.domain = other.op_type, other.domain
-    elif what == 3 and other.attribute:
+    elif change == 3 and other.attribute:
         copy = onnx.AttributeProto()  # a node may lie inside of what it is given
         copy.CopyFrom(rng.choice(other.attribute))
         node.attribute.add().CopyFrom(copy)
-    elif what == 4 and node.attribute:
+    elif change == 4 and node.attribute:
         attribute = rng.choice(node.attribute)
         attribute.i = rng.choice(NUMBERS)
         if attribute.ints:
             attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(NUMBERS)
         if attribute.HasField("t") and attribute.t.dims:
             attribute.t.dims[0] = rng.choice(NUMBERS)
-    elif what == 5 and node.attribute:
+    elif change == 5 and node.attribute:
         del node.attribute[rng.randrange(len(node.attribute))]
-    elif what == 6:
+    elif change == 6:
         twin = onnx.NodeProto()
         twin.CopyFrom(node)
         rng.choice(graphs).node.add().CopyFrom(twin)
-    elif what == 7 and len(node.input):
+    elif change == 7 and len(node.input):
         del node.input[rng.randrange(len(node.input))]
-    elif what == 8 and model.graph.input:
+    elif change == 8 and model.graph.input:
         kind = rng.choice(model.graph.input).type
         kind.tensor_type.elem_type = rng.randrange(28)
     elif model.opset_import:
@@ -125,9 +125,9 @@ def _cut(rng: random.Random, graph: Any) -> tuple[list[Any], list[str]]:
 
 def _copy(node: Any) -> Any:
     """A node of its own."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    return made
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    return copy
 
 
 def _rest_of(graph: Any, node: Any, first: int) -> None:
@@ -202,9 +202,9 @@ def _loop(rng: random.Random, model: Any) -> None:
         outputs = [helper.make_tensor_value_info(f"on{level}", TensorProto.BOOL, [])]
         outputs += [_named(rng, name) for name in (state, *written)]
         body = helper.make_graph([keeps, *nodes], "body", inputs, outputs)
-        given = [_trips(rng, model), _condition(rng, model), carried]
-        made = [f"last{level}", *written]
-        nodes = [helper.make_node("Loop", given, made, body=body)]
+        loop_inputs = [_trips(rng, model), _condition(rng, model), carried]
+        loop_outputs = [f"last{level}", *written]
+        nodes = [helper.make_node("Loop", loop_inputs, loop_outputs, body=body)]
     _rest_of(graph, nodes[0], rng.randrange(first + 1))
 
 
@@ -311,12 +311,12 @@ def _types(rng: random.Random, model: Any) -> None:
 def _many(rng: random.Random, model: Any) -> None:
     """Repeat a node, an operand or a number of an attribute very often."""
     node = rng.choice([node for graph in _graphs(model) for node in graph.node])
-    count, what = rng.choice((10, 100, 300)), rng.randrange(4)
-    if what == 0 and node.input:
+    count, change = rng.choice((10, 100, 300)), rng.randrange(4)
+    if change == 0 and node.input:
         node.input.extend([rng.choice(node.input)] * count)
-    elif what == 1:
+    elif change == 1:
         node.output.extend(f"odd_{number}" for number in range(count))
-    elif what == 2 and node.attribute:
+    elif change == 2 and node.attribute:
         attribute = rng.choice(node.attribute)
         attribute.ints.extend([rng.choice(NUMBERS)] * count)
     elif node.input and node.output:

@@ -37,7 +37,7 @@ class NodeCase:
         names = ["" if array is None else f"x{i}" for i, array in enumerate(self.inputs)]
         outputs = [f"y{i}" for i in range(self.outputs)]
         node = onnx.helper.make_node(kind, names, outputs, domain=domain, **self.attributes)
-        given = [
+        inputs = [
             onnx.helper.make_tensor_value_info(
                 names[i], onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
             )
@@ -50,13 +50,13 @@ class NodeCase:
             if array is not None and i in self.constants
         ]
         results = [onnx.ValueInfoProto(name=name) for name in outputs]
-        graph = onnx.helper.make_graph([node], "g", given, results, constants)
+        graph = onnx.helper.make_graph([node], "g", inputs, results, constants)
         opsets = [onnx.helper.make_opsetid("", self.opset)]
         if domain:
             opsets.append(onnx.helper.make_opsetid(domain, 1))
         model = onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10)
         model = model if domain else onnx.shape_inference.infer_shapes(model)
-        first = given[0].type.tensor_type
+        first = inputs[0].type.tensor_type
         likely = (first.elem_type, len(first.shape.dim))
         for number, result in enumerate(model.graph.output):
             tensor = result.type.tensor_type

@@ -39,12 +39,12 @@ def quantized_file(path: Path, values: Array, *, kind: str) -> Path:
     `values`: an input.
     `kind`: ``qdq``, ``qoperator`` or ``dynamic``.
     """
-    made = path.with_name(f"{path.stem}_{kind}.onnx")
-    if made.exists():
-        return made
+    file = path.with_name(f"{path.stem}_{kind}.onnx")
+    if file.exists():
+        return file
     if kind == "dynamic":
-        quantize_dynamic(path, made, weight_type=QuantType.QUInt8)
-        return made
+        quantize_dynamic(path, file, weight_type=QuantType.QUInt8)
+        return file
     prepared = path.with_name(f"{path.stem}_prepared.onnx")
     quant_pre_process(path, prepared, skip_symbolic_shape=True)
     name = onnx.load(prepared).graph.input[0].name
@@ -52,11 +52,11 @@ def quantized_file(path: Path, values: Array, *, kind: str) -> Path:
     signed = QuantType.QInt8 if kind == "qdq" else QuantType.QUInt8
     quantize_static(
         prepared,
-        made,
+        file,
         _Samples(name, values),
         form,
         activation_type=signed,
         weight_type=signed,
         per_channel=kind == "qdq",
     )
-    return made
+    return file

@@ -55,8 +55,8 @@ def checked_answer(body: bytes, json_length: str | None) -> dict[str, npt.NDArra
             outputs[entry["name"]] = np.array(flat, dtype).reshape(shape)
         else:
             assert size == dtype.itemsize * math.prod(shape)
-            taken, rest = rest[:size], rest[size:]
-            outputs[entry["name"]] = np.frombuffer(taken, dtype.newbyteorder("<")).reshape(shape)
+            raw, rest = rest[:size], rest[size:]
+            outputs[entry["name"]] = np.frombuffer(raw, dtype.newbyteorder("<")).reshape(shape)
     assert not rest, "bytes that belong to no output"
     return outputs
 
@@ -88,7 +88,7 @@ def check_server_metadata(document: Document) -> None:
     """Check that metadata of a server are as the protocol says."""
     _check_keys(document, {"name", "version", "extensions"}, set())
     assert all(type(document[key]) is str for key in ("name", "version"))
-    assert all(type(one) is str for one in document["extensions"])
+    assert all(type(text) is str for text in document["extensions"])
 
 
 def strict_json(body: bytes) -> Document:
@@ -126,5 +126,5 @@ def _shape(entry: Document) -> tuple[int, ...]:
 def _flat(data: object) -> list[object]:
     """Elements of nested lists."""
     if isinstance(data, list):
-        return [one for entry in data for one in _flat(entry)]
+        return [item for entry in data for item in _flat(entry)]
     return [data]

@@ -31,22 +31,22 @@ class Block:
 def pages() -> list[Path]:
     """All pages of the project."""
     folders = ("docs", "backends", "examples")
-    found = [path for folder in folders for path in (ROOT / folder).rglob("*.md")]
-    return sorted(path for path in [*ROOT.glob("*.md"), *found] if "_build" not in path.parts)
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.md")]
+    return sorted(path for path in [*ROOT.glob("*.md"), *paths] if "_build" not in path.parts)
 
 
 def blocks(page: Path) -> list[Block]:
     """A page's blocks in order."""
     text = page.read_text("utf-8")
-    found = []
+    page_blocks = []
     for match in _FENCE.finditer(text):
         words = (word.partition("=") for word in match["settings"].split())
         settings = {name: value for name, _, value in words}
         line = text.count("\n", 0, match.start("kind")) + 1
         body = re.sub(f"^{match['indent']}", "", match["text"], flags=re.M)
         mark = _MARK.fullmatch(match["mark"] or "")
-        verb, what = mark.groups() if mark else ("", "")
-        not_run = what if verb == "not run" else ""
-        needs = tuple(what.split(", ")) if verb == "run where installed" else ()
-        found.append(Block(match["kind"], settings, body, line, not_run, needs))
-    return found
+        verb, condition = mark.groups() if mark else ("", "")
+        not_run = condition if verb == "not run" else ""
+        needs = tuple(condition.split(", ")) if verb == "run where installed" else ()
+        page_blocks.append(Block(match["kind"], settings, body, line, not_run, needs))
+    return page_blocks

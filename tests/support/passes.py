@@ -27,10 +27,10 @@ def context(*backends: IBackendInternal, options: OptimizerOptions | None = None
 def after(apply: OptimizerPass, network: Network) -> Graph:
     """A network after one pass, which must give the same on CpuRef and NumbaAcc, to the bit."""
     graph = network.build()
-    made = apply(graph, context())
-    verify_graph(made)
-    check_equal(graph, made)
-    return made
+    rewritten = apply(graph, context())
+    verify_graph(rewritten)
+    check_equal(graph, rewritten)
+    return rewritten
 
 
 def check_equal(graph: Graph, made: Graph) -> None:
@@ -65,15 +65,15 @@ def run(
 def random_inputs(graph: Graph, seed: int = 0) -> dict[str, Array]:
     """Elements for every input."""
     random = np.random.default_rng(seed)
-    found = {}
+    arrays = {}
     for value in graph.inputs:
         shape, data_type = value.info.known_shape, value.info.data_type
         if data_type.is_float:
-            found[value.name] = random.normal(0, 3, shape).astype(data_type.dtype)
+            arrays[value.name] = random.normal(0, 3, shape).astype(data_type.dtype)
         else:
             low, high = data_type.integer_range
-            found[value.name] = random.integers(low, high, shape, data_type.dtype, endpoint=True)
-    return found
+            arrays[value.name] = random.integers(low, high, shape, data_type.dtype, endpoint=True)
+    return arrays
 
 
 def names(graph: Graph) -> list[str]:

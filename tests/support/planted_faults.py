@@ -146,11 +146,11 @@ class _Layer(IWorkload):
         self._right = ReferenceWorkloadFactory().create_workload(self._operation, info)
 
     def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        given = [None if h is None else np.array(h.map(write=False)) for h in inputs]
+        sources = [None if h is None else np.array(h.map(write=False)) for h in inputs]
         for handle in inputs:
             _unmap(handle)
-        made = self.compute(given)
-        for handle, array in zip(outputs, made, strict=True):
+        results = self.compute(sources)
+        for handle, array in zip(outputs, results, strict=True):
             target = handle.map(read=False)
             target[...] = array
             handle.unmap()
@@ -191,11 +191,11 @@ class _Program:
     def run(self, values: dict[Value, Array]) -> dict[Value, Array]:
         """Compute every layer; its inputs are there already."""
         for layer, step in self._steps:
-            given = [
+            operands = [
                 None if v is None else (values[v] if v.data is None else v.data)
                 for v in layer.inputs
             ]
-            values.update(zip(layer.outputs, step.compute(given), strict=True))
+            values.update(zip(layer.outputs, step.compute(operands), strict=True))
         return values
 
 
@@ -245,8 +245,8 @@ class _Flow:
         """Run one of the graphs."""
         names = ("condition", "body") if self._is_loop else ("then", "else")
         turn = Turn(id(self), names[which], number)
-        given = self._fault.given(turn, values)
-        return self._fault.made(turn, self._graphs[which].run(given))
+        carried = self._fault.given(turn, values)
+        return self._fault.made(turn, self._graphs[which].run(carried))
 
     def _loop(self, values: list[Array]) -> list[Array]:
         """Run the body again and again."""
@@ -314,10 +314,10 @@ class _FlowWorkload(IWorkload):
         self._flow = _Flow(fault, operation, "made")
 
     def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        given = [None if h is None else np.array(h.map(write=False)) for h in inputs]
+        sources = [None if h is None else np.array(h.map(write=False)) for h in inputs]
         for handle in inputs:
             _unmap(handle)
-        for handle, array in zip(outputs, self._flow.compute(given), strict=True):
+        for handle, array in zip(outputs, self._flow.compute(sources), strict=True):
             handle.map(read=False)[...] = array
             handle.unmap()
 
@@ -448,16 +448,16 @@ class Overwrites(Fault):
     """Each carried value is written where the next one is read from."""
 
     def carried(self, values: list[Array], results: list[Array]) -> list[Array]:
-        made: list[Array] = []
+        carried_on: list[Array] = []
         for number, result in enumerate(results):
             same = [n for n, value in enumerate(values) if n < number and _equal(value, result)]
-            made.append(made[same[0]] if same else result)
-        return made
+            carried_on.append(carried_on[same[0]] if same else result)
+        return carried_on
 
 
-def _equal(one: Array, other: Array) -> bool:
+def _equal(left: Array, other: Array) -> bool:
     """Whether two arrays hold the same."""
-    return one.dtype == other.dtype and np.array_equal(one, other) and one.size > 1
+    return left.dtype == other.dtype and np.array_equal(left, other) and left.size > 1
 
 
 class ByteCounter(Fault):
@@ -492,10 +492,10 @@ class OneScratch(Fault):
         return key, array.shape, array.dtype
 
     def scratch(self, key: object, array: Array) -> Array:
-        kept = self._kept.setdefault(self.key(key, array), np.empty_like(array))
-        kept[...] = array
+        scratch = self._kept.setdefault(self.key(key, array), np.empty_like(array))
+        scratch[...] = array
         time.sleep(0)
-        return kept
+        return scratch
 
 
 class OneScratchForAll(OneScratch):
@@ -580,8 +580,8 @@ class LastOfEqual(Fault):
         axis = call.operation.attributes()["axis"]
         turned = np.flip(call.inputs[0], axis)
         find = np.argmax if call.operation.attributes()["function"].name == "MAX" else np.argmin
-        found = turned.shape[axis] - 1 - find(turned, axis)
-        call.outputs[0][...] = found
+        position = turned.shape[axis] - 1 - find(turned, axis)
+        call.outputs[0][...] = position
 
 
 class HalvesUp(Fault):
@@ -720,11 +720,11 @@ class Slots(Fault):
 
         def execute(inputs: Handles, outputs: Outputs) -> None:
             now = replace(info, constants=self._programs[key].constants)
-            given = [
+            handles = [
                 h if c is None or i is None else HostTensorHandle(i, c)
                 for h, i, c in zip(inputs, info.inputs, now.constants, strict=True)
             ]
-            _Layer(self, operation, now, "made").execute(given, outputs)
+            _Layer(self, operation, now, "made").execute(handles, outputs)
 
         return FunctionWorkload(execute)
 

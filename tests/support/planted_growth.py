@@ -93,8 +93,8 @@ class KeepsHostCopies(DeviceArena):
 
     def release(self) -> None:
         super().release()
-        kept: list[Array] = self._device.__dict__.setdefault("kept", [])
-        kept.append(np.ones(1 << 20, np.uint8))
+        copies: list[Array] = self._device.__dict__.setdefault("kept", [])
+        copies.append(np.ones(1 << 20, np.uint8))
 
 
 GROWTH_FAULTS: dict[str, Planted] = {

@@ -194,9 +194,9 @@ class Scribbles(Fault):
         for handle in inputs:
             array = None if handle is None else handle.map()
             if array is not None and array.size:
-                kept = array.copy()
+                original = array.copy()
                 array[...] = np.zeros_like(array)
-                array[...] = kept
+                array[...] = original
         step.right.execute(inputs, outputs)
 
 

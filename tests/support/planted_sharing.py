@@ -41,10 +41,10 @@ class ScratchOf(OneScratch):
         if call.operation.name == self.name:
             for number, output in enumerate(call.outputs):
                 place = (number, output.shape, output.dtype)
-                kept = self._result.setdefault(place, np.empty_like(output))
-                kept[...] = output
+                scratch = self._result.setdefault(place, np.empty_like(output))
+                scratch[...] = output
                 time.sleep(0)
-                output[...] = kept
+                output[...] = scratch
 
 
 class ReadsTheFirstMemory(Fault):

@@ -155,8 +155,8 @@ class EqualLayers(Fault):
             return operation
         others = tuple((k, repr(v)) for k, v in attributes.items() if k != self.attribute)
         key = (operation.name, others)
-        kept = self._first.setdefault(key, attributes[self.attribute])
-        return operation.with_attributes(**{self.attribute: kept})
+        first = self._first.setdefault(key, attributes[self.attribute])
+        return operation.with_attributes(**{self.attribute: first})
 
 
 @dataclass

@@ -114,11 +114,11 @@ def _sections(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
 def _head(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
     """The header, the manifest, or both, of another file."""
     seed = chance.randrange(len(seeds))
-    one, other = seeds[seed], chance.choice(seeds)
+    first, other = seeds[seed], chance.choice(seeds)
     begin, end = chance.choice(((0, 64), (0, 256), (256, -1), (0, -1), (32, 64)))
     if end == -1:
         end = 256 + int.from_bytes(other[16:24], "little")
-    contents = bytearray(one)
+    contents = bytearray(first)
     contents[begin:end] = other[begin:end]
     if chance.random() < 0.5:
         contents[24:32] = len(contents).to_bytes(8, "little")
@@ -128,19 +128,19 @@ def _head(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
 def _harmless_fields(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
     """What a sealed manifest says besides programs."""
     seed = chance.randrange(len(seeds))
-    found = read_plainly(seeds[seed])
-    manifest = {name: value for name, value in found.manifest.items() if name != "sections"}
+    plain = read_plainly(seeds[seed])
+    manifest = {name: value for name, value in plain.manifest.items() if name != "sections"}
     part = {n: v for n, v in manifest.items() if n not in ("programs", "quick")}
     manifest |= changed(part, chance)
-    contents = newest_layout(found.sections, manifest)
+    contents = newest_layout(plain.sections, manifest)
     return Mutation(contents, seed, TRUSTED, True)
 
 
 def _foreign(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
     """Programs for other machines, of other versions, other layers or other backends."""
     seed = chance.randrange(len(seeds))
-    found = read_plainly(seeds[seed])
-    manifest = copy.deepcopy(found.manifest)
+    plain = read_plainly(seeds[seed])
+    manifest = copy.deepcopy(plain.manifest)
     del manifest["sections"]
     for record in manifest["programs"]:
         about = record["about"]
@@ -160,7 +160,7 @@ def _foreign(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
             about["needs"] = [*about["needs"], "sve2"]
         else:
             record["about"] = chance.choice(({}, {"abi": about["abi"]}, {"isa": []}))
-    return Mutation(newest_layout(found.sections, manifest), seed, TRUSTED, True)
+    return Mutation(newest_layout(plain.sections, manifest), seed, TRUSTED, True)
 
 
 def _digests(seeds: Sequence[bytes]) -> list[str]:
@@ -171,19 +171,19 @@ def _digests(seeds: Sequence[bytes]) -> list[str]:
 def _manifest_of_a_stranger(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
     """Anything in a sealed manifest."""
     seed = chance.randrange(len(seeds))
-    found = read_plainly(seeds[seed])
-    manifest = {name: value for name, value in found.manifest.items() if name != "sections"}
-    return Mutation(newest_layout(found.sections, changed(manifest, chance)), seed, NEVER, True)
+    plain = read_plainly(seeds[seed])
+    manifest = {name: value for name, value in plain.manifest.items() if name != "sections"}
+    return Mutation(newest_layout(plain.sections, changed(manifest, chance)), seed, NEVER, True)
 
 
 def _table_of_a_stranger(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
     """Anything in the table of sections, in a sealed manifest."""
     seed = chance.randrange(len(seeds))
     contents = bytearray(seeds[seed])
-    found = read_plainly(seeds[seed])
-    manifest = changed({"sections": found.manifest["sections"]}, chance)
-    text = json.dumps({**found.manifest, **manifest}, separators=(",", ":")).encode()
-    room = len(found.manifest_text)
+    plain = read_plainly(seeds[seed])
+    manifest = changed({"sections": plain.manifest["sections"]}, chance)
+    text = json.dumps({**plain.manifest, **manifest}, separators=(",", ":")).encode()
+    room = len(plain.manifest_text)
     if len(text) <= room:
         contents[256 : 256 + room] = text.ljust(room)
         contents[32:64] = sha256(text.ljust(room)).digest()
@@ -193,11 +193,11 @@ def _table_of_a_stranger(chance: random.Random, seeds: Sequence[bytes]) -> Mutat
 def _graph_of_a_stranger(chance: random.Random, seeds: Sequence[bytes]) -> Mutation:
     """Anything in the record of a network, sealed."""
     seed = chance.randrange(len(seeds))
-    found = read_plainly(seeds[seed])
-    manifest = {name: value for name, value in found.manifest.items() if name != "sections"}
-    name = chance.choice([n for n in found.sections if n.startswith("model") or n == "metadata"])
-    record = changed(read_document(found.sections[name]), chance)
-    sections = found.sections | {name: document(record)}
+    plain = read_plainly(seeds[seed])
+    manifest = {name: value for name, value in plain.manifest.items() if name != "sections"}
+    name = chance.choice([n for n in plain.sections if n.startswith("model") or n == "metadata"])
+    record = changed(read_document(plain.sections[name]), chance)
+    sections = plain.sections | {name: document(record)}
     return Mutation(newest_layout(sections, manifest), seed, NEVER, name == "metadata")
 
 

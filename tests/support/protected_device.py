@@ -49,8 +49,8 @@ class SecretMemory(ICustomAllocator):
 
     def shown(self, memory: ExternalMemory) -> list[float]:
         """What a trusted screen shows."""
-        found: list[float] = self.contents[memory.file_descriptor].view(np.float32).tolist()
-        return found
+        pixels: list[float] = self.contents[memory.file_descriptor].view(np.float32).tolist()
+        return pixels
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
         raise AssertionError("an array of protected memory was asked for")

@@ -33,13 +33,15 @@ def ray_node(ray: Any, num_cpus: int = 2) -> Iterator[None]:
 def pixels(ids: npt.NDArray[Any]) -> npt.NDArray[np.int8]:
     """Pictures that their numbers decide."""
     places = np.arange(256, dtype=np.int64)
-    made = (ids[:, np.newaxis] * 7919 + places * 104729 + ids[:, np.newaxis] * places) % 256 - 128
-    return made.astype(np.int8).reshape(-1, 16, 16, 1)
+    numbers = (
+        ids[:, np.newaxis] * 7919 + places * 104729 + ids[:, np.newaxis] * places
+    ) % 256 - 128
+    return numbers.astype(np.int8).reshape(-1, 16, 16, 1)
 
 
 def expected(count: int) -> npt.NDArray[np.int8]:
     """Answers of single calls, without Ray and without `Predictor`."""
     model = armpy.load(DIGITS)
     images = pixels(np.arange(count))
-    made: npt.NDArray[np.int8] = np.concatenate([model(images[n : n + 1]) for n in range(count)])
-    return made
+    answers: npt.NDArray[np.int8] = np.concatenate([model(images[n : n + 1]) for n in range(count)])
+    return answers

@@ -29,14 +29,14 @@ class Recorder:
         for interface in CONTRACT:
             if issubclass(right, interface):
                 for name in members(interface):
-                    found = inspect.getattr_static(right, name)
+                    member = inspect.getattr_static(right, name)
                     # The core does not call these defaults, but would those of a class of its own.
-                    is_default = found in (
+                    is_default = member in (
                         ILayerSupport.is_layer_supported_in,
                         ILayerSupport.are_layers_supported,
                     )
-                    if inspect.isfunction(found) and not is_default:
-                        methods[name] = self._written(f"{interface.__name__}.{name}", found)
+                    if inspect.isfunction(member) and not is_default:
+                        methods[name] = self._written(f"{interface.__name__}.{name}", member)
         return type(right.__name__, (right,), methods)
 
     def _written(self, title: str, method: Callable[..., object]) -> Callable[..., object]:

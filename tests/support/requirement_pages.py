@@ -21,8 +21,8 @@ def rows(page: str) -> list[list[str]]:
 
 def summary(page: str) -> str:
     """How often each answer is given, as a page says it."""
-    found = Counter(cells[2] for cells in rows(page))
-    counts = ", ".join(f"{count} {answer}" for answer, count in found.most_common())
+    counts_by_answer = Counter(cells[2] for cells in rows(page))
+    counts = ", ".join(f"{count} {answer}" for answer, count in counts_by_answer.most_common())
     return f"Answers: {counts}."
 
 
@@ -33,12 +33,12 @@ def names_in(file: str) -> frozenset[str]:
     if not path.is_file():
         return frozenset()
     tree = ast.parse(path.read_text())
-    found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for group in tree.body:
         if isinstance(group, ast.ClassDef):
             tests = (node for node in group.body if isinstance(node, ast.FunctionDef))
-            found |= {f"{group.name}::{test.name}" for test in tests}
-    return frozenset(found)
+            names |= {f"{group.name}::{test.name}" for test in tests}
+    return frozenset(names)
 
 
 def problems(page: str, answers: Sequence[str]) -> list[str]:
@@ -49,20 +49,20 @@ def problems(page: str, answers: Sequence[str]) -> list[str]:
     A row has a number, the requirement, the answer, what there is here (a reason, unless the answer
     is "yes"), and tests.
     """
-    found = []
+    texts = []
     for expected, cells in enumerate(rows(page), 1):
         if len(cells) != 5:
-            found.append(f"row {expected} has {len(cells)} cells")
+            texts.append(f"row {expected} has {len(cells)} cells")
             continue
         number, text, answer, here, held = cells
         if number != str(expected):
-            found.append(f"row {number} is the {expected}th")
+            texts.append(f"row {number} is the {expected}th")
         if answer not in answers or not text:
-            found.append(f"row {number} has no answer")
+            texts.append(f"row {number} has no answer")
         if answer != "yes" and not here:
-            found.append(f"row {number} has no reason")
+            texts.append(f"row {number} has no reason")
         named = _REFERENCE.findall(held)
         if not named and answer != "no":
-            found.append(f"row {number} names no test")
-        found += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
-    return found
+            texts.append(f"row {number} names no test")
+        texts += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
+    return texts

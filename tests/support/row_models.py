@@ -26,8 +26,8 @@ def weights(width: int = WIDTH, classes: int = CLASSES) -> npt.NDArray[np.float3
 
 def scores(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Answers to rows."""
-    made: npt.NDArray[Any] = x @ weights().T
-    return made
+    answers: npt.NDArray[Any] = x @ weights().T
+    return answers
 
 
 def write_row_model(
@@ -37,7 +37,7 @@ def write_row_model(
     net = Network()
     info = TensorInfo((rows, width), DataType.FLOAT32)
     value = net.input("x", info, default_shape=(rows or 1, width))
-    made = net.add(FullyConnected(), value, net.constant(weights(width, classes)), name="scores")
-    net.output("scores", made)
+    product = net.add(FullyConnected(), value, net.constant(weights(width, classes)), name="scores")
+    net.output("scores", product)
     write_tflite(net.build(), path)
     return path

@@ -41,23 +41,27 @@ def run_operation(
     -----
     Inputs that become attributes are turned into them first, as the core does.
     """
-    kept: list[tuple[TensorInfo, Array] | None] = []
+    operands: list[tuple[TensorInfo, Array] | None] = []
     for i, item in enumerate(inputs):
         becomes = operation.input_operand(i).becomes
         if becomes and item is not None:
             operation = operation.with_attributes(**{becomes: as_attribute(item[1])})
-            kept.append(None)
+            operands.append(None)
         else:
-            kept.append(item)
-    while kept and kept[-1] is None:
-        kept.pop()
-    infos = [None if item is None else item[0] for item in kept]
+            operands.append(item)
+    while operands and operands[-1] is None:
+        operands.pop()
+    infos = [None if item is None else item[0] for item in operands]
     results = operation.infer(infos, outputs)
-    given = tuple(item[1] if item and i in constants else None for i, item in enumerate(kept))
-    info = WorkloadInfo("test", tuple(infos), results, given)
+    constant_data = tuple(
+        item[1] if item and i in constants else None for i, item in enumerate(operands)
+    )
+    info = WorkloadInfo("test", tuple(infos), results, constant_data)
     workload = ReferenceWorkloadFactory().create_workload(operation, info)
     handles = [_output_handle(result) for result in results]
-    workload.execute([None if item is None else HostTensorHandle(*item) for item in kept], handles)
+    workload.execute(
+        [None if item is None else HostTensorHandle(*item) for item in operands], handles
+    )
     return [handle.map() for handle in handles]
 
 

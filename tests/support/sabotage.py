@@ -117,7 +117,7 @@ class Sabotage:
         """A class with the member sabotaged, if it is of the sabotaged interface."""
         if not issubclass(right, self.kind):
             return right
-        found = inspect.getattr_static(right, self.member)
+        member = inspect.getattr_static(right, self.member)
 
         def broken(this: T, *args: object, **named: object) -> object:
             if self.active:
@@ -125,12 +125,12 @@ class Sabotage:
                 if isinstance(self.fault, type) and issubclass(self.fault, BaseException):
                     raise self.fault("sabotage")
                 return self.fault
-            if isinstance(found, property):
-                assert found.fget is not None
-                return found.fget(this)
-            return found(this, *args, **named) if callable(found) else found
+            if isinstance(member, property):
+                assert member.fget is not None
+                return member.fget(this)
+            return member(this, *args, **named) if callable(member) else member
 
-        is_method = inspect.isfunction(found)
+        is_method = inspect.isfunction(member)
         return type(
             right.__name__, (right,), {self.member: broken if is_method else property(broken)}
         )

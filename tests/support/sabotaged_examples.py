@@ -93,8 +93,8 @@ def _make_pairs_only(folder: Path, style: str) -> None:
 def _load(place: str) -> type[IBackendInternal]:
     """A class by its module and name."""
     module, _, name = place.partition(":")
-    found: type[IBackendInternal] = getattr(importlib.import_module(module), name)
-    return found
+    kind: type[IBackendInternal] = getattr(importlib.import_module(module), name)
+    return kind
 
 
 @dataclass
@@ -128,8 +128,10 @@ class SpoiltWorkload(IWorkload):
         before = [_copied(handle) for handle in outputs if handle.info.is_fully_shaped]
         self._right.execute(inputs, outputs)
         sources = [handle for handle in inputs if handle is not None]
-        given, made = [h.map() for h in sources], [h.map() for h in outputs]
-        self._spoil(Call(self._name, self._operation, given, made, before, self._kept))
+        source_arrays, target_arrays = [h.map() for h in sources], [h.map() for h in outputs]
+        self._spoil(
+            Call(self._name, self._operation, source_arrays, target_arrays, before, self._kept)
+        )
         for handle in (*sources, *outputs):
             handle.unmap()
 
@@ -165,8 +167,8 @@ def spoilt(honest: type[IBackendInternal], spoil: Spoil) -> IBackendInternal:
 
 def _subclass(honest: type[IBackendInternal], **members: Any) -> IBackendInternal:
     """An instance of a class that differs in some members."""
-    made: IBackendInternal = type(honest.__name__, (honest,), members)()
-    return made
+    instance: IBackendInternal = type(honest.__name__, (honest,), members)()
+    return instance
 
 
 def constant(call: Call) -> None:
@@ -197,10 +199,10 @@ def last_element(call: Call) -> None:
 
 def stale(call: Call) -> None:
     """What the execution before gave."""
-    made = [output.copy() for output in call.outputs]
-    for output, old in zip(call.outputs, call.kept.get("", made), strict=True):
+    copies = [output.copy() for output in call.outputs]
+    for output, old in zip(call.outputs, call.kept.get("", copies), strict=True):
         output.reshape(-1)[: old.size] = old.reshape(-1)[: output.size]
-    call.kept[""] = made
+    call.kept[""] = copies
 
 
 def overwritten(call: Call) -> None:

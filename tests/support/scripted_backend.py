@@ -157,8 +157,8 @@ def in_order(*steps: Step) -> Step:
 
     def step(call: Call) -> object:
         answer = None
-        for each in steps:
-            answer = each(call)
+        for scripted in steps:
+            answer = scripted(call)
         return answer
 
     return step

@@ -115,12 +115,12 @@ class Model:
             intermediates=between,
             version=_VERSIONS.get(self.operator, 1),
         )
-        given = [
+        computed = [
             tensor
             for spec, tensor in zip(self.inputs, inputs, strict=True)
             if spec is not None and tensor is not None and spec.data is None and not spec.variable
         ]
-        graph.inputs(*given)
+        graph.inputs(*computed)
         graph.outputs(*outputs)
         return model
 
@@ -166,16 +166,18 @@ def _model(case: Case, form: Form, positions: DataType) -> Model | None:
         elif operand.becomes:
             specs[operand.name] = _attribute(case, operand.becomes, positions)
             attributes[operand.becomes] = None
-    given = [name for name, spec in specs.items() if spec is not None]
+    names_given = [name for name, spec in specs.items() if spec is not None]
     wanted = form.operands.split() or list(specs)
     needed = {o.name for o in operation.inputs if not o.optional or o.becomes} | {"pad_value"}
-    if not set(given) <= set(wanted) or any(n in needed and n not in given for n in wanted):
+    if not set(names_given) <= set(wanted) or any(
+        n in needed and n not in names_given for n in wanted
+    ):
         return None
-    while wanted and not form.operands and wanted[-1] not in given:
+    while wanted and not form.operands and wanted[-1] not in names_given:
         wanted.pop()
     options = form.options
     if form.code == "PACK":
-        options = {**(options or {}), "values_count": len(given)}
+        options = {**(options or {}), "values_count": len(names_given)}
     kinds = [None if spec is None else spec.type for spec in specs.values()]
     if form.code in ("CONV_2D", "FULLY_CONNECTED") and kinds == ["INT16", "INT8", "INT32"]:
         options = {**(options or {}), "quantized_bias_type": "INT32"}
@@ -185,7 +187,7 @@ def _model(case: Case, form: Form, positions: DataType) -> Model | None:
         operation.with_attributes(**attributes),
         options,
         [Spec.of(info) for info, name in zip(case.outputs, _results(case), strict=True) if name],
-        tuple(wanted.index(name) if name in given else None for name in specs),
+        tuple(wanted.index(name) if name in names_given else None for name in specs),
         [Spec((0,), kind, None, scale or None, zero) for kind, scale, zero in form.hidden],
     )
 
@@ -235,20 +237,20 @@ def _attribute(case: Case, name: str, positions: DataType) -> Spec | None:
 @cache
 def different_models() -> tuple[Model, ...]:
     """The first model of each operator with each set of options and each number of operands."""
-    found: dict[object, Model] = {}
+    by_key: dict[object, Model] = {}
     for template in all_case_templates():
         if forms_of(template.operation):
             for case in itertools.islice(template.cases(), 1):
                 for model in models_of(case):
                     key = (model.operator, repr(model.options), len(model.inputs))
-                    found.setdefault(key, model)
-    return tuple(found.values())
+                    by_key.setdefault(key, model)
+    return tuple(by_key.values())
 
 
 @cache
 def operator_models() -> tuple[Model, ...]:
     """The first of `different_models` of each operator with each number of operands."""
-    found: dict[object, Model] = {}
+    by_key: dict[object, Model] = {}
     for model in different_models():
-        found.setdefault((model.operator, len(model.inputs)), model)
-    return tuple(found.values())
+        by_key.setdefault((model.operator, len(model.inputs)), model)
+    return tuple(by_key.values())

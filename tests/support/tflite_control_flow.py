@@ -57,9 +57,9 @@ def below(limit: int) -> Build:
 
 def counted(graph: Subgraph, counter: Tensor) -> Tensor:
     """``counter + 1``."""
-    one = graph.tensor("one", (1,), "INT32", data=ints(1))
+    unit = graph.tensor("one", (1,), "INT32", data=ints(1))
     result = graph.tensor("counted", (1,), "INT32")
-    graph.operator("ADD", [counter, one], [result], {})
+    graph.operator("ADD", [counter, unit], [result], {})
     return result
 
 

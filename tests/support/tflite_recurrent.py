@@ -144,10 +144,10 @@ class Lstm:
         following = [graph.add("ADD", [i, graph.ints(1)], (), "INT32") for i in (counter, time)]
         step = graph.add("GATHER", [x, time], (1, self.num_features), options={"axis": 0})
         i, f, g, o = self._gates(graph, step, hidden)
-        kept = graph.add("MUL", [graph.add("LOGISTIC", [f], state), cell], state)
+        retained = graph.add("MUL", [graph.add("LOGISTIC", [f], state), cell], state)
         tanh = graph.add("TANH", [g], state)
         new = graph.add("MUL", [graph.add("LOGISTIC", [i], state), tanh], state)
-        cell = graph.add("ADD", [kept, new], state)
+        cell = graph.add("ADD", [retained, new], state)
         tanh = graph.add("TANH", [cell], state)
         hidden = graph.add("MUL", [graph.add("LOGISTIC", [o], state), tanh], state)
         element = graph.reshaped(hidden, (1, *state))

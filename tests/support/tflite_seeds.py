@@ -33,8 +33,8 @@ def _samples() -> Iterator[bytes]:
                 run = [kind for kind in kinds if kind in runs.get(operator, ())]
                 rare = (kind for kind in run[1:] if any(word in kind for word in _RARE))
                 for kind in (*run[:1], *rare):
-                    found = next(make(operator, Draw(operator, kind)))
-                    yield found.sample(operator, kind, 0).file
+                    first_sample = next(make(operator, Draw(operator, kind)))
+                    yield first_sample.sample(operator, kind, 0).file
 
 
 def _detection() -> bytes:

@@ -212,10 +212,10 @@ def constant_bytes(data: npt.ArrayLike | bytes, type_code: int) -> bytes:
 
 def _stored(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[np.generic]:
     """Return the values as `dtype`, having checked that integers and booleans stay the same."""
-    given = np.asarray(values)
-    stored = given.astype(dtype)
-    if stored.dtype.kind in "biu" and not np.array_equal(stored, given):
-        raise ValueError(f"values do not fit {stored.dtype}; got {given.tolist()}")
+    array = np.asarray(values)
+    stored = array.astype(dtype)
+    if stored.dtype.kind in "biu" and not np.array_equal(stored, array):
+        raise ValueError(f"values do not fit {stored.dtype}; got {array.tolist()}")
     return stored
 
 

@@ -22,10 +22,10 @@ _START_S = 120.0
 
 def find_server() -> Path | None:
     """The folder of the wheel that holds the server; None if it is not installed."""
-    found = importlib.util.find_spec("pytriton")
-    if found is None or not found.submodule_search_locations:
+    spec = importlib.util.find_spec("pytriton")
+    if spec is None or not spec.submodule_search_locations:
         return None
-    folder = Path(found.submodule_search_locations[0]) / "tritonserver"
+    folder = Path(spec.submodule_search_locations[0]) / "tritonserver"
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return folder if (folder / "python_backend_stubs" / version).is_dir() else None
 
@@ -112,14 +112,16 @@ class TritonServer:
 
     def has_crashed(self) -> bool:
         """Whether the server itself has ended by a fault, in its own code."""
-        _, found, frames = self.text().partition("Signal (11) received.")
+        _, signal_line, frames = self.text().partition("Signal (11) received.")
         return (
-            self.process.poll() is not None and bool(found) and "python" not in _libraries(frames)
+            self.process.poll() is not None
+            and bool(signal_line)
+            and "python" not in _libraries(frames)
         )
 
     def instances(self, name: str = "") -> list[int]:
         """Processes that run models, or those of one model."""
-        found = []
+        processes = []
         for process in _descendants(self.process.pid):
             try:
                 line = Path(f"/proc/{process}/cmdline").read_bytes().decode().split("\0")
@@ -128,8 +130,8 @@ class TritonServer:
             if "triton_python_backend_stub" in line[0] and (
                 not name or f"/{name}/" in line[1] or name in line
             ):
-                found.append(process)
-        return found
+                processes.append(process)
+        return processes
 
     def close(self) -> None:
         """End it."""
@@ -153,23 +155,23 @@ class TritonServer:
 def _free_ports(count: int) -> list[int]:
     """Free ports."""
     sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    for socket_bound in sockets:
+        socket_bound.bind(("127.0.0.1", 0))
+    ports = [socket_bound.getsockname()[1] for socket_bound in sockets]
+    for socket_bound in sockets:
+        socket_bound.close()
     return ports
 
 
 def _backends(folder: Path, work: Path) -> Path:
     """A folder with the Python backend for this interpreter."""
-    made = work / "backends"
-    if not made.exists():
-        shutil.copytree(folder / "backends" / "python", made / "python")
+    backends = work / "backends"
+    if not backends.exists():
+        shutil.copytree(folder / "backends" / "python", backends / "python")
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         stub = folder / "python_backend_stubs" / version / "triton_python_backend_stub"
-        shutil.copy2(stub, made / "python")
-    return made
+        shutil.copy2(stub, backends / "python")
+    return backends
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -195,7 +197,7 @@ def _descendants(process: int) -> list[int]:
         with suppress(OSError, ValueError):
             fields = (folder / "stat").read_text().rpartition(")")[2].split()
             parents.setdefault(int(fields[1]), []).append(int(folder.name))
-    found = list(parents.get(process, ()))
-    for child in found:  # which grows
-        found += parents.get(child, ())
-    return found
+    children = list(parents.get(process, ()))
+    for child in children:  # which grows
+        children += parents.get(child, ())
+    return children

@@ -158,9 +158,9 @@ class MetricFamily:
 
     def Metric(self, labels: Mapping[str, str]) -> Any:
         """One of them."""
-        made = Metric(labels)
-        self.values.append(made)
-        return made
+        metric = Metric(labels)
+        self.values.append(metric)
+        return metric
 
 
 class Logger:
@@ -173,7 +173,7 @@ class Logger:
 def utilities() -> ModuleType:
     """The module, to be put among the imported ones."""
     module = ModuleType("triton_python_backend_utils")
-    for one in (Tensor, TritonError, InferenceResponse, InferenceRequest, MetricFamily, Logger):
-        setattr(module, one.__name__, one)
+    for kind in (Tensor, TritonError, InferenceResponse, InferenceRequest, MetricFamily, Logger):
+        setattr(module, kind.__name__, kind)
     module.TritonModelException = TritonModelException  # type: ignore[attr-defined]
     return module

@@ -19,14 +19,14 @@ def by_reference(
     operation: Operation, info: WorkloadInfo, given: Sequence[Array | None]
 ) -> list[Array]:
     """What CpuRef computes."""
-    made = [np.empty(i.known_shape, i.data_type.dtype) for i in info.outputs]
+    arrays = [np.empty(i.known_shape, i.data_type.dtype) for i in info.outputs]
     handles = [
         None if i is None or a is None else HostTensorHandle(i, a)
         for i, a in zip(info.inputs, given, strict=True)
     ]
-    results = [HostTensorHandle(i, a) for i, a in zip(info.outputs, made, strict=True)]
+    results = [HostTensorHandle(i, a) for i, a in zip(info.outputs, arrays, strict=True)]
     ReferenceWorkloadFactory().create_workload(operation, info).execute(handles, results)
-    return made
+    return arrays
 
 
 def doubles(operation: Operation, info: WorkloadInfo, given: Sequence[Array | None]) -> list[Array]:

@@ -243,9 +243,9 @@ class Arithmetic(Declared):
         self._compute = compute
 
     def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        given = [None if h is None else h.map(write=False) for h in inputs]
-        made = self._compute(step.operation, step.info, given)
-        for handle, array in zip(outputs, made, strict=True):
+        sources = [None if h is None else h.map(write=False) for h in inputs]
+        results = self._compute(step.operation, step.info, sources)
+        for handle, array in zip(outputs, results, strict=True):
             handle.map(read=False)[...] = array
 
 
@@ -431,9 +431,9 @@ class AllRoles(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         return Support.no(ReasonCode.OPERATION, f"{operation.name} is no sum of float32")
 
     def execute(self, inputs: Handles, outputs: Outputs) -> None:
-        one, other = (handle.map(write=False) for handle in inputs if handle is not None)
+        first, other = (handle.map(write=False) for handle in inputs if handle is not None)
         with np.errstate(all="ignore"):
-            np.add(one, other, out=outputs[0].map(read=False))
+            np.add(first, other, out=outputs[0].map(read=False))
 
 
 def _only(*operations: type) -> Callable[[], IBackendInternal]:

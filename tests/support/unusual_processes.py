@@ -51,8 +51,8 @@ class _Child:
             process.stdin.write(_LENGTH.pack(len(payload)) + payload)
             process.stdin.flush()
             (length,) = _LENGTH.unpack(process.stdout.read(_LENGTH.size))
-            made: list[Array] = pickle.loads(process.stdout.read(length))
-            return made
+            outputs: list[Array] = pickle.loads(process.stdout.read(length))
+            return outputs
 
     def _running(self) -> subprocess.Popen[bytes]:
         """The process."""
@@ -81,9 +81,9 @@ class _InChild(FakeBackend):
         self._child = _Child()
 
     def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        given = [None if h is None else np.array(h.map(write=False)) for h in inputs]
-        made = self._child.compute(step.operation, step.info, given)
-        for handle, array in zip(outputs, made, strict=True):
+        sources = [None if h is None else np.array(h.map(write=False)) for h in inputs]
+        results = self._child.compute(step.operation, step.info, sources)
+        for handle, array in zip(outputs, results, strict=True):
             handle.map(read=False)[...] = array
 
 

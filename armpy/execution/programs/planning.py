@@ -158,11 +158,15 @@ class Planner:
         network = import_tensors(
             program.network,
             HandleFactories(sessions),
-            {i: one.factories for i, one in enumerate(inputs) if isinstance(one, ImportedTensor)},
             {
-                i: next(iter(one.factories.items()))
-                for i, one in enumerate(targets)
-                if isinstance(one, ImportedTensor)
+                i: tensor.factories
+                for i, tensor in enumerate(inputs)
+                if isinstance(tensor, ImportedTensor)
+            },
+            {
+                i: next(iter(tensor.factories.items()))
+                for i, tensor in enumerate(targets)
+                if isinstance(tensor, ImportedTensor)
             },
             self._settings.optimizer.memory_strategies,
         )

@@ -74,8 +74,8 @@ def network(size: int = 8) -> Graph:
 
 def runtime_of(path: Path, **options: object) -> Runtime:
     registry = BackendRegistry()
-    made = open_library(str(path))
-    registry.register("AcmeNpu", made)
+    library = open_library(str(path))
+    registry.register("AcmeNpu", library)
     registry.register("CpuRef", ReferenceBackend)
     chosen = RuntimeOptions(backends=["AcmeNpu", "CpuRef"], registry=registry, **options)  # type: ignore[arg-type]  # as given
     return Runtime(chosen)
@@ -91,11 +91,11 @@ def expected(x: np.ndarray) -> np.ndarray:
 def run_part(path: Path) -> Array:
     """Compile the layers that the sample has, and execute them on ones."""
     device_of(str(path), "{}")
-    made = open_library(str(path))()
+    backend = open_library(str(path))()
     graph = network()
     view = SubgraphView.of(graph, graph.layers[:3])
-    engine = made.get_engine()
-    program = engine.compile(made.convert(view), engine.describe({}))
+    engine = backend.get_engine()
+    program = engine.compile(backend.convert(view), engine.describe({}))
     result = np.empty((2, 4), np.float32)
     program.execute([np.ones((2, 8), np.float32)], [result])
     return result

@@ -468,15 +468,15 @@ class DeviceManager:
 
     def _with_fast_math(self, devices: Sequence[Device]) -> dict[BackendId, Mapping[str, object]]:
         """Options that let backends compute faster and less exactly, by backend."""
-        found: dict[BackendId, Mapping[str, object]] = {}
+        options: dict[BackendId, Mapping[str, object]] = {}
         for device in devices:
-            given = self._options.backend_options.get(device.backend_id, {})
+            own = self._options.backend_options.get(device.backend_id, {})
             # Models of the lowest level cannot say it, so it is lost with the conversion.
             knows_relaxed = device.level > LOWEST_FEATURE_LEVEL
-            if knows_relaxed and device.has_fast_math and FAST_MATH_OPTION not in given:
+            if knows_relaxed and device.has_fast_math and FAST_MATH_OPTION not in own:
                 # What the application said of other options of the backend stays as it is.
-                found[device.backend_id] = {**given, FAST_MATH_OPTION: True}
-        return found
+                options[device.backend_id] = {**own, FAST_MATH_OPTION: True}
+        return options
 
     def _found_registry(self) -> BackendRegistry:
         if self._registry is None:

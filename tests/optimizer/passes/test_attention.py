@@ -45,17 +45,19 @@ def finish(net: Network, scores: Value, value: Value) -> Network:
 def joined(net: Network) -> Graph:
     """A network after the pass, which must agree with what it was."""
     graph = net.build()
-    made = join_attention(graph, context())
+    result = join_attention(graph, context())
     inputs = random_inputs(graph)
     expected = run(graph, inputs)
-    for name, got in run(made, inputs).items():
+    for name, got in run(result, inputs).items():
         np.testing.assert_allclose(got, expected[name], 1e-5, 1e-5, err_msg=name)
-    return made
+    return result
 
 
 def attention(graph: Graph) -> tuple[Layer, ops.Attention]:
     """The only attention of a graph."""
-    (layer,) = (one for one in graph.layers if isinstance(one.operation, ops.Attention))
+    (layer,) = (
+        candidate for candidate in graph.layers if isinstance(candidate.operation, ops.Attention)
+    )
     assert isinstance(layer.operation, ops.Attention)
     return layer, layer.operation
 
@@ -213,8 +215,8 @@ def test_what_puts_0_in_the_place_of_nan_is_not_needed() -> None:
     scores, value = scores_of(net)
     hidden = net.constant(np.array([[0], [0], [-np.inf], [0]], np.float32))
     weights = net.add(ops.Softmax(), net.add(ADD, scores, hidden))
-    kept = net.add(ops.Select(), net.add(DIFFERENT, weights, weights), scalar(net, 0), weights)
-    net.output("y", net.add(PRODUCT, kept, value))
+    spared = net.add(ops.Select(), net.add(DIFFERENT, weights, weights), scalar(net, 0), weights)
+    net.output("y", net.add(PRODUCT, spared, value))
     assert names(joined(net)) == ["Attention"]
 
 
@@ -226,8 +228,8 @@ def test_layers_share_the_mask_that_is_made_for_them() -> None:
         net.add(ops.Select(), condition, scalar(net, LOWEST), scores_of_more(net, number))
         for number in (0, 1)
     )
-    for number, one in enumerate((first, second)):
-        net.output(f"y{number}", net.add(PRODUCT, net.add(ops.Softmax(), one), value))
+    for number, weights in enumerate((first, second)):
+        net.output(f"y{number}", net.add(PRODUCT, net.add(ops.Softmax(), weights), value))
     assert names(joined(net)).count("Select") == 1
 
 

@@ -61,23 +61,23 @@ def network_of(product: Operation, *following: Operation, with_bias: bool = True
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_factors_and_terms_become_weights_and_biases(product: Operation, with_bias: bool) -> None:
     graph = network_of(product, MUL, ADD, SUB, SUB, DIV, with_bias=with_bias).build()
-    made = fold_batch_norm(graph, context())
-    assert len(made.layers) == 1
-    assert layer_named(made, "product") == ("product", *(f"step_{i}" for i in range(5)))
+    folded = fold_batch_norm(graph, context())
+    assert len(folded.layers) == 1
+    assert layer_named(folded, "product") == ("product", *(f"step_{i}" for i in range(5)))
     inputs = random_inputs(graph)
-    expected, got = run(graph, inputs)["y"], run(made, inputs)["y"]
+    expected, got = run(graph, inputs)["y"], run(folded, inputs)["y"]
     np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_the_following_activation_becomes_the_products_and_is_the_end() -> None:
     clamped = ElementwiseBinary(BinaryOperation.MUL, FusedActivation.RELU6)
     graph = network_of(ops.Convolution2d(), clamped, ADD).build()
-    made = fold_batch_norm(graph, context())
-    first, second = (layer.operation for layer in made.layers)
+    folded = fold_batch_norm(graph, context())
+    first, second = (layer.operation for layer in folded.layers)
     assert first == ops.Convolution2d(activation=FusedActivation.RELU6)
     assert second == ADD
     inputs = random_inputs(graph)
-    np.testing.assert_allclose(run(made, inputs)["y"], run(graph, inputs)["y"], rtol=1e-5)
+    np.testing.assert_allclose(run(folded, inputs)["y"], run(graph, inputs)["y"], rtol=1e-5)
 
 
 def test_a_factor_of_all_channels_is_folded_as_well() -> None:

@@ -52,9 +52,9 @@ def test_integers_that_only_change_their_name_are_cast_once(scale: float, left: 
     net = Network()
     stored = net.add(ops.Cast(), net.input("x", int8(4)), output=of_type(DataType.SIGNED8))
     net.output("y", net.add(ops.Cast(), stored, output=int8(scale=scale)))
-    made = after(merge_casts, net)
-    assert names(made) == left
-    (output,) = made.outputs
+    merged = after(merge_casts, net)
+    assert names(merged) == left
+    (output,) = merged.outputs
     assert output.info.quantization == int8(scale=scale).quantization
 
 
@@ -74,9 +74,9 @@ def test_movement_between_conversions_is_of_stored_elements() -> None:
     for operation in (ops.Reshape((2, 2, 6)), ops.Transpose((2, 0, 1)), ops.ReverseV2((0,))):
         value = net.add(operation, value)
     net.output("y", net.add(ops.Quantize(), value, output=int8()))
-    made = after(cancel_conversions, net)
-    assert names(made) == ["Reshape", "Transpose", "ReverseV2"]
-    assert {v.info.data_type for v in made.values()} == {DataType.QASYMM_S8}
+    rewritten = after(cancel_conversions, net)
+    assert names(rewritten) == ["Reshape", "Transpose", "ReverseV2"]
+    assert {v.info.data_type for v in rewritten.values()} == {DataType.QASYMM_S8}
 
 
 @pytest.mark.sampled(2)
@@ -87,9 +87,9 @@ def test_short_floats_come_back_from_float32(short: DataType) -> None:
     wide = net.add(ops.Cast(), value, output=of_type(DataType.FLOAT32))
     again = net.add(ops.Cast(), wide, output=of_type(short))
     net.output("y", net.add(ops.Cast(), again, output=of_type(DataType.FLOAT32)))
-    made = after(cancel_conversions, net)
+    rewritten = after(cancel_conversions, net)
     # What rounds, from float32 to the short type, stays.
-    assert names(made) == ["Cast", "Cast"]
+    assert names(rewritten) == ["Cast", "Cast"]
 
 
 def change(net: Network, value: Value, what: str) -> Value:
@@ -122,8 +122,8 @@ def test_quantisation_moves_in_front_of_movement() -> None:
     value = net.add(ADD, net.input("x", f32(4, 6)), net.constant(np.float32(0.25)))
     value = net.add(ops.Transpose((1, 0)), net.add(ops.Reshape((3, 8)), value))
     net.output("y", net.add(ops.Quantize(), value, output=int8()))
-    made = after(move_conversions, net)
-    assert names(made) == ["ElementwiseBinary", "Quantize", "Reshape", "Transpose"]
+    rewritten = after(move_conversions, net)
+    assert names(rewritten) == ["ElementwiseBinary", "Quantize", "Reshape", "Transpose"]
 
 
 def test_dequantisation_moves_after_movement() -> None:
@@ -131,8 +131,8 @@ def test_dequantisation_moves_after_movement() -> None:
     value = net.add(ops.Dequantize(), net.input("x", int8(4, 6)))
     value = net.add(ops.Slice((1, 0), (2, 4)), net.add(ops.Transpose((1, 0)), value))
     net.output("y", net.add(RELU, value))
-    made = after(move_conversions, net)
-    assert names(made) == ["Transpose", "Slice", "Dequantize", "Activation"]
+    rewritten = after(move_conversions, net)
+    assert names(rewritten) == ["Transpose", "Slice", "Dequantize", "Activation"]
 
 
 def test_conversions_stay_where_they_are_fewest() -> None:

@@ -104,13 +104,13 @@ def moved(graph: Graph) -> int:
 @pytest.mark.parametrize("seed", range(80))
 def test_results_are_the_same_to_the_bit(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)
-    made = cancel_transposes(graph, context())
-    assert (made is graph) or moved(made) < moved(graph)
-    assert names(made).count("Transpose") <= names(graph).count("Transpose")
+    rewritten = cancel_transposes(graph, context())
+    assert (rewritten is graph) or moved(rewritten) < moved(graph)
+    assert names(rewritten).count("Transpose") <= names(graph).count("Transpose")
     inputs = random_inputs(graph)
     with np.errstate(all="ignore"):
         expected = run(graph, inputs)
-        for name, got in run(made, inputs).items():
+        for name, got in run(rewritten, inputs).items():
             np.testing.assert_array_equal(bits(got), bits(expected[name]), name)
 
 
@@ -119,11 +119,11 @@ def test_results_are_the_same_to_the_bit(seed: int) -> None:
 def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)
     backends = (NumbaBackend(), ReferenceBackend())
-    made = simplified(graph, backends, OptimizerOptions())
-    assert moved(made) <= moved(graph)
+    simple = simplified(graph, backends, OptimizerOptions())
+    assert moved(simple) <= moved(graph)
     inputs = random_inputs(graph)
     expected = run(graph, inputs, NumbaBackend())
-    for name, got in run(made, inputs, NumbaBackend()).items():
+    for name, got in run(simple, inputs, NumbaBackend()).items():
         # The order in which a compiled sum adds up depends on where the axis lies.
         np.testing.assert_allclose(got, expected[name], 1e-5, 1e-5, err_msg=name)
 
@@ -142,10 +142,10 @@ def test_a_network_of_channels_first_transposes_its_input_and_output_only() -> N
     squeezed = net.add(ops.Activation(ops.ActivationFunction.SIGMOID), net.add(MEAN, x))
     x = net.add(MUL, x, squeezed)
     net.output("y", net.add(ops.Concat(1), x, convolution(x)))
-    made = cancel_transposes(net.build(), context())
-    turned = [layer for layer in made.layers if isinstance(layer.operation, ops.Transpose)]
+    rewritten = cancel_transposes(net.build(), context())
+    turned = [layer for layer in rewritten.layers if isinstance(layer.operation, ops.Transpose)]
     assert [layer["input"].name for layer in turned[:1]] == ["x"]
-    assert [layer.output for layer in turned[1:]] == [*made.outputs]
+    assert [layer.output for layer in turned[1:]] == [*rewritten.outputs]
 
 
 def test_channels_that_are_dealt_out_need_one_transpose() -> None:
@@ -155,10 +155,10 @@ def test_channels_that_are_dealt_out_need_one_transpose() -> None:
     groups = net.add(ops.Reshape((1, 2, 2, 8, 8)), net.add(TO_NCHW, last))
     dealt = net.add(ops.Transpose((0, 2, 1, 3, 4)), groups)
     net.output("y", net.add(TO_NHWC, net.add(ops.Reshape((1, 4, 8, 8)), dealt)))
-    made = after(cancel_transposes, net)
-    assert names(made) == ["Activation", "Reshape", "Transpose", "Reshape"]
-    assert made.layers[1].operation == ops.Reshape((1, 8, 8, 2, 2))
-    assert made.layers[2].operation == ops.Transpose((0, 1, 2, 4, 3))
+    rewritten = after(cancel_transposes, net)
+    assert names(rewritten) == ["Activation", "Reshape", "Transpose", "Reshape"]
+    assert rewritten.layers[1].operation == ops.Reshape((1, 8, 8, 2, 2))
+    assert rewritten.layers[2].operation == ops.Transpose((0, 1, 2, 4, 3))
 
 
 def test_a_transpose_in_front_of_a_mean_moves_after_it() -> None:
@@ -184,7 +184,7 @@ def test_the_choice_of_layers_costs_the_least(seed: int) -> None:
     costs = []
     for _ in range(8):
         sides = [
-            tuple(str(one) for one in draw.choice(layers, draw.integers(0, 3), replace=False))
+            tuple(str(layer) for layer in draw.choice(layers, draw.integers(0, 3), replace=False))
             for _ in range(2)
         ]
         costs.append(Cost(int(draw.integers(1, 9)), *sides))

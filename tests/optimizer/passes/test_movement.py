@@ -60,17 +60,17 @@ def test_transposes_cancel_around_elementwise_layers() -> None:
     left = net.add(RELU, left)
     total = net.add(ADD, left, net.add(TO_NCHW, other))
     net.output("y", net.add(TO_NHWC, total))
-    made = after(cancel_transposes, net)
-    assert names(made) == ["ElementwiseBinary", "Activation", "ElementwiseBinary"]
+    rewritten = after(cancel_transposes, net)
+    assert names(rewritten) == ["ElementwiseBinary", "Activation", "ElementwiseBinary"]
 
 
 def test_a_constant_of_lower_rank_is_broadcast_as_before() -> None:
     net, x = network_of(2, 3, 4, 5)
     row = net.constant(np.arange(4, dtype=np.float32))  # along the width of NCHW
     net.output("y", net.add(TO_NHWC, net.add(ADD, net.add(TO_NCHW, x), row)))
-    made = after(cancel_transposes, net)
-    assert names(made) == ["ElementwiseBinary"]
-    assert made.layers[0]["rhs"].info.shape == (1, 1, 4, 1)
+    rewritten = after(cancel_transposes, net)
+    assert names(rewritten) == ["ElementwiseBinary"]
+    assert rewritten.layers[0]["rhs"].info.shape == (1, 1, 4, 1)
 
 
 @pytest.mark.parametrize("what", ["readers", "sources", "operation"])
@@ -128,10 +128,10 @@ def test_reshapes_of_reshapes_are_one() -> None:
     y = net.add(ops.Reshape((2, 12)), x, name="first")
     y = net.add(ops.ExpandDims(0), y, name="second")
     net.output("y", net.add(ops.Reshape((3, 8)), y, name="third"))
-    made = after(merge_reshapes, net)
-    (layer,) = made.layers
+    merged = after(merge_reshapes, net)
+    (layer,) = merged.layers
     assert layer.operation == ops.Reshape((3, 8))
-    assert layer_named(made, "third") == ("first", "second", "third")
+    assert layer_named(merged, "third") == ("first", "second", "third")
 
 
 def test_reshapes_that_return_to_the_shape_go() -> None:

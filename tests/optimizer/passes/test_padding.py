@@ -60,18 +60,18 @@ def network_of(
     ids=["valid", "depthwise", "padded"],
 )
 def test_convolutions_pad_themselves(reader: Operation, data_type: DataType) -> None:
-    made = after(fold_pad, network_of(ops.Pad(FRAME), reader, data_type))
-    (layer,) = made.layers
+    folded = after(fold_pad, network_of(ops.Pad(FRAME), reader, data_type))
+    (layer,) = folded.layers
     own = ((0, 0), (0, 0)) if reader.padding is Padding.VALID else reader.padding  # type: ignore[attr-defined]
     total = tuple((a + c, b + d) for (a, b), (c, d) in zip(FRAME[1:3], own, strict=True))
     assert layer.operation.padding == total  # type: ignore[attr-defined]
-    assert layer_named(made, "reader") == ("frame", "reader")
+    assert layer_named(folded, "reader") == ("frame", "reader")
 
 
 def test_padding_as_much_as_same_is_written_so() -> None:
     frame = ((0, 0), (1, 1), (1, 1), (0, 0))
-    made = after(fold_pad, network_of(ops.Pad(frame), ops.Convolution2d()))
-    assert made.layers[0].operation.padding is Padding.SAME  # type: ignore[attr-defined]
+    folded = after(fold_pad, network_of(ops.Pad(frame), ops.Convolution2d()))
+    assert folded.layers[0].operation.padding is Padding.SAME  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
@@ -90,17 +90,17 @@ POOL = ops.Pooling2d(pool_size=(3, 3), stride=(2, 2))
 
 
 def test_maxima_leave_out_what_is_below_any_element() -> None:
-    made = after(fold_pad, network_of(ops.Pad(FRAME, pad_value=-np.inf), POOL))
-    assert made.layers[0].operation.padding == FRAME[1:3]  # type: ignore[attr-defined]
+    folded = after(fold_pad, network_of(ops.Pad(FRAME, pad_value=-np.inf), POOL))
+    assert folded.layers[0].operation.padding == FRAME[1:3]  # type: ignore[attr-defined]
     lowest = (-128 - SCALES.zero_point) * SCALES.scale
-    made = after(fold_pad, network_of(ops.Pad(FRAME, pad_value=lowest), POOL, DataType.QASYMM_S8))
-    assert len(made.layers) == 1
+    folded = after(fold_pad, network_of(ops.Pad(FRAME, pad_value=lowest), POOL, DataType.QASYMM_S8))
+    assert len(folded.layers) == 1
 
 
 def test_maxima_after_a_clamp_at_zero_leave_out_zeros() -> None:
     first = ops.Pooling2d(activation=FusedActivation.RELU)
-    made = after(fold_pad, network_of(ops.Pad(FRAME), POOL, DataType.QASYMM_S8, first))
-    assert len(made.layers) == 2
+    folded = after(fold_pad, network_of(ops.Pad(FRAME), POOL, DataType.QASYMM_S8, first))
+    assert len(folded.layers) == 2
 
 
 @pytest.mark.parametrize(

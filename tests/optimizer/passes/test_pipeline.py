@@ -38,8 +38,8 @@ def everything() -> Network:
 
 
 def test_passes_that_change_no_bit_and_leave_layers_out_run_by_default() -> None:
-    made = simplified(everything().build(), (), OptimizerOptions())
-    assert names(made) != []
+    simple = simplified(everything().build(), (), OptimizerOptions())
+    assert names(simple) != []
 
 
 def test_a_pass_that_is_switched_off_does_not_run() -> None:
@@ -59,9 +59,9 @@ def test_a_pass_that_is_switched_off_does_not_run() -> None:
 def test_what_is_said_to_be_idle_is_idle(graph: Graph) -> None:
     from armpy.compiler.passes import pipeline
 
-    found = worthwhile(graph)
+    names_found = worthwhile(graph)
     for name, is_on in BUILT_IN_PASSES.items():
-        if is_on and name not in found:
+        if is_on and name not in names_found:
             run_pass = pipeline._built_in(name)
             assert run_pass(graph, PassContext(OptimizerOptions(), ())) is graph
 
@@ -86,9 +86,9 @@ def doubling(graph: Graph, context: PassContext) -> Graph:
     """A pass of an application's: every clamp is done twice."""
     rewriter = Rewriter(graph)
     for layer in graph.layers:
-        made = rewriter.keep(layer)
+        clamp = rewriter.keep(layer)
         if layer.operation == RELU:
-            again = rewriter.insert(RELU, [made.output], f"{layer.name}/again", origins=[layer])
+            again = rewriter.insert(RELU, [clamp.output], f"{layer.name}/again", origins=[layer])
             rewriter.alias(layer.output, again.output)
     return rewriter.finish()
 
@@ -113,9 +113,9 @@ def test_applications_passes_run_in_their_order_after_the_built_in_ones() -> Non
         return one
 
     passes = {"b": recorded("b"), "a": recorded("a")}
-    made = simplified(clamps().build(), (), OptimizerOptions(passes=passes))
+    simple = simplified(clamps().build(), (), OptimizerOptions(passes=passes))
     assert order == [("b", 1), ("a", 2)]
-    assert [layer.origins for layer in made.layers] == [(), ("clamp_0",)] + [("clamp_0",)] * 2
+    assert [layer.origins for layer in simple.layers] == [(), ("clamp_0",)] + [("clamp_0",)] * 2
 
 
 def test_a_pass_of_a_built_in_name_takes_its_place() -> None:
@@ -127,9 +127,9 @@ def test_applications_passes_are_part_of_loading() -> None:
     def negative(graph: Graph, context: PassContext) -> Graph:
         rewriter = Rewriter(graph)
         for layer in graph.layers:
-            made = rewriter.keep(layer)
+            layer_kept = rewriter.keep(layer)
             turned = rewriter.insert(
-                ops.ElementwiseUnary(ops.UnaryOperation.NEG), [made.output], "turned"
+                ops.ElementwiseUnary(ops.UnaryOperation.NEG), [layer_kept.output], "turned"
             )
             rewriter.alias(layer.output, turned.output)
         return rewriter.finish()

@@ -111,7 +111,7 @@ class Drawing:
         kind = value.info.data_type
         plain = {DataType.QASYMM_U8: DataType.UNSIGNED8}.get(kind, DataType.SIGNED8)
         stored = self.net.add(ops.Cast(), value, output=TensorInfo(None, plain))
-        alike = [one for one in QUANTIZED if one.data_type is kind]
+        alike = [data_type for data_type in QUANTIZED if data_type.data_type is kind]
         return self.net.add(ops.Cast(), stored, output=alike[self.random.integers(len(alike))])
 
     def sum(self) -> Operation:
@@ -145,10 +145,10 @@ class Drawing:
 @pytest.mark.parametrize("seed", range(60))
 def test_results_are_the_same_to_the_bit(seed: int) -> None:
     graph = Drawing(seed).network(14).build()
-    made = simplified(graph, (ReferenceBackend(),), OptimizerOptions())
-    assert len(made.layers) <= len(graph.layers)
-    if made is not graph:
-        check_equal_on_reference(graph, made)
+    simple = simplified(graph, (ReferenceBackend(),), OptimizerOptions())
+    assert len(simple.layers) <= len(graph.layers)
+    if simple is not graph:
+        check_equal_on_reference(graph, simple)
 
 
 def check_equal_on_reference(graph: Graph, made: Graph) -> None:
@@ -178,22 +178,22 @@ def test_a_pass_that_is_taken_for_idle_finds_nothing(seed: int) -> None:
 
 @pytest.mark.slow
 def test_every_pass_finds_something_in_some_network() -> None:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     context = PassContext(OptimizerOptions(), (ReferenceBackend(),))
     for seed in range(60):
         graph = Drawing(seed).network(14).build()
         for name, is_on in BUILT_IN_PASSES.items():
             if is_on and pipeline._built_in(name)(graph, context) is not graph:
-                found[name] += 1
+                counts[name] += 1
     expected = {name for name, is_on in BUILT_IN_PASSES.items() if is_on}
     # Formulas do not come by chance.
-    assert set(found) == expected - {"join_attention", "join_written_out"}
+    assert set(counts) == expected - {"join_attention", "join_written_out"}
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_moved_conversions_give_the_same_bits(seed: int) -> None:
     graph = Drawing(seed).network(14).build()
     options = OptimizerOptions(passes={**OFF, "move_conversions": True})
-    made = simplified(graph, (ReferenceBackend(),), options)
-    if made is not graph:
-        check_equal_on_reference(graph, made)
+    simple = simplified(graph, (ReferenceBackend(),), options)
+    if simple is not graph:
+        check_equal_on_reference(graph, simple)

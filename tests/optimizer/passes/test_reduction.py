@@ -43,9 +43,9 @@ class WithoutHalf(FakeBackend):
 
 
 def reduced(graph: Graph, *backends: IBackendInternal) -> Graph:
-    made = reduce_fp32_to_fp16(graph, context(*backends))
-    verify_graph(made)
-    return made
+    rewritten = reduce_fp32_to_fp16(graph, context(*backends))
+    verify_graph(rewritten)
+    return rewritten
 
 
 def small_network() -> Network:
@@ -70,12 +70,12 @@ def types(graph: Graph) -> list[DataType]:
 
 def test_the_caller_sees_float32_and_layers_compute_float16() -> None:
     graph = small_network().build()
-    made = reduced(graph)
-    assert made.input_infos == graph.input_infos
-    assert made.output_infos == graph.output_infos
-    assert names(made) == ["Cast", *names(graph), "Cast"]
-    assert types(made) == [FLOAT16] * 6 + [FLOAT32]
-    constants = [v for v in made.values() if v.data is not None]
+    rewritten = reduced(graph)
+    assert rewritten.input_infos == graph.input_infos
+    assert rewritten.output_infos == graph.output_infos
+    assert names(rewritten) == ["Cast", *names(graph), "Cast"]
+    assert types(rewritten) == [FLOAT16] * 6 + [FLOAT32]
+    constants = [v for v in rewritten.values() if v.data is not None]
     assert {v.data.dtype.name for v in constants if v.data is not None} == {"float16"}
 
 
@@ -97,8 +97,8 @@ def test_each_tensor_is_converted_once() -> None:
     double = net.add(ADD, x, x)
     net.output("y", double)
     net.output("z", net.add(MUL, double, x))
-    made = reduced(net.build())
-    assert names(made) == ["Cast", "ElementwiseBinary", "ElementwiseBinary", "Cast", "Cast"]
+    rewritten = reduced(net.build())
+    assert names(rewritten) == ["Cast", "ElementwiseBinary", "ElementwiseBinary", "Cast", "Cast"]
 
 
 def test_layers_that_compute_nothing_are_not_converted_alone() -> None:
@@ -132,16 +132,16 @@ def test_state_stays_float32() -> None:
     total = net.add(ADD, net.input("x", f32(3)), state)
     net.assign(state, total)
     net.output("y", total)
-    made = reduced(net.build())
-    assert made.variables[0].next_value.info.data_type is FLOAT32
+    rewritten = reduced(net.build())
+    assert rewritten.variables[0].next_value.info.data_type is FLOAT32
     inputs = {"x": floats(0.5, 1.5, 2.5)}
     np.testing.assert_array_equal(run(net, inputs, options=HALVES)["y"], inputs["x"])
 
 
 def test_a_backend_without_float16_computes_float32() -> None:
     graph = chain(3)
-    made = reduced(graph, WithoutHalf("Wide"), ReferenceBackend())
-    assert made is graph
+    rewritten = reduced(graph, WithoutHalf("Wide"), ReferenceBackend())
+    assert rewritten is graph
 
 
 def test_layers_that_a_backend_refuses_in_float16_are_float32_between_conversions() -> None:
@@ -152,9 +152,9 @@ def test_layers_that_a_backend_refuses_in_float16_are_float32_between_conversion
     value = net.add(ADD, net.input("x", f32(4)), net.constant(np.float32(1)))
     value = net.add(RELU, value)
     net.output("y", net.add(ADD, value, net.constant(np.float32(2))))
-    made = reduced(net.build(), SomeHalf("Some"), ReferenceBackend())
-    assert types(made) == [FLOAT16, FLOAT16, FLOAT32, FLOAT32, FLOAT16, FLOAT16, FLOAT32]
-    assert [layer.operation.name for layer in made.layers][3] == "Activation"
+    rewritten = reduced(net.build(), SomeHalf("Some"), ReferenceBackend())
+    assert types(rewritten) == [FLOAT16, FLOAT16, FLOAT32, FLOAT32, FLOAT16, FLOAT16, FLOAT32]
+    assert [layer.operation.name for layer in rewritten.layers][3] == "Activation"
 
 
 def test_files_of_float16_can_fall_back_to_float32() -> None:
@@ -163,20 +163,20 @@ def test_files_of_float16_can_fall_back_to_float32() -> None:
     net.output("y", net.add(RELU, net.input("x", half)))
     graph = net.build()
     wide = context(WithoutHalf("Wide"), ReferenceBackend())
-    made = fall_back_to_float32(graph, wide)
-    assert names(made) == ["Cast", "Activation", "Cast"]
-    assert made.outputs[0].info == half
+    rewritten = fall_back_to_float32(graph, wide)
+    assert names(rewritten) == ["Cast", "Activation", "Cast"]
+    assert rewritten.outputs[0].info == half
     assert fall_back_to_float32(graph, context()) is graph
     inputs = random_inputs(graph)
-    np.testing.assert_array_equal(run(made, inputs)["y"], run(graph, inputs)["y"])
+    np.testing.assert_array_equal(run(rewritten, inputs)["y"], run(graph, inputs)["y"])
 
 
 def test_what_draws_numbers_stays_float32() -> None:
     net = Network()
     rows = net.add(ADD, net.input("x", f32(2, 3)), net.constant(np.float32(1)))
     net.output("y", net.add(ops.RandomMultinomial(4), rows, net.constant(ints(1, 2))))
-    made = reduced(net.build())
-    assert made.layers[-1].inputs[0].info.data_type is FLOAT32  # type: ignore[union-attr]
+    rewritten = reduced(net.build())
+    assert rewritten.layers[-1].inputs[0].info.data_type is FLOAT32  # type: ignore[union-attr]
 
 
 def truncated(values: Array) -> Array:
@@ -194,9 +194,9 @@ def test_products_read_numbers_of_bfloat16_and_sum_in_float32() -> None:
     value = net.add(ops.FullyConnected(), x, net.constant(weights), net.constant(bias))
     net.output("y", net.add(RELU, value))
     graph = net.build()
-    made = reduce_fp32_to_bf16(graph, context())
-    verify_graph(made)
-    assert names(made) == ["Cast", "Cast", "FullyConnected", "Activation"]
+    rewritten = reduce_fp32_to_bf16(graph, context())
+    verify_graph(rewritten)
+    assert names(rewritten) == ["Cast", "Cast", "FullyConnected", "Activation"]
     rows = random.normal(size=(4, 3)).astype(np.float32)
     options = OptimizerOptions(passes=OFF, reduce_fp32_to_bf16=True)
     got = run(graph, {"x": rows}, options=options)["y"]

@@ -64,12 +64,12 @@ def gelu(net: Network, x: Value, form: int, half: float = 0.5) -> Value:
 def joined(net: Network) -> Graph:
     """A network after the pass, which must agree with what it was."""
     graph = net.build()
-    made = join_written_out(graph, context())
+    result = join_written_out(graph, context())
     inputs = random_inputs(graph)
     expected = run(graph, inputs)
-    for name, got in run(made, inputs).items():
+    for name, got in run(result, inputs).items():
         np.testing.assert_allclose(got, expected[name], 1e-5, 1e-5, err_msg=name)
-    return made
+    return result
 
 
 @pytest.mark.parametrize("square", ["power", "product", "unary"])

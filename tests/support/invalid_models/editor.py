@@ -35,8 +35,8 @@ class Editor:
 
     def pick(self, choices: Iterable[int]) -> int | None:
         """One of some numbers; None if there are none."""
-        found = list(choices)
-        return found[int(self.random.integers(len(found)))] if found else None
+        numbers = list(choices)
+        return numbers[int(self.random.integers(len(numbers)))] if numbers else None
 
     def any_node(self) -> int:
         """The number of any operation."""

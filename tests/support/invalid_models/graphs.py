@@ -192,17 +192,17 @@ def tensor_for_a_scalar(editor: Editor) -> bool:
 
 def wrong_rank(editor: Editor) -> bool:
     """An operation with an input of a rank that it does not take."""
-    found = []
+    places = []
     for number, node in enumerate(editor.nodes):
         if node.type in _CONTROL_FLOW:
             continue
         inputs = [editor.operands[index] for index in node.inputs]
         outputs = [editor.operands[index] for index in node.outputs]
         match = definitions()[node.type].match(inputs, outputs)
-        found += [(number, i) for i, argument in enumerate(match.inputs) if argument.ranks]
-    if not found:
+        places += [(number, i) for i, argument in enumerate(match.inputs) if argument.ranks]
+    if not places:
         return False
-    number, position = found[int(editor.random.integers(len(found)))]
+    number, position = places[int(editor.random.integers(len(places)))]
     operand = editor.operands[editor.nodes[number].inputs[position]]
     if operand.channel_quant is not None or operand.lifetime is Lifetime.NO_VALUE:
         return False

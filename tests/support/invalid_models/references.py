@@ -142,10 +142,10 @@ def model_that_refers_to_itself(editor: Editor) -> bool:
     """Referenced models with an operand that stands for themselves, or for each other."""
     count = len(editor.referenced)
     first, second = editor.random.integers(count, size=2)
-    for one, other in ((first, second), (second, first)):
-        graph = editor.referenced[one]
+    for index, other in ((first, second), (second, first)):
+        graph = editor.referenced[index]
         operand = Operand(OperandCode.MODEL, lifetime=Lifetime.SUBGRAPH, subgraph=int(other))
-        editor.referenced[one] = replace(graph, operands=(*graph.operands, operand))
+        editor.referenced[index] = replace(graph, operands=(*graph.operands, operand))
     return True
 
 

@@ -29,5 +29,5 @@ def all_samples() -> Iterator[Sample]:
 
 def facts() -> Mapping[str, Mapping[str, list[int]]]:
     """Numbers of the samples that LiteRT runs, by operator and kind."""
-    found: dict[str, dict[str, list[int]]] = json.loads(FACTS.read_text("utf-8"))["runs"]
-    return found
+    numbers: dict[str, dict[str, list[int]]] = json.loads(FACTS.read_text("utf-8"))["runs"]
+    return numbers

@@ -146,8 +146,8 @@ _QUANTIZATIONS = tuple(
 def _quantize(operator: str, draw: Draw) -> Iterator[One]:
     source, _, target = draw.kind.partition(" to ")
     reach = 100 if source.startswith("INT32") else None
-    given = draw(2, 5, kind=source, low=None if reach is None else -reach, high=reach)
-    yield One([given], [draw.out(target)], {}, steps=1)
+    real = draw(2, 5, kind=source, low=None if reach is None else -reach, high=reach)
+    yield One([real], [draw.out(target)], {}, steps=1)
 
 
 def _dequantize(operator: str, draw: Draw) -> Iterator[One]:

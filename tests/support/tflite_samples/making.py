@@ -146,8 +146,10 @@ class Draw:
             pair = self.rng.normal(size=(2, *shape))
             return np.asarray(pair[0] + 1j * pair[1], dtype)
         if dtype.kind == "f":
-            found = self.rng.uniform(-4 if low is None else low, 4 if high is None else high, shape)
-            return np.asarray(found, dtype)
+            numbers = self.rng.uniform(
+                -4 if low is None else low, 4 if high is None else high, shape
+            )
+            return np.asarray(numbers, dtype)
         if is_quantized and low is None and high is None:
             reach = np.iinfo(dtype)
             return self.rng.integers(reach.min, reach.max, shape, dtype, endpoint=True)
@@ -205,14 +207,14 @@ def file_of(
         custom_code=None if custom is None else custom[0],
         custom_options=None if custom is None else custom[1],
     )
-    given = [
+    tensors = [
         (tensor, arg.values)
         for tensor, arg in zip(read, inputs, strict=True)
         if tensor is not None and arg is not None and not (arg.is_constant or arg.is_variable)
     ]
-    graph.inputs(*(tensor for tensor, _ in given))
+    graph.inputs(*(tensor for tensor, _ in tensors))
     graph.outputs(*written)
-    return model.to_bytes(), [values for _, values in given if values is not None]
+    return model.to_bytes(), [values for _, values in tensors if values is not None]
 
 
 @dataclass(frozen=True)
@@ -272,5 +274,5 @@ def samples_of(family: Family) -> Iterator[Sample]:
     for operators, kinds, make in family:
         for operator in operators:
             for kind in kinds:
-                for number, found in enumerate(make(operator, Draw(operator, kind))):
-                    yield found.sample(operator, kind, number)
+                for number, one_sample in enumerate(make(operator, Draw(operator, kind))):
+                    yield one_sample.sample(operator, kind, number)

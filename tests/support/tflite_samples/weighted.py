@@ -42,10 +42,10 @@ def _parts(kind: str) -> tuple[str, str, bool, str]:
 
 def packed(values: np.ndarray, bits: int) -> bytes:
     """Elements of 4 or 2 bits, the first ones in the lowest bits."""
-    each = 8 // bits
-    flat = np.zeros(-(-values.size // each) * each, np.uint8)
+    per_byte = 8 // bits
+    flat = np.zeros(-(-values.size // per_byte) * per_byte, np.uint8)
     flat[: values.size] = values.reshape(-1).astype(np.uint8) & (2**bits - 1)
-    shifted = flat.reshape(-1, each) << np.arange(0, 8, bits, dtype=np.uint8)
+    shifted = flat.reshape(-1, per_byte) << np.arange(0, 8, bits, dtype=np.uint8)
     return bytes(np.bitwise_or.reduce(shifted, axis=1).astype(np.uint8))
 
 
@@ -55,17 +55,17 @@ def sparse(arg: Arg) -> Arg:
     values = arg.values * (np.arange(arg.values.size).reshape(arg.values.shape) % 3 == 0)
     values = values.astype(arg.values.dtype)
     rows = values.reshape(-1, values.shape[-1])
-    segments, indices, kept = [0], [], []
+    segments, indices, nonzero = [0], [], []
     for row in rows:
         places = np.flatnonzero(row)
         indices += places.tolist()
-        kept += row[places].tolist()
+        nonzero += row[places].tolist()
         segments.append(len(indices))
     rank = values.ndim
     dimensions = [SparseDimension(size) for size in values.shape[:-1]]
     last = SparseDimension(segments=tuple(segments), indices=tuple(indices))
     sparsity = Sparsity(tuple(range(rank)), (*dimensions, last))
-    raw = np.array(kept, values.dtype).tobytes()
+    raw = np.array(nonzero, values.dtype).tobytes()
     return replace(arg, values=values, raw=raw, sparsity=sparsity, is_constant=True)
 
 

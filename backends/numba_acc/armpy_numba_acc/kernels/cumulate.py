@@ -36,7 +36,7 @@ def _make_scan(kind: Kind, is_sum: bool, streams: int) -> Primitive:
         pitch: CodeValue,
     ) -> None:
         offsets = [pitch * number for number in range(streams)]
-        targets, sources = ([base + each for each in offsets] for base in (target, source))
+        targets, sources = ([base + offset for offset in offsets] for base in (target, source))
 
         def turn(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
             at = number * step
@@ -63,7 +63,7 @@ def make(isa: Isa, operation: str, kind: str) -> Callable[[int, int, int], None]
     read, element, is_sum = reader(Cumulate), _KINDS[kind], operation == "sum"
     size, neutral = element_bytes(element), 0 if is_sum else 1
     load, store = (load_f32, store_f32) if kind == "f32" else INTEGERS[size]
-    several, one = (_make_scan(element, is_sum, streams) for streams in (_STREAMS, 1))
+    several, single = (_make_scan(element, is_sum, streams) for streams in (_STREAMS, 1))
     copy_run = make_copy_run(isa)
 
     @compiled
@@ -104,7 +104,7 @@ def make(isa: Isa, operation: str, kind: str) -> Callable[[int, int, int], None]
                     if rows > 1:
                         several(to + ahead, from_, count, step, line)
                     else:
-                        one(to + ahead, from_, count, step, line)
+                        single(to + ahead, from_, count, step, line)
             else:
                 if call.is_exclusive != 0:
                     fill_line(to, columns, size)

@@ -88,7 +88,7 @@ def _fused_conv(node: Node) -> Value:
     )
 
 
-def activated(node: Node, made: Value, numbers: Sequence[float]) -> Value:
+def activated(node: Node, value: Value, numbers: Sequence[float]) -> Value:
     """Return the function that ONNX Runtime has fused into a node, with its parameters."""
     count, functions = node.choice("activation", "", _FUSED)
     if len(numbers) < count:
@@ -96,8 +96,8 @@ def activated(node: Node, made: Value, numbers: Sequence[float]) -> Value:
             "the activation lacks parameters", expected=f"{count}", actual=f"{len(numbers)}"
         )
     for activation in functions(numbers):
-        made = node.layer(activation, made)
-    return made
+        value = node.layer(activation, value)
+    return value
 
 
 _F = ActivationFunction

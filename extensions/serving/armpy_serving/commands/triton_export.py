@@ -107,7 +107,7 @@ def _check(
     if name is not None and len(models) > 1:
         raise click.UsageError(f"--name is for one MODEL; {len(models)} are given.")
     names = [_stem(path) for path in models]
-    twice = next((one for one in names if names.count(one) > 1), None)
+    twice = next((repeated for repeated in names if names.count(repeated) > 1), None)
     if twice is not None:
         raise click.UsageError(f"Two models would be called '{twice}'; export them one by one.")
     if of_ensemble and not ensemble:
@@ -134,9 +134,9 @@ def _name(request: ExportRequest, path: str) -> str:
 def _labels(request: ExportRequest, model: Model) -> tuple[str, ...]:
     """Labels of the first output's classes."""
     if request.labels is not None:
-        found, count = read_labels(request.labels), (model.outputs[0].shape or (None,))[-1]
-        found = found if count is None else found.for_classes(count)
-        return tuple(map(found.name, range(found.count)))
+        labels, count = read_labels(request.labels), (model.outputs[0].shape or (None,))[-1]
+        labels = labels if count is None else labels.for_classes(count)
+        return tuple(map(labels.name, range(labels.count)))
     said = model.metadata.outputs.get(model.outputs[0].name)
     return () if said is None or said.label_kind == "value" else tuple(said.labels)
 
@@ -145,8 +145,8 @@ def _settings(
     request: CliLoadRequest, isolate: tuple[str, ...], memory_limit_mb: int | None
 ) -> InstanceSettings:
     """Return how instances load the model."""
-    given = request.options.unusual()
-    options = {name: given[name] for name in _GO_ALONG if name in given}
+    unusual = request.options.unusual()
+    options = {name: unusual[name] for name in _GO_ALONG if name in unusual}
     if "trusted_keys" in options:
         options["trusted_keys"] = [_absolute(key) for key in options["trusted_keys"]]
     if memory_limit_mb is not None:
@@ -166,9 +166,9 @@ def _settings(
 
 def _source_options(request: CliLoadRequest) -> dict[str, Any]:  # Any: as `armpy.load` has them
     """Return how the model's own file is read, which a prepared one knows by itself."""
-    given = request.options.unusual()
+    unusual = request.options.unusual()
     names = "signature", "front_end"
-    options: dict[str, Any] = {n: given[n] for n in names if n in given}  # Any: as above
+    options: dict[str, Any] = {n: unusual[n] for n in names if n in unusual}  # Any: as above
     if request.front_end_options:
         values = find_origin(request, registry_of(request)).options
         asked = [text.partition("=")[0] for text in request.front_end_options]

@@ -108,38 +108,38 @@ class ModelSource:
         self, path: str, digest: str, options: LoadOptions, *, is_again: bool = False
     ) -> RowModel:
         """The model by way of a compiled file, which all processes of the node map."""
-        made: list[RowModel] = []
+        models: list[RowModel] = []
 
         def save(place: Path) -> bool:
             model = load(path, **options.given())
-            made.append(_row_model(model, self.max_rows))
+            models.append(_row_model(model, self.max_rows))
             # The name says what the file held before it was loaded.
-            return _is_saved(model, made[0].model, place) and content_digest(path) == digest
+            return _is_saved(model, models[0].model, place) and content_digest(path) == digest
 
-        found = compiled_file(_name(path, digest, self.max_rows, options), save)
-        if found is None:
-            return made[0] if made else _row_model(load(path, **options.given()), self.max_rows)
+        compiled = compiled_file(_name(path, digest, self.max_rows, options), save)
+        if compiled is None:
+            return models[0] if models else _row_model(load(path, **options.given()), self.max_rows)
         chosen = {n: v for n, v in options.given().items() if n in _AFTER_COMPILING}
         try:
             # What was made is left to its end: the weights in the file are the node's, its own are
             # not.
-            return RowModel(_sound(found, load(found, **chosen)), self.max_rows)
+            return RowModel(_sound(compiled, load(compiled, **chosen)), self.max_rows)
         except ParserError as error:
             with suppress(OSError):
-                os.unlink(found)
+                os.unlink(compiled)
             # One that was damaged costs time, and nothing else. One that was just made, or is still
             # there, would be refused for ever: other users can write to its folder, or this one
             # cannot.
-            if not made and not is_again:
-                _log.warning("%s is made again: %s", found, error)
+            if not models and not is_again:
+                _log.warning("%s is made again: %s", compiled, error)
                 return self._compiled(path, digest, options, is_again=True)
             _log.warning(
                 "each process compiles the model for itself, as the folder %s cannot be used; set "
                 "ARMPY_CACHE_DIR to one that no other user can write to: %s",
-                os.path.dirname(found),
+                os.path.dirname(compiled),
                 error,
             )
-        return made[0] if made else _row_model(load(path, **options.given()), self.max_rows)
+        return models[0] if models else _row_model(load(path, **options.given()), self.max_rows)
 
 
 def _checked(options: Mapping[str, Any]) -> LoadOptions:

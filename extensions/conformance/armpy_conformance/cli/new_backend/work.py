@@ -115,11 +115,11 @@ class BackendName:
     name: str
 
     def __post_init__(self) -> None:
-        for what, text in (("VENDOR", self.vendor), ("NAME", self.name)):
+        for noun, text in (("VENDOR", self.vendor), ("NAME", self.name)):
             if not _NAME.fullmatch(text):
                 raise InvalidArgumentError(
                     "the name cannot be part of <vendor>_<name>_backend",
-                    where=what,
+                    where=noun,
                     expected="1 to 30 letters and digits of ASCII",
                     actual=repr(text),
                 )
