@@ -85,9 +85,9 @@ def _neighbours(
         where = where.call("rint")
     if padding != "reflection":  # further away all is as there
         where = clamp(where, -4.0, (size + 4).converted("sitofp", F32))
-    one = where.code.constant(F64, 1.0)
+    weight = where.code.constant(F64, 1.0)
     if mode == "nearest":
-        return [_tap(where, one, size, padding, is_aligned)]
+        return [_tap(where, weight, size, padding, is_aligned)]
     lower = where.call("floor")
     share = (where - lower).to_double()
     if mode == "linear":

@@ -169,9 +169,9 @@ def _sink(heap: CodeValue, entry: CodeValue, place: CodeValue, count: CodeValue)
         left, right = at * 2 + 1, at * 2 + 2
         left = choose(left < count, left, at)
         right = choose(right < count, right, left)
-        one, other = heap.load(entry.kind, left), heap.load(entry.kind, right)
-        is_right = other < one
-        least, child = choose(is_right, other, one), choose(is_right, right, left)
+        first, second = heap.load(entry.kind, left), heap.load(entry.kind, right)
+        is_right = second < first
+        least, child = choose(is_right, second, first), choose(is_right, right, left)
         goes_on = (child > at) & (least < entry)
         when(goes_on, lambda: _stored(heap, least, at))
         return goes_on, [choose(goes_on, child, at)]
