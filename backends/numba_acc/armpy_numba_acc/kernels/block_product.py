@@ -57,10 +57,10 @@ def make(
     """Make the kernel for the record's parameters; threads share the units."""
     form = BlockFormat(isa, bits, block, has_points, has_bias)
     if source == "rows":
-        some, one = (_make_several(form, units) for units in (UNITS_AT_ONCE, 1))
+        some, single = (_make_several(form, units) for units in (UNITS_AT_ONCE, 1))
     else:
         make_row = byte_row if source == "bytes" else single_row
-        some, one = (_make_single(make_row(form, units)) for units in (UNITS_AT_ONCE, 1))
+        some, single = (_make_single(make_row(form, units)) for units in (UNITS_AT_ONCE, 1))
     read = reader(BlockProduct)
 
     def block_product(args: int, thread: int, num_threads: int) -> None:
@@ -73,6 +73,6 @@ def make(
         for unit in range(first * UNITS_AT_ONCE, whole, UNITS_AT_ONCE):
             some(args, unit, room)
         for unit in range(max(whole, first * UNITS_AT_ONCE), end):
-            one(args, unit, room)
+            single(args, unit, room)
 
     return block_product

@@ -68,7 +68,7 @@ class _Unit:
             point = code.constant(kind, 1 << (form.bits - 1))
         size, count = form.chunk * form.bits // 8, 8 // form.bits
         stored = self.weights + block * (form.block // form.chunk * size)
-        found = []
+        elements = []
         for number in range(form.block // form.chunk):
             numbers = _unpacked((stored + number * size).load(vector(I8, size)), form.bits, count)
             is_wide = form.bits == 8
@@ -81,8 +81,8 @@ class _Unit:
                     wide = part.unsigned(I32) - point.shuffled(lanes).unsigned(I32)
                 else:
                     wide = part.signed(I32)
-                found.append(wide.to_float() * scale)
-        return found
+                elements.append(wide.to_float() * scale)
+        return elements
 
 
 def _unpacked(stored: CodeValue, bits: int, count: int) -> CodeValue:
@@ -93,7 +93,7 @@ def _unpacked(stored: CodeValue, bits: int, count: int) -> CodeValue:
         parts = [stored.shifted_right(number * bits) & mask for number in range(count)]
     while len(parts) > 1:
         lanes, pairs = range(2 * parts[0].count), zip(parts[::2], parts[1::2], strict=True)
-        parts = [one.shuffled(lanes, other) for one, other in pairs]
+        parts = [left.shuffled(lanes, right) for left, right in pairs]
     return parts[0]
 
 

@@ -40,15 +40,15 @@ def _matrix(node: Node, index: int, is_left: bool) -> Value:
     return node.layer(Reshape((1, -1) if is_left else (-1, 1)), value)
 
 
-def _without_vectors(node: Node, lhs: int, rhs: int, made: Value) -> Value:
+def _without_vectors(node: Node, lhs: int, rhs: int, product: Value) -> Value:
     """A product without the axes that `_matrix` has added."""
-    shape = list(made.info.known_shape)
+    shape = list(product.info.known_shape)
     if node.rank(rhs) == 1:
         del shape[-1]
     if node.rank(lhs) == 1:
         del shape[-1 if node.rank(rhs) == 1 else -2]
-    is_same = len(shape) == len(made.info.known_shape)
-    return made if is_same else node.layer(Reshape(tuple(shape)), made)
+    is_same = len(shape) == len(product.info.known_shape)
+    return product if is_same else node.layer(Reshape(tuple(shape)), product)
 
 
 def _products(
@@ -123,15 +123,15 @@ def _times(node: Node, lhs: Value, rhs: Value) -> Value:
 
 def _mat_mul_integer(node: Node) -> Value:
     a, b = _matrix(node, 0, True), _matrix(node, 1, False)
-    made = integer_product(node, a, b, node.input(2), node.input(3))
-    return _without_vectors(node, 0, 1, made)
+    product = integer_product(node, a, b, node.input(2), node.input(3))
+    return _without_vectors(node, 0, 1, product)
 
 
 def scaled_sums(
     node: Node, sums: Value, a_scale: Value, b_scale: Value, bias: Value | None = None
 ) -> Value:
     """Sums of products as real numbers."""
-    scale = _times(node, *(node.cast(one, DataType.FLOAT32) for one in (a_scale, b_scale)))
+    scale = _times(node, *(node.cast(factor, DataType.FLOAT32) for factor in (a_scale, b_scale)))
     real = _times(node, node.cast(sums, DataType.FLOAT32), scale)
     return real if bias is None else binary(node, BinaryOperation.ADD, real, bias)
 
@@ -144,14 +144,14 @@ def _rows(node: Node, value: Value) -> Value:
 
 def _q_linear_mat_mul(node: Node) -> Value:
     a, b = _matrix(node, 0, True), _matrix(node, 3, False)
-    made = _quantized_product(node, a, b)
-    if made is None:
+    product = _quantized_product(node, a, b)
+    if product is None:
         sums = integer_product(node, a, b, node.input(2), node.input(5))
         real = scaled_sums(node, sums, _rows(node, node.value(1)), node.value(4))
         scale = node.cast(_rows(node, node.value(6)), DataType.FLOAT32)
         steps = binary(node, BinaryOperation.DIV, real, scale)
-        made = rounded(node, steps, _rows(node, node.value(7)), node.type(7))
-    return _without_vectors(node, 0, 3, made)
+        product = rounded(node, steps, _rows(node, node.value(7)), node.type(7))
+    return _without_vectors(node, 0, 3, product)
 
 
 def _quantized_product(node: Node, a: Value, b: Value) -> Value | None:
@@ -222,16 +222,16 @@ def _mat_mul_n_bits(node: Node) -> Value:
         # Level 4 allows activations of 8 bits, which ONNX Runtime then has as well.
         quantizes_input = node.integer("accuracy_level", 0) == 4 and bits == 4
         operation = BlockwiseFullyConnected(bits, quantizes_input)
-        made = node.layer(operation, value, *operands, terms)
-        return node.cast(made, node.type(0))
+        product = node.layer(operation, value, *operands, terms)
+        return node.cast(product, node.type(0))
     numbers = _unpacked(packed.reshape(units, -1), bits)[:, :depth]
     middle = np.full((units, blocks), 1 << (bits - 1), np.float32)
     of_blocks = _blocks_of(node, depth, block, blocks)
     real = numbers - (middle if points is None else points.astype(np.float32))[:, of_blocks]
     real *= scales.reshape(units, blocks)[:, of_blocks]
     weights = node.constant(real.astype(np.float32))
-    made = node.layer(FullyConnected(keep_num_dims=True), value, weights, terms)
-    return node.cast(made, node.type(0))
+    product = node.layer(FullyConnected(keep_num_dims=True), value, weights, terms)
+    return node.cast(product, node.type(0))
 
 
 def _zero_points(node: Node, bits: int, shape: tuple[int, int]) -> Array | None:
@@ -253,10 +253,10 @@ def _blocks_of(node: Node, depth: int, block: int, blocks: int) -> Array:
     """The block, whose scale it has, of each row of the weights."""
     if not node.has(4):
         return np.asarray(np.arange(depth) // block)
-    given = np.asarray(node.ints(4), np.int64)[:depth]
-    if given.shape != (depth,) or given.min() < 0 or given.max() >= blocks:
+    block_indexes = np.asarray(node.ints(4), np.int64)[:depth]
+    if block_indexes.shape != (depth,) or block_indexes.min() < 0 or block_indexes.max() >= blocks:
         raise node.error("the blocks of the rows do not fit", expected=f"{depth} below {blocks}")
-    return given
+    return block_indexes
 
 
 def _unpacked(packed: Array, bits: int) -> Array:
