@@ -63,8 +63,8 @@ class DeviceFacts:
     are none. Those of CpuRef are 1 by definition, and so DECLARED."""
     device: DeviceInfo = field(default_factory=DeviceInfo)
     """The device itself, and how it computes."""
-    others: tuple[str, ...] = ()
-    """Names of the backend's other devices, which the option ``device`` chooses."""
+    others: tuple[DeviceInfo, ...] = ()
+    """The backend's other devices, which the option ``device`` chooses."""
     free_bytes: int | None = None
     """Of its memory, now; None if the backend does not say it."""
     is_isolated: bool = False
@@ -105,7 +105,7 @@ def device_facts(backend: IBackendInternal, placers: Placers | None = None) -> D
         figures,
         source,
         device,
-        tuple(sibling.name for sibling in backend.get_devices() if sibling.name != device.name),
+        tuple(sibling for sibling in backend.get_devices() if sibling.name != device.name),
         backend.get_free_memory(device.name),
     )
 

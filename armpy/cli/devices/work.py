@@ -67,7 +67,8 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
             continue
         printer.line(f"type {facts.type.name}, version {facts.version or 'unknown'}")
         if facts.others:
-            printer.line(f"device {facts.device.name}; others: {', '.join(facts.others)}")
+            others = [f"{other.name} ({other.device_type.name})" for other in facts.others]
+            printer.line(f"device {facts.device.name}; others: {', '.join(others)}")
         printer.line(f"feature level {facts.feature_level}")
         if facts.free_bytes is not None:
             printer.line(f"free memory: {bytes_text(facts.free_bytes)}")
@@ -102,7 +103,7 @@ def _fields(report: DeviceReport) -> dict[str, object]:
         "type": facts.type.name,
         "version": facts.version,
         "device": facts.device.name,
-        "other_devices": facts.others,
+        "other_devices": {other.name: other.device_type.name for other in facts.others},
         "feature_level": facts.feature_level,
         "free_bytes": facts.free_bytes,
         "numerics": facts.device.numerics,

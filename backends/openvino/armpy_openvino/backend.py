@@ -68,13 +68,12 @@ class OpenVinoBackend(IEngineBackend):
     def options(self) -> Sequence[BackendOption]:
         """Device, and how OpenVINO is to compile for it."""
         model = OptionScope.MODEL
+        names = tuple(device.name for device in self.get_devices())
+        about = "The device, as 'armpy devices' lists them."
+        # Of several devices the core adds the choice by itself.
+        device = (BackendOption("device", "CPU", about, choices=names),) if len(names) == 1 else ()
         return (
-            BackendOption(
-                "device",
-                "CPU",
-                "The device, as 'armpy devices' lists them.",
-                choices=tuple(device.name for device in self.get_devices()),
-            ),
+            *device,
             BackendOption(
                 "num_threads",
                 0,

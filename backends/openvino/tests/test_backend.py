@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy import Preference, Runtime, RuntimeOptions
 from armpy.errors import BackendUnavailableError
 from armpy_conformance import run_conformance
 
@@ -19,6 +20,7 @@ from armpy_openvino import OpenVinoBackend
 from armpy_openvino.engine import available_devices, core, openvino
 
 from tests.support.effort import part_of_kit
+from tests.support.fake_backends import registry_of
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -53,6 +55,21 @@ def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.Mo
 def test_a_device_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(BackendUnavailableError, match=f"one of {', '.join(available_devices())}"):
         OpenVinoBackend().create_backend_context({"device": "GPU.7"})
+
+
+@pytest.mark.parametrize(("preference", "name"), [("preference", "CPU"), ("npu", "NPU")])
+def test_one_of_several_devices_is_chosen(
+    monkeypatch: pytest.MonkeyPatch, preference: str, name: str
+) -> None:
+    monkeypatch.setattr("armpy_openvino.backend.available_devices", lambda: ("CPU", "GPU", "NPU"))
+    registry = registry_of(OpenVinoBackend())
+    options = RuntimeOptions(["OpenVino"], registry=registry, preference=Preference(preference))
+    with Runtime(options) as runtime:
+        (facts,) = runtime.devices
+    assert facts.device.name == name
+    others = {"CPU": "OTHER", "GPU": "GPU", "NPU": "ACCELERATOR"}
+    others.pop(name)
+    assert {other.name: other.device_type.name for other in facts.others} == others
 
 
 @pytest.mark.slow

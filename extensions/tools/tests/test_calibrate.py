@@ -137,7 +137,7 @@ def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     (facts,) = [device for device in devices if device["backend"] == "Declarer"]
     assert facts["feature_level"] == 29
     assert (facts["num_cache_files"], facts["num_data_cache_files"]) == (0, 0)
-    assert (facts["device"], facts["other_devices"]) == ("npu0", ["npu1"])
+    assert (facts["device"], [*facts["other_devices"]]) == ("npu0", ["npu1"])
     assert facts["free_bytes"] == 3 << 20
     assert facts["numerics"]["keeps_nan"] is True
     assert facts["figures_source"] == "declared"
@@ -146,7 +146,7 @@ def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["devices", *options]) == 0
     shown = capsys.readouterr().out
     assert "cache files: 0, of data: 0" in shown
-    assert "device npu0; others: npu1" in shown
+    assert "device npu0; others: npu1 (" in shown
     assert "free memory: 3 MiB" in shown
     assert "com.acme.math.QUANT64" in shown
     assert "0.0625" in shown
