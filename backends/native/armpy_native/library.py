@@ -42,7 +42,6 @@ from armpy.errors import (
 )
 from armpy.ops.operation import Array
 from armpy.types import DeviceType
-from armpy_native.started import Events
 
 SYMBOL = "armpy_backend_v1"
 VERSION = (1, 2)
@@ -50,6 +49,8 @@ ALIGNMENT_BYTES = 64
 MOST_TEXT_BYTES = 1 << 20
 """Most bytes of a description or of reasons; a library that asks for more is refused."""
 MOST_SAVED_BYTES = 1 << 32
+MOST_NAME_BYTES = 256
+"""Most bytes of an id, a version, or a vendor."""
 
 _log = logging.getLogger("armpy.native")
 
@@ -272,13 +273,19 @@ class Library:
             raise self._wrong("id", "letters and digits of ASCII", repr(self.id))
 
     def _text(self, name: str) -> str:
-        value = getattr(self.table, name)
-        if value is None:
+        address = c_void_p.from_buffer(self.table, getattr(Backend, name).offset).value
+        if address is None:
             raise self._wrong(name, "a text", "NULL")
+        text = b""
+        # Byte by byte: what follows the zero may not be readable.
+        while byte := ctypes.string_at(address + len(text), 1).rstrip(b"\0"):
+            text += byte
+            if len(text) > MOST_NAME_BYTES:
+                raise self._wrong(name, f"at most {MOST_NAME_BYTES} bytes", repr(text[:40]))
         try:
-            return str(value[:256].decode("utf-8"))
+            return text.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise self._wrong(name, "UTF-8", repr(value[:40])) from error
+            raise self._wrong(name, "UTF-8", repr(text[:40])) from error
 
     def _wrong(self, subject: str, expected: str, actual: str) -> BackendUnavailableError:
         return BackendUnavailableError(
@@ -316,7 +323,8 @@ class Device:
         self.lock = threading.RLock()
         # About single layers, as long as the device is open.
         self.answers: dict[object, Support] = {}
-        self.events = Events()
+        # Of executions that are under way, by their handles.
+        self.events: dict[int, object] = {}
         self.lost = ""  # why, once it is
         text = options.encode()
         self._options = ctypes.create_string_buffer(text, len(text) + 1)

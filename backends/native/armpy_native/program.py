@@ -152,6 +152,8 @@ class Arguments:
         )
         self.error = Error()
         self.error_address = ctypes.addressof(self.error)
+        self.event = c_void_p()
+        self.event_address = ctypes.addressof(self.event)
         first = ctypes.addressof(self._tensors)
         second = first + len(inputs) * ctypes.sizeof(Tensor)
         self.tensors = (handle, first, len(inputs), second, len(outputs))

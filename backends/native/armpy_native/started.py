@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Sequence
-from ctypes import addressof, c_void_p
 from typing import TYPE_CHECKING
 
 from armpy.backend import Cancellation
@@ -29,31 +28,6 @@ _TIMEOUT = 5
 
 _abandoned: list[object] = []
 """What libraries may still use for executions that have not ended; never freed."""
-
-
-class Events:
-    """Handles of a device's executions that are under way."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._handles: set[int] = set()
-
-    def add(self, handle: int) -> bool:
-        """Add a new handle; False if another execution has it.
-
-        An address can be new again before the thread that has waited for its last execution
-        removes it.
-        """
-        with self._changed:
-            is_new = self._changed.wait_for(lambda: handle not in self._handles, _REUSE_S)
-            self._handles.add(handle)
-            return is_new
-
-    def remove(self, handle: int) -> None:
-        """Remove the handle of an execution that has ended."""
-        with self._changed:
-            self._handles.discard(handle)
-            self._changed.notify_all()
 
 
 def start_and_wait(
@@ -84,28 +58,25 @@ def start_and_wait(
     device, error = program.device, arguments.error_address
     table = device.library.table
     held = program, arguments, arrays
-    event = c_void_p()
+    cancel = arguments.cancel_address(cancellation)
+    arguments.event.value = None
     try:
         with program.lock:
             device.check_is_there("start")
-            status = table.start(
-                *arguments.tensors,
-                arguments.cancel_address(cancellation),
-                addressof(event),
-                error,
-            )
+            status = table.start(*arguments.tensors, cancel, arguments.event_address, error)
     except BaseException:  # such as Ctrl-C, which is raised after the call
-        if event.value:
-            table.wait(event, -1, error)
+        if arguments.event.value:
+            table.wait(arguments.event, -1, error)
         raise
     if status:
         raise device.failure("start", status, arguments.error)
-    if not event.value:
+    event = arguments.event.value
+    if not event:
         raise _give_up(device, held, "start", "returned no event")
-    if not device.events.add(event.value):
+    if not _is_new(device.events, event, arguments):
         raise _give_up(device, held, "start", "returned the event of another execution")
     try:
-        status = _wait(table.wait, event.value, error, cancellation)
+        status = _wait(table.wait, event, error, cancellation)
     except BaseException:  # after it, whether the execution has ended is unknown
         _give_up(device, held, "wait", "was interrupted")
         raise
@@ -114,9 +85,22 @@ def start_and_wait(
         if cancellation is not None:
             text = f"the execution has not ended {STOP_S:g} s after it was cancelled"
         raise _give_up(device, held, "wait", text)
-    device.events.remove(event.value)
+    del device.events[event]
     if status:
         raise device.failure("wait", status, arguments.error)
+
+
+def _is_new(events: dict[int, object], event: int, arguments: Arguments) -> bool:
+    """Whether no other execution has an event; it is entered among those under way.
+
+    An address can be new again before the thread of its last execution has removed it.
+    """
+    late_s = time.monotonic() + _REUSE_S
+    while events.setdefault(event, arguments) is not arguments:
+        if time.monotonic() > late_s:
+            return False
+        time.sleep(0.001)
+    return True
 
 
 def _wait(

@@ -46,6 +46,10 @@ static bool fails(std::string_view options, const char *function)
 {
     return options.find(function) != options.npos;
 }
+static void log(const ap_host &host, std::string_view options, const char *text)
+{
+    if (fails(options, "order")) host.log(host.user, 20, text);
+}
 static std::string kind_of(std::string_view options)
 {
     const size_t first = options.find(": \\"") + 3;
@@ -57,7 +61,7 @@ namespace {
 """Throws what an option of the device says in the function that it names."""
 
 DEVICE = """  public:
-    ~Device() override { host.log(host.user, 20, "closed"); }
+    ~Device() override { log(host, options, "closed"); }
     Device(const ap_host &host, std::string_view options) : host(host), options(options)
     {
         if (fails(options, "open")) throw_one(kind_of(options));
@@ -104,7 +108,7 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     text = text.replace(
         "    explicit Program(const model &from)\n    {",
         "    const ap_host &host;\n    std::string options;\n    ap_span graph;\n"
-        '    ~Program() override { host.log(host.user, 20, "released"); }\n'
+        '    ~Program() override { log(host, options, "released"); }\n'
         "    std::string save() override\n    {\n"
         '        if (fails(options, "save")) throw_one(kind_of(options));\n'
         "        return std::string(static_cast<const char *>(graph.data), graph.bytes);\n    }\n"

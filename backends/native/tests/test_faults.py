@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import Model, Runtime, RuntimeOptions
+from armpy import Model, Runtime, RuntimeOptions, load
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import SubgraphView
 from backends.native.tests.sample_library import build, expected, network, run_part, source
@@ -38,12 +38,13 @@ TABLE_FAULTS = {
     "no id": ('    "AcmeNpu",\n', "    NULL,\n", "id of the library is wrong.*got NULL"),
     "an id with a blank": ('    "AcmeNpu",\n', '    "Acme Npu",\n', "letters and digits"),
     "an id that is not UTF-8": ('    "AcmeNpu",\n', '    "\\xff",\n', "id of the library.*UTF-8"),
+    "an id without an end": ('"AcmeNpu"', '"' + 4000 * "A" + '"', "at most 256 bytes; got"),
     "save without load": ("    NULL, /* load */", "    release_nothing,", "save and load"),
     "no table": ("    return &BACKEND;", "    return (void)&BACKEND, NULL;", "table.*got NULL"),
 }
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("fault", TABLE_FAULTS)
 def test_a_wrong_table_is_refused_with_the_member(tmp_path: Path, fault: str) -> None:
     old, new, reason = TABLE_FAULTS[fault]
@@ -355,6 +356,32 @@ def test_a_crash_of_an_isolated_library_does_not_end_the_application(
         return
     with Runtime(options) as runtime:  # other backends take its layers
         np.testing.assert_allclose(Model(network(), runtime)(x), expected(x), rtol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", ["save", "load"])
+def test_a_crash_of_save_or_load_in_a_process_of_its_own_is_contained(
+    tmp_path: Path, function: str
+) -> None:
+    begin = SAVING.index("{", SAVING.index(f"static int32_t {function}(")) + 1
+    functions = f"{SAVING[:begin]}\n    abort();{SAVING[begin:]}"
+    table = "static const ap_backend BACKEND"
+    text = source().replace(table, functions + table)
+    text = text.replace("    NULL, /* save */\n    NULL, /* load */\n", "    save,\n    load,\n")
+    folder = tmp_path / "plugins"
+    folder.mkdir(mode=0o700)
+    build(folder, text, "Acme_Npu_backend.so", "-w")
+    options = RuntimeOptions(
+        backends=["AcmeNpu", "CpuRef"],
+        dynamic_backends_path=folder,
+        isolation={"AcmeNpu": "process"},
+    )
+    x, saved = np.ones((2, 8), np.float32), tmp_path / "saved.armpy"
+    with Runtime(options) as runtime, Model(network(), runtime) as model:
+        model.save(saved)
+        with load(saved, runtime=runtime) as again:
+            np.testing.assert_allclose(again(x), expected(x), rtol=1e-5)
+            assert str(again.placement).startswith("4 layers: CpuRef 4")
 
 
 EXECUTE_FAULTS = {
