@@ -108,8 +108,8 @@ def _row(name: str, info: OptionInfo) -> str:
     cells = (
         f"`{name}`",
         ", ".join(f"`{flag}`" for flag in info.flags) or _own_flag(name),
-        f"`{info.usual}`" if info.usual not in (None, "", {}) else "",
-        "yes" if info.beside_runtime else "refused",
+        f"`{info.neutral}`" if info.neutral not in (None, "", {}) else "",
+        "yes" if info.allowed_with_runtime else "refused",
         CACHE[info.cache],
         "as compiled" if info.is_saved else compiled,
         info.help + values,

@@ -182,17 +182,17 @@ def _load_option(name: str) -> Callable[[Command], Command]:
     kind: click.Choice[str] | click.IntRange | None = None
     if info.choices:
         kind = click.Choice(info.choices)
-    elif info.least is not None:
-        kind = click.IntRange(min=info.least)
-    if info.usual is False:
+    elif info.minimum is not None:
+        kind = click.IntRange(min=info.minimum)
+    if info.neutral is False:
         return click.option(*info.flags, name, is_flag=True, help=info.help)
     return click.option(
         *info.flags,
         name,
-        multiple=info.many,
+        multiple=info.is_repeatable,
         metavar=info.metavar,
         type=kind,
-        default=info.usual if info.choices else None,
+        default=info.neutral if info.choices else None,
         show_default=bool(info.choices),
         help=info.help,
     )

@@ -55,7 +55,7 @@ def make_runtime(
     pairs = [split_option(text) for text in request.backend_options]
     return Runtime(
         RuntimeOptions(
-            **request.options.of_runtime(),
+            **request.options.values_for_runtime(),
             backend_options=parse_backend_options(registry, pairs),
             profiling=profiling,
             registry=registry,

@@ -33,20 +33,20 @@ class OptionInfo(NamedTuple):
     cache: Literal["key", "any", "never"]
     # Why a compiled model is loaded as a network for it; empty if its programs run with any value.
     needs_network: str = ""
-    usual: object = None  # the value that asks for nothing, besides None
+    neutral: object = None  # the value that asks for nothing, besides None
     # Whether a compiled model says with which value it was made, and runs at once with that.
     is_saved: bool = False
-    of_runtime: bool = False  # whether it becomes an option of the runtime
-    beside_runtime: bool = True  # whether it can be given together with a runtime
+    is_runtime_option: bool = False  # whether it becomes an option of the runtime
+    allowed_with_runtime: bool = True  # whether it can be given together with a runtime
     flags: tuple[str, ...] = ()  # names on the command line; empty if it is not there
     metavar: str | None = None
     choices: tuple[str, ...] = ()  # all values that there are
-    least: int | None = None  # the smallest number
-    many: bool = False  # whether it may be repeated there
+    minimum: int | None = None  # the smallest number
+    is_repeatable: bool = False  # whether it may be repeated there
 
-    def is_usual(self, value: object) -> bool:
+    def is_neutral(self, value: object) -> bool:
         """Return whether a value asks for nothing that would not be done without it."""
-        return value is None or value == self.usual
+        return value is None or value == self.neutral
 
 
 # Any: `OptionInfo` names the properties, and the field has a type of its own.
@@ -64,19 +64,19 @@ class LoadOptions:
         cache="key",
         needs_network="other backends are wanted",
         is_saved=True,
-        of_runtime=True,
-        beside_runtime=False,
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--backends", "--backend"),
         metavar="A,B",
-        many=True,
+        is_repeatable=True,
     )
     num_threads: int | None = _option(
         "For backends that have threads of their own.",
         cache="key",
-        of_runtime=True,
-        beside_runtime=False,
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--num-threads", "--threads"),
-        least=1,
+        minimum=1,
     )
     signature: str | None = _option(
         "Use this signature of the model.",
@@ -89,7 +89,7 @@ class LoadOptions:
         "Parser of the model; if left out, its contents and suffix select it.",
         cache="never",
         needs_network="front-ends do not read it",
-        usual="",
+        neutral="",
         flags=("--front-end",),
         metavar="NAME",
     )
@@ -97,18 +97,18 @@ class LoadOptions:
         "An option of the front-end; may be repeated.",
         cache="never",
         needs_network="front-ends do not read it",
-        usual={},
+        neutral={},
         flags=("--front-end-option",),
         metavar="NAME=VALUE",
-        many=True,
+        is_repeatable=True,
     )
     on_fallback: str | None = _option(
         "What to do when a layer does not run on the first preferred backend.",
         cache="never",
         needs_network="fallback is watched",
-        usual="allow",
-        of_runtime=True,
-        beside_runtime=False,
+        neutral="allow",
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--on-fallback",),
         choices=("allow", "warn", "error"),
     )
@@ -116,10 +116,10 @@ class LoadOptions:
         "Place layers by the backends' order, with NPUs first, or by what devices cost.",
         cache="key",
         needs_network="another preference is wanted",
-        usual="preference",
+        neutral="preference",
         is_saved=True,
-        of_runtime=True,
-        beside_runtime=False,
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--preference",),
         choices=("preference", "npu", "fastest", "least_power", "sustained"),
     )
@@ -127,19 +127,19 @@ class LoadOptions:
         "The only backend that may run the layers of a name or pattern; may be repeated.",
         cache="never",
         needs_network="layers are assigned to backends",
-        usual={},
-        of_runtime=True,
-        beside_runtime=False,
+        neutral={},
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--affinity",),
         metavar="PATTERN=BACKEND",
-        many=True,
+        is_repeatable=True,
     )
     spread: str | None = _option(
         "Spread calls, or their rows too, over all backends by measured speed.",
         cache="never",
         needs_network="calls are spread over several backends",
-        of_runtime=True,
-        beside_runtime=False,
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--spread",),
         choices=("calls", "rows"),
     )
@@ -147,35 +147,38 @@ class LoadOptions:
         "A public key, as PEM file or ed25519:BASE64, whose holder's compiled models may bring "
         "code; may be repeated.",
         cache="never",
-        of_runtime=True,
-        beside_runtime=False,
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--trusted-key",),
         metavar="KEY",
-        many=True,
+        is_repeatable=True,
     )
     code: str | None = _option(
         "Whose code in compiled models to run: 'trusted' (your own folders and trusted keys), "
         "'signed' (trusted keys only), 'never'.",
         cache="never",
-        usual="trusted",
-        of_runtime=True,
-        beside_runtime=False,
+        neutral="trusted",
+        is_runtime_option=True,
+        allowed_with_runtime=False,
         flags=("--code",),
         choices=("trusted", "signed", "never"),
     )
     memory_limit_bytes: int | None = _option(
-        "Refuse a model that takes more; 4 GiB if left out.", cache="key", of_runtime=True
+        "Refuse a model that takes more; 4 GiB if left out.", cache="key", is_runtime_option=True
     )
     quantize_inputs: bool = _option(
-        "Quantise real numbers given for quantised inputs.", cache="any", usual=False, default=False
+        "Quantise real numbers given for quantised inputs.",
+        cache="any",
+        neutral=False,
+        default=False,
     )
     dequantize_outputs: bool = _option(
-        "Hand over real numbers for quantised outputs.", cache="any", usual=False, default=False
+        "Hand over real numbers for quantised outputs.", cache="any", neutral=False, default=False
     )
     compile: str | None = _option(
         "Wait until all is compiled, or let other backends answer until then.",
         cache="any",
-        usual="wait",
+        neutral="wait",
         choices=("wait", "background"),
     )
     runtime: Runtime | None = _option(
@@ -196,11 +199,11 @@ class LoadOptions:
 
     def unusual(self) -> dict[str, Any]:  # Any: as `armpy.load` takes them
         """The options that ask for something, by name."""
-        return {n: value for n, value in self.given().items() if not OPTIONS[n].is_usual(value)}
+        return {n: value for n, value in self.given().items() if not OPTIONS[n].is_neutral(value)}
 
     def on(self, runtime: Runtime) -> LoadOptions:
         """The same on a runtime that was made with those of them that are the runtime's."""
-        ignored = [name for name, info in OPTIONS.items() if not info.beside_runtime]
+        ignored = [name for name, info in OPTIONS.items() if not info.allowed_with_runtime]
         values: dict[str, Any] = {**dict.fromkeys(ignored), "runtime": runtime}  # Any: by name
         return replace(self, **values)
 
@@ -210,9 +213,9 @@ class LoadOptions:
         if self.preference == "npu":
             return None
         for name, info in OPTIONS.items():
-            if info.cache == "never" and not info.is_usual(getattr(self, name)):
+            if info.cache == "never" and not info.is_neutral(getattr(self, name)):
                 return None
-        # As they are: what is left out can be said by a plugin, and is not what is usual then.
+        # As they are: what is left out can be said by a plugin, and is not neutral then.
         return tuple([getattr(self, n) for n, info in OPTIONS.items() if info.cache == "key"])
 
     def why_network(self, saved: Mapping[str, object]) -> str:
@@ -225,16 +228,16 @@ class LoadOptions:
         """
         differing = differing_options(self, saved)
         for name, info in OPTIONS.items():
-            is_done = info.is_usual(getattr(self, name))
+            is_done = info.is_neutral(getattr(self, name))
             if info.is_saved:
                 is_done = name not in differing
             if info.needs_network and not is_done:
                 return info.needs_network
         return ""
 
-    def of_runtime(self) -> dict[str, Any]:  # Any: as `RuntimeOptions` takes them
+    def values_for_runtime(self) -> dict[str, Any]:  # Any: as `RuntimeOptions` takes them
         """Those that are given and are options of the runtime."""
-        return {name: value for name, value in self.given().items() if OPTIONS[name].of_runtime}
+        return {n: value for n, value in self.given().items() if OPTIONS[n].is_runtime_option}
 
     def runtime_options(self) -> RuntimeOptions:
         """The options of the runtime that is given, or of the one to be made.
@@ -247,8 +250,8 @@ class LoadOptions:
         if self.runtime is None:
             from armpy.execution.options import RuntimeOptions  # noqa: PLC0415
 
-            return RuntimeOptions(**self.of_runtime())
-        ignored = {n: v for n, v in self.given().items() if not OPTIONS[n].beside_runtime}
+            return RuntimeOptions(**self.values_for_runtime())
+        ignored = {n: v for n, v in self.given().items() if not OPTIONS[n].allowed_with_runtime}
         if ignored:
             raise InvalidArgumentError(
                 "a runtime has its own options, and no others for one model",

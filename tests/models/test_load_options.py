@@ -89,7 +89,7 @@ def test_an_option_of_the_key_distinguishes_defaults_from_left_out_values() -> N
 @pytest.mark.parametrize("name", NOT_KEPT)
 def test_what_is_loaded_with_other_options_is_not_kept(name: str) -> None:
     assert options(**{name: "one"}).cache_key() is None
-    usual = OPTIONS[name].usual
+    usual = OPTIONS[name].neutral
     assert options(**{name: usual}).cache_key() == options().cache_key()
 
 
@@ -131,11 +131,13 @@ def test_backends_that_a_compiled_model_was_made_for_are_compared_one_by_one() -
 
 def test_options_of_the_runtime_are_some_that_it_has() -> None:
     known = {field.name for field in fields(armpy.RuntimeOptions)}
-    assert {name for name, info in OPTIONS.items() if info.of_runtime} <= known
-    assert all(info.of_runtime or info.beside_runtime for info in OPTIONS.values())
+    assert {name for name, info in OPTIONS.items() if info.is_runtime_option} <= known
+    assert all(info.is_runtime_option or info.allowed_with_runtime for info in OPTIONS.values())
 
 
-@pytest.mark.parametrize("name", [n for n, info in OPTIONS.items() if not info.beside_runtime])
+@pytest.mark.parametrize(
+    "name", [n for n, info in OPTIONS.items() if not info.allowed_with_runtime]
+)
 def test_an_option_of_the_runtime_is_refused_beside_one(name: str) -> None:
     with armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])) as runtime:
         with pytest.raises(
@@ -147,7 +149,7 @@ def test_an_option_of_the_runtime_is_refused_beside_one(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, info in OPTIONS.items() if info.choices and info.of_runtime]
+    "name", [n for n, info in OPTIONS.items() if info.choices and info.is_runtime_option]
 )
 def test_choices_are_those_of_the_runtime(name: str) -> None:
     info = OPTIONS[name]
@@ -157,7 +159,7 @@ def test_choices_are_those_of_the_runtime(name: str) -> None:
     with pytest.raises(armpy.InvalidArgumentError) as caught:
         armpy.RuntimeOptions(**{name: "another"})  # type: ignore[arg-type]  # by name
     assert all(choice in str(caught.value) for choice in info.choices)
-    assert getattr(armpy.RuntimeOptions(), name) == info.usual
+    assert getattr(armpy.RuntimeOptions(), name) == info.neutral
 
 
 @pytest.mark.parametrize("name", sorted(set(OPTIONS) - {"runtime"}))

@@ -121,7 +121,7 @@ def inspect_prepared(
 def _check_asked(request: CliLoadRequest) -> None:
     """Check that nothing is asked that a file has decided already."""
     asked = {
-        info.flags[0]: not info.is_usual(getattr(request.options, name))
+        info.flags[0]: not info.is_neutral(getattr(request.options, name))
         for name, info in COMMAND_OPTIONS.items()
         if name not in _OF_READING
     }

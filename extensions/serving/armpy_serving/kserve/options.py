@@ -77,9 +77,9 @@ def load_options(given: argparse.Namespace) -> dict[str, Any]:  # Any: options b
     chosen = {name: value for name, value in options.items() if value is not None}
     if given.isolation is None:
         return chosen
-    of_runtime = LoadOptions(**chosen).of_runtime()
-    runtime_options = RuntimeOptions(isolation=given.isolation, **of_runtime)
-    others = {name: value for name, value in chosen.items() if name not in of_runtime}
+    for_runtime = LoadOptions(**chosen).values_for_runtime()
+    runtime_options = RuntimeOptions(isolation=given.isolation, **for_runtime)
+    others = {name: value for name, value in chosen.items() if name not in for_runtime}
     return {"runtime_options": runtime_options, **others}
 
 

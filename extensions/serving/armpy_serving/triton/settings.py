@@ -79,7 +79,7 @@ class InstanceSettings:
             return load(path, **options.given())
         runtime = Runtime(
             RuntimeOptions(
-                **options.of_runtime(),
+                **options.values_for_runtime(),
                 isolation=dict.fromkeys(self.isolation, "process"),
                 backend_options=self.backend_options,
                 dynamic_backends_path=self.dynamic_backends_path,

@@ -48,7 +48,7 @@ def load_model(subject: Subject, *, profiling: bool = False) -> Model:
     if subject.backend_options:
         for_runtime["backend_options"] = subject.backend_options
     if for_runtime:
-        runtime = armpy.Runtime(armpy.RuntimeOptions(**for_runtime, **options.of_runtime()))
+        runtime = armpy.Runtime(armpy.RuntimeOptions(**for_runtime, **options.values_for_runtime()))
         options = options.on(runtime)
     return armpy.load(subject.model, **options.given())
 
