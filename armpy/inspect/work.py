@@ -121,7 +121,7 @@ _PRODUCTS = frozenset(
     (
         *("Convolution2d", "DepthwiseConvolution2d", "TransposeConvolution2d"),
         *("Convolution3d", "TransposeConvolution3d"),
-        *("FullyConnected", "BatchMatMul", "Attention", *_RECURRENT),
+        *("FullyConnected", "BlockwiseFullyConnected", "BatchMatMul", "Attention", *_RECURRENT),
     )
 )
 _MOVES = frozenset(
@@ -141,6 +141,7 @@ _COUNTS: Mapping[str, _Counted] = MappingProxyType(
         "TransposeConvolution2d": _spread,
         "TransposeConvolution3d": _spread,
         "BatchMatMul": _matrices,
+        "BlockwiseFullyConnected": _matrices,
         "Attention": _attention,
         "Pooling2d": _windows,
         "Pooling3d": _windows,
