@@ -201,15 +201,17 @@ def key_of(
     """The key of a part.
 
     The contents are all that the backend's answer may depend on: layers, shapes and constants,
-    options of runtime and network, preference and priority, the backend with its version, armpy's,
-    and the machine. By themselves they name the part. With a token, the name is NNAPI's: a chain
-    of the token, the part (where there are several), the device, its version, preference and
-    priority. As a model of NNAPI is compiled here once for each set of shapes that it is run with,
-    these are in it too.
+    options of runtime and network, preference and priority, the backend with its version and the
+    state of its files, armpy's version, and the machine. By themselves they name the part. With a
+    token, the name is NNAPI's: a chain of the token, the part (where there are several), the
+    device, its version, preference and priority, and the shapes, for which a model of NNAPI is
+    compiled each.
     """
     options = backend.runtime_options if isinstance(backend, BackendProxy) else NO_OPTIONS
     properties = (request.preference.value, int(request.priority), request.relaxed)
-    machine = machine_identity(), backend.get_id(), backend.version, __version__
+    # Code that was changed without another version counts as well.
+    state = backend.facts.code if isinstance(backend, BackendProxy) else ""
+    machine = machine_identity(), backend.get_id(), backend.version, state, __version__
     # An application may give one token to two models, so that a name alone proves nothing.
     contents = digest_of(view, options, request.model_options, *properties, *machine)
     if token is None:

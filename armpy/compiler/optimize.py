@@ -352,7 +352,6 @@ def _report(
     *,
     counts_refusals: bool = False,
 ) -> Placement:
-    """Collect the placement report."""
     graph, backend_ids = bridged.graph, bridged.backend_ids
     partition_of = {
         layer.id: number for number, part in enumerate(partitions) for layer in part.layers

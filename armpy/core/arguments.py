@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
 from armpy.errors import InvalidArgumentError
@@ -42,6 +42,20 @@ def check_instance(given: object, where: str, *kinds: type, fix: str = "") -> No
         actual=actual,
         fix=fix,
     )
+
+
+def check_several(given: object, where: str, expected: str, *single: type) -> None:
+    """Check an argument of several values; InvalidArgumentError for a `single` one, as a text."""
+    is_single = isinstance(given, single)
+    if is_single or not isinstance(given, Iterable):
+        values = map(str.strip, given.split(",")) if isinstance(given, str) else [given]
+        raise InvalidArgumentError(
+            "the option has the wrong type",
+            where=where,
+            expected=expected,
+            actual=repr(given),
+            fix=f"Write {[*values]}" if is_single else "",
+        )
 
 
 def check_choice(given: object, where: str, choices: Sequence[object]) -> None:

@@ -82,11 +82,6 @@ def _with_ids(
 class BackendSetup:
     """The backends of a runtime with their contexts, and why others are left out.
 
-    Parameters
-    ----------
-    options : RuntimeOptions
-    registry : BackendRegistry
-
     Attributes
     ----------
     backends : tuple of BackendProxy
@@ -330,7 +325,6 @@ class BackendSetup:
 
 
 def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
-    """Make a backend with the options of one runtime."""
     proxy = backend.for_runtime(options)
     if proxy.get_id() != backend.get_id():
         raise BackendError(

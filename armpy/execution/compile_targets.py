@@ -57,7 +57,7 @@ def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> Non
             raise InvalidArgumentError(
                 "there is no such target",
                 where="target",
-                expected=", ".join(known),
+                expected=f"one of {', '.join(known)}, as the backends in use have",
                 actual=repr(name),
                 fix=did_you_mean(name, known),
             )

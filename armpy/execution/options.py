@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import NoneType
 
@@ -15,9 +15,9 @@ from armpy.core.arguments import (
     check_choice,
     check_instance,
     check_positive,
+    check_several,
     check_whole,
 )
-from armpy.errors import InvalidArgumentError
 from armpy.execution.programs.loop_timeout import check_loop_timeout
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.plugins import BackendRegistry, PluginOptions
@@ -168,16 +168,8 @@ class RuntimeOptions:
         self._check_entries("backend_options", Mapping)
         self._check_entries("custom_allocators", ICustomAllocator)
         self._check_entries("memory_strategies", str, IMemoryOptimizerStrategy)
-        # A text is a sequence of texts, too: it would be ids of one letter each.
-        is_text = isinstance(self.backends, str)
-        if is_text or not (self.backends is None or isinstance(self.backends, Iterable)):
-            raise InvalidArgumentError(
-                "the option has the wrong type",
-                where="backends",
-                expected="a sequence of ids",
-                actual=repr(self.backends),
-                fix=f"Write [{self.backends!r}]" if is_text else "",
-            )
+        if self.backends is not None:
+            check_several(self.backends, "backends", "a sequence of ids", str)
 
     def _check_entries(self, name: str, *kinds: type) -> None:
         """Check the types of what an option gives for each backend."""

@@ -118,7 +118,7 @@ class Spread:
             raise InvalidArgumentError(
                 "the network's executions cannot be spread over backends",
                 where="spread",
-                actual=f"it has {', '.join(reasons)}",
+                actual=f"a network with {', '.join(reasons)}",
                 fix="Leave spread out",
             )
         self._lock = threading.Lock()
@@ -144,11 +144,6 @@ class Spread:
 
     def prepared(self, network: TieredNetwork, shapes: Shapes) -> BoundProgram:
         """Return a program that runs on any of the backends.
-
-        Parameters
-        ----------
-        network : LoadedNetwork
-        shapes : tuple of tuple of int
 
         Raises
         ------

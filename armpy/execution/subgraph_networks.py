@@ -197,7 +197,6 @@ class SubgraphNetworks(Generic[NetworkT]):
                 self._waiting.clear()
 
     def _prepare_next(self) -> None:
-        """Prepare one graph."""
         graph, shapes = self._waiting.popleft()
         try:
             self.plan_of(graph)(shapes)

@@ -64,7 +64,6 @@ def _call(module: str, function: str, *arguments: object) -> Any:  # Any: what t
 
 
 def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
-    """The network of a .tflite file."""
     stands_in = settings.options.get("stand_in_for_unsupported") is True
     limits = settings.memory_limit_bytes, stands_in, settings.custom_operators
     network: Network = _call("tflite.parser", "parse_file", file, settings.signature, *limits)
@@ -72,7 +71,6 @@ def _parse_tflite(file: ModelFile, settings: ParseSettings) -> Network:
 
 
 def _tflite_signatures(file: ModelFile) -> list[ModelSignature]:
-    """The signatures of a .tflite file."""
     return [
         ModelSignature(entry.name, tuple(entry.inputs), tuple(entry.outputs), entry.is_main)
         for entry in _call("tflite.parser", "file_signatures", file).values()

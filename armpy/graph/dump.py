@@ -56,7 +56,6 @@ def _label(layer: Layer, backend: str | None) -> str:
 
 
 def _edge(source: str, target: str, label: str) -> str:
-    """One edge."""
     return f"    {source} -> {target} [label={_quoted(label)}];"
 
 

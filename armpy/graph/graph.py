@@ -16,24 +16,15 @@ from armpy.types import DataType
 class Value:
     """One tensor of a graph: written once, read any number of times.
 
-    Parameters
-    ----------
-    id : int
-        Unique in its graph, given in order of creation.
-    name : str
-        Name in the model file or of the layer that makes it.
-    data : ndarray, optional
-        The elements of a constant; dtype and shape are those of `info`.
-
     References
     ----------
     Arm NN OutputSlot; NNAPI operand; ONNX value.
     """
 
-    id: int
-    info: TensorInfo
-    name: str
-    data: Array | None = None
+    id: int  # unique in its graph, in order of creation
+    info: TensorInfo  # data type, shape and quantisation
+    name: str  # in the model file, or of the layer that makes it
+    data: Array | None = None  # the elements of a constant, in the dtype and shape of `info`
 
     @property
     def is_constant(self) -> bool:
@@ -84,24 +75,14 @@ class SizesValue(Value):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Layer:
-    """One operation at its place in a graph.
+    """One operation at its place in a graph."""
 
-    Parameters
-    ----------
-    id : int
-        Unique in its graph; kept when optimisation changes the layer's surroundings.
-    inputs : tuple of (Value or None)
-        None for an optional operand that is left out.
-    origins : tuple of str
-        Names of the layers that this one was made from, if optimisation made it.
-    """
-
-    id: int
-    name: str
-    operation: Operation
-    inputs: tuple[Value | None, ...]
-    outputs: tuple[Value, ...]
-    origins: tuple[str, ...] = ()
+    id: int  # unique in its graph; kept when optimisation changes the layer's surroundings
+    name: str  # for people
+    operation: Operation  # an object of a class of `armpy.ops`, with the attributes as fields
+    inputs: tuple[Value | None, ...]  # by operand; None for an optional one that is left out
+    outputs: tuple[Value, ...]  # by result
+    origins: tuple[str, ...] = ()  # names of the layers that optimisation made it from
 
     @property
     def where(self) -> str:

@@ -260,7 +260,8 @@ class Network:
         origins: tuple[str, ...] = (),
     ) -> Layer:
         """Add a layer with any number of outputs; parameters and errors as for `add`."""
-        check_instance(operation, f"layer '{name}'", Operation)
+        fix = f"Make one: {operation.__name__}()" if isinstance(operation, type) else ""
+        check_instance(operation, f"layer '{name}'", Operation, fix=fix)
         is_new = layer_id is None  # the others have been checked in an earlier graph
         layer_id = self._num_layers if layer_id is None else layer_id
         self._num_layers = max(self._num_layers, layer_id + 1)
@@ -298,6 +299,7 @@ class Network:
         InvalidArgumentError
             If the name is taken.
         """
+        check_instance(name, "output", str, fix='The name comes first: output("y", value)')
         self._check_known(value, f"output '{name}'")
         if name in self._outputs:
             raise InvalidArgumentError(f"there is an output '{name}' already", where=self.name)

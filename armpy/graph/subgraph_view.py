@@ -13,23 +13,14 @@ from armpy.graph.graph import Graph, Layer, Value, consumers_of
 class SubgraphView:
     """Some layers of a graph with the values that cross their edge.
 
-    Parameters
-    ----------
-    layers : tuple of Layer
-        In the graph's order.
-    inputs : tuple of Value
-        Read by the layers and neither written by them nor constant.
-    outputs : tuple of Value
-        Written by the layers and read by others, or results of the graph.
-
     References
     ----------
     Arm NN SubgraphView.
     """
 
-    layers: tuple[Layer, ...]
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
+    layers: tuple[Layer, ...]  # in the graph's order, in which they can run
+    inputs: tuple[Value, ...]  # read by the layers, and neither written by them nor constant
+    outputs: tuple[Value, ...]  # written by the layers and read by others, or the graph's results
 
     @cached_property
     def consumers(self) -> Mapping[Value, tuple[Layer, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import typing
 from numbers import Integral, Real
@@ -61,4 +62,4 @@ def _text(declared: Any) -> str:  # Any: as above
     """A declared type for a message."""
     if isinstance(declared, type) and typing.get_origin(declared) is None:
         return declared.__name__
-    return str(declared).replace("armpy.ops.", "").replace("typing.", "")
+    return re.sub(r"\barmpy\.ops\.(\w+\.)?|\btyping\.", "", str(declared))

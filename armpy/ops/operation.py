@@ -68,6 +68,12 @@ class TypeRule:
         """Return whether the given operands are one of this rule's combinations."""
         return _all_in(self.inputs, inputs) and _all_in(self.outputs, outputs)
 
+    def misfits(self, inputs: OperandInfos) -> list[tuple[int, frozenset[DataType]]]:
+        """The numbers of inputs that have none of the rule's types, with these."""
+        columns = [self.inputs[min(i, len(self.inputs) - 1)] for i in range(len(inputs))]
+        pairs = enumerate(zip(inputs, columns, strict=True))
+        return [(i, types) for i, (info, types) in pairs if info and info.data_type not in types]
+
 
 def _all_in(allowed: tuple[frozenset[DataType], ...], infos: OperandInfos) -> bool:
     """Return whether each present operand has a type of its column."""
@@ -298,11 +304,15 @@ class Operation(ABC):
         for type_rule in self.type_rules:
             if type_rule.accepts(inputs, outputs):
                 return
+        # The inputs that the nearest rule wants otherwise; none if it is an output, or all are.
+        wrong = min((r.misfits(inputs) for r in self.type_rules), key=len)
+        expected = " and ".join(f"{self.input_operand(i).name} of {_names(r)}" for i, r in wrong)
+        if len(wrong) in (0, len(inputs)):
+            expected = " or ".join(sorted({_names(r.inputs[0]) for r in self.type_rules}))
         raise LayerValidationError(
             "this combination of data types is not allowed",
             where=self.name,
-            expected=" or ".join(sorted({_first_types(r) for r in self.type_rules}))
-            + f" (see the type rules of {self.name})",
+            expected=f"{expected} (see the type rules of {self.name})",
             actual=f"{_type_names(inputs)} -> {_type_names(outputs)}",
         )
 
@@ -329,9 +339,8 @@ class Operation(ABC):
         return f"{operand.name}[{index - first}]" if operand.variadic else operand.name
 
 
-def _first_types(type_rule: TypeRule) -> str:
-    """Short text of a rule: its first input's types."""
-    return "/".join(sorted(t.name for t in type_rule.inputs[0])) if type_rule.inputs else "none"
+def _names(types: frozenset[DataType]) -> str:
+    return "/".join(sorted(data_type.name for data_type in types))
 
 
 def _type_names(infos: OperandInfos) -> str:

@@ -186,5 +186,4 @@ def _excess(expected: Array, actual: Array, tolerance: Tolerance) -> npt.NDArray
 
 
 def _shown(value: object) -> str:
-    """A value for a message."""
     return f"{value:.9g}" if isinstance(value, float) else str(value)

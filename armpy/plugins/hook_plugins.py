@@ -140,7 +140,7 @@ class HookPlugins:
                 # The caller gets the exception; it is not to be listed as well.
                 self._records.remove(record)
                 reason = record.candidate.reason
-                raise InvalidArgumentError(f"plugin '{name}' cannot be registered", actual=reason)
+                raise InvalidArgumentError(f"plugin '{name}' cannot be registered: {reason}")
 
     def ask(
         self,

@@ -84,8 +84,11 @@ class BackendRegistry:
         Raises
         ------
         InvalidArgumentError
-            If the id is taken, or none that a backend can have.
+            If the id is taken, or none that a backend can have; if the factory cannot be called.
         """
+        if not callable(factory):
+            text = f"the factory of backend '{backend_id}' cannot be called"
+            raise InvalidArgumentError(text, fix="Give the backend's class, not an object of it")
         with self._lock:
             self._check_open()
             self._is_discovered = False
@@ -93,9 +96,8 @@ class BackendRegistry:
             if not record.is_open_question:
                 # The caller gets the exception; it is not to be listed as well.
                 self._loader.records.remove(record)
-                raise InvalidArgumentError(
-                    f"backend '{backend_id}' cannot be registered", actual=record.candidate.reason
-                )
+                reason = record.candidate.reason
+                raise InvalidArgumentError(f"backend '{backend_id}' cannot be registered: {reason}")
             record.opened = OpenedCandidate(backend_id, "", factory)
 
     def deregister(self, backend_id: BackendId) -> None:

@@ -6,15 +6,14 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from armpy.core.arguments import check_instance
 from armpy.errors import ParserError
 from armpy.profiling.events import EventKind, ProfilingEvent, statistics_of
 from armpy.profiling.phases import phase_of
+from armpy.profiling.profiler import Profiler
 from armpy.profiling.summary import Share, Summary, summarize
-
-if TYPE_CHECKING:
-    from armpy.profiling.profiler import Profiler
 
 _Document = dict[str, Any]  # Any: whatever JSON can hold
 _OTHER_DATA = "otherData"  # where traces have what viewers leave alone
@@ -24,6 +23,7 @@ _PARTS = ("layers", "operations", "overhead", "waiting", "beside", "load")
 
 def to_json(profiler: Profiler) -> str:
     """Events, phases of loading, counters and statistics of a profile as JSON text."""
+    _check(profiler)
     events = profiler.events
     summary = summarize(events, profiler.load_events, profiler.num_dropped)
     return json.dumps(
@@ -47,6 +47,7 @@ def to_chrome_trace(profiler: Profiler) -> str:
     ----------
     SymbolicTrace Event Format: complete events (X), asynchronous events (b, e), counters (C).
     """
+    _check(profiler)
     traced: list[_Document] = []
     for number, event in enumerate((*profiler.events, *profiler.load_events)):
         traced += _queued(number, event) if event.kind is EventKind.QUEUED else [_complete(event)]
@@ -63,6 +64,12 @@ def to_chrome_trace(profiler: Profiler) -> str:
         )
     summary = summarize(profiler.events, profiler.load_events, profiler.num_dropped)
     return json.dumps({"traceEvents": traced, _OTHER_DATA: {"armpy_summary": asdict(summary)}})
+
+
+def _check(profiler: object) -> None:
+    """Check that there is a profile."""
+    fix = "Load with RuntimeOptions(profiling=True)"
+    check_instance(profiler, "profiler", Profiler, fix=fix)
 
 
 def _complete(event: ProfilingEvent) -> _Document:

@@ -196,7 +196,6 @@ class Entries(IFolderCache):
         return len(paths)
 
     def _path(self, kind: str, key: str) -> Path:
-        """Return the path of an entry."""
         return self._folder / f"{kind}-{key}{_SUFFIX}"
 
     def _write(self, path: Path, header: _Header, parts: Sequence[Part]) -> int:

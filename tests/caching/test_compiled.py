@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -163,6 +165,27 @@ def test_another_version_of_the_backend_compiles_anew(tmp_path: Path) -> None:
     load(npu(), tmp_path)
     backend = npu(version="1.1")
     assert not only_use(load(backend, tmp_path)).is_hit
+
+
+def test_changed_code_of_the_same_version_compiles_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "acme"
+    package.mkdir()
+    for name in ("__init__.py", "backend.py", "convert.py"):
+        (package / name).write_text("\n")
+    module = ModuleType("acme.backend")
+    module.__file__ = str(package / "backend.py")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    def is_hit() -> bool:
+        backend = npu()
+        backend.__class__ = type("Npu", (ScriptedBackend,), {"__module__": module.__name__})
+        return only_use(load(backend, tmp_path)).is_hit
+
+    assert [is_hit(), is_hit()] == [False, True]
+    (package / "convert.py").write_text("# now\n")
+    assert [is_hit(), is_hit()] == [False, True]
 
 
 @pytest.mark.parametrize("options", [None, OptimizerOptions()], ids=["none", "given"])

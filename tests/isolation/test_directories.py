@@ -60,7 +60,10 @@ def test_confined_worker_keeps_what_it_compiles_where_the_application_says(
         caching=CompilationCaching(cache),
     )
     seen = []
-    for _ in range(2):
+    code = folder / "Sample_Caching_backend.py"
+    for is_changed in (False, False, True):
+        if is_changed:
+            code.write_text(code.read_text() + "# Changed.\n")
         with Runtime(options) as runtime:
             network = runtime.load_network(diamond())
             np.testing.assert_array_equal(runtime.enqueue_workload(network, {"x": X})["y"], Y)
@@ -68,6 +71,7 @@ def test_confined_worker_keeps_what_it_compiles_where_the_application_says(
         seen.append(sorted(str(path.relative_to(cache)) for path in files))
     assert seen[0]
     assert seen[1] == seen[0]  # found by the same key
+    assert set(seen[2]) > set(seen[0])  # what the former code compiled is not used
 
 
 DAMAGE = """

@@ -142,6 +142,7 @@ DEVICE = described()["devices"][0]
         ("backend_id", 3),
         ("api_version", 2.0),
         ("version", None),
+        ("code", None),
         ("devices", {}),
         ("devices", [3]),
         ("devices", [{"name": "small"}]),

@@ -240,6 +240,12 @@ def test_types_of_input_weights_and_bias_go_together(
         FullyConnected().infer(inputs)
 
 
+def test_an_input_of_the_wrong_type_is_named() -> None:
+    inputs = [TensorInfo((1, 4), F32), TensorInfo((2, 4), DataType.FLOAT64)]
+    with pytest.raises(LayerValidationError, match="Expected weights of FLOAT32"):
+        FullyConnected().infer(inputs)
+
+
 def test_matrices_have_the_same_type() -> None:
     with pytest.raises(LayerValidationError, match="combination of data types"):
         BatchMatMul().infer([quantized((2, 3)), quantized((3, 2), S16)])

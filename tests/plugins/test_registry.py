@@ -365,6 +365,8 @@ def test_a_backend_needs_only_a_function_that_makes_it() -> None:
     registry.register("Own", factory)
     assert not backends
     assert registry.get("Own") is backends[0]
+    with pytest.raises(InvalidArgumentError, match=r"cannot be called.*class, not an object"):
+        registry.register("Another", Own())  # type: ignore[arg-type]  # as people do
     with pytest.raises(InvalidArgumentError, match="'Own' cannot be registered"):
         registry.register("Own", factory)
 

@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import Model
+from armpy import Model, Network
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph
+from armpy.ops import ReverseSequence
 from tests.support.control_flow import doubling
-from tests.support.networks import diamond
+from tests.support.networks import diamond, f32
 from tests.support.prepared_fuzz import KINDS, NEVER, mutation
 from tests.support.prepared_layouts import newest_layout, read_plainly
 from tests.support.prepared_models import SHAPES, quantized, two_inputs
@@ -31,11 +32,22 @@ pytest.importorskip("numba", reason="Numba is not installed")
 COUNT = int(os.environ.get("ARMPY_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
 LIMIT_BYTES = 1 << 24
+
+
+def reversed_rows() -> Graph:
+    """A layer that NumbaAcc leaves to CpuRef."""
+    net = Network()
+    lengths = net.constant(np.array([3, 1], np.int32))
+    net.output("y", net.add(ReverseSequence(1, 0), net.input("x", f32(2, 3)), lengths))
+    return net.build()
+
+
 GRAPHS: dict[str, Callable[[], Graph]] = {
     "two inputs": two_inputs,
     "quantized": quantized,
     "plain": diamond,
     "choices": lambda: doubling(3),
+    "another backend": reversed_rows,
 }
 
 
@@ -140,7 +152,7 @@ def test_sound_files_are_light_or_right(mapped: Sound, tmp_path: Path) -> None:
         with armpy.load(path) as model:
             are_light.append(model.is_light)
             assert results_of(model, graph) == expected
-    assert are_light == [True, True, True, False]
+    assert are_light == [True, True, True, True, False]
     assert mapped.code
 
 

@@ -17,7 +17,6 @@ from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.cli.values import Shapes, only_shapes
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
-from armpy.plugins.extensions import COMMANDS, install_command
 
 _RESULT_SUFFIXES = (".csv", ".jsonl", ".npz")
 """Of the files of results that ``armpy pictures`` writes."""
@@ -98,7 +97,7 @@ def _for_pictures(failed: str, expected: str, actual: str) -> InvalidArgumentErr
         where="armpy run",
         expected=expected,
         actual=actual,
-        fix=f"Use armpy pictures, which {install_command(COMMANDS['pictures'])} adds",
+        fix="Use armpy pictures",
     )
 
 

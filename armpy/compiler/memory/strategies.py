@@ -256,7 +256,6 @@ class StrategyValidator(IMemoryOptimizerStrategy):
 
 
 def _plain_block(block: MemBlock) -> MemBlock:
-    """A block of plain integers."""
     numbers = block.start, block.end, block.size_bytes, block.offset, block.index
     # Fields may be NumPy's numbers, which wrap around, or a strategy's own.
     return MemBlock(*map(operator.index, numbers))

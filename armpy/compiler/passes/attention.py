@@ -342,7 +342,6 @@ def _four(shape: Sequence[int]) -> tuple[int, ...]:
 def _mask(
     rewriter: Rewriter, masks: dict[tuple[object, ...], Value], match: _FoundAttention
 ) -> Value | None:
-    """The mask of attention."""
     if not match.terms:
         return None
     key = tuple((term.value, term.number, term.hides) for term in match.terms)
@@ -368,7 +367,6 @@ def _mask(
 
 
 def _term(rewriter: Rewriter, term: _ScoreTerm, name: str) -> Value:
-    """A term that is computed."""
     value = rewriter.mapped(term.value)
     if term.number is None:
         return value

@@ -78,7 +78,6 @@ def fuse(graph: Graph, found: Mapping[Layer, FusedLayer]) -> Graph:
 
 
 def _add_fused(rewriter: Rewriter, layer: Layer, fused: FusedLayer) -> None:
-    """Add a fused layer."""
     inputs = [value and rewriter.mapped(value) for value in fused.inputs]
     rewriter.replace(layer, fused.operation, inputs, origins=fused.layers[::-1])
 

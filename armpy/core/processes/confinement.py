@@ -197,7 +197,6 @@ def _allow(library: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
 
 
 def _call(library: ctypes.CDLL, number: int, *arguments: object) -> int:
-    """Make a system call by its number."""
     plain = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     result: int = library.syscall(ctypes.c_long(number), *plain)
     return result

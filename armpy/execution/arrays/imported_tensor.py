@@ -303,7 +303,6 @@ def unimport(imports: tuple[Import, ...]) -> None:
 
 
 def _closed(where: str) -> InvalidArgumentError:
-    """The error for one that is closed."""
     return InvalidArgumentError(
         "the imported tensor is closed", where=where, fix="Import the memory again"
     )

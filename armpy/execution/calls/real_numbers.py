@@ -74,7 +74,6 @@ class RealOutputs(NamedTuple):
         return {name: self._real(name, array) for name, array in results.items()}
 
     def _real(self, name: str, stored: Array) -> Array:
-        """One result."""
         target = self.reals.get(name)
         if name in self.small:
             if target is not None:

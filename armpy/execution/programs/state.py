@@ -74,10 +74,6 @@ class SharedState:
 class VariableState:
     """The arrays of a network's variables, and arrays for what they will hold next.
 
-    Parameters
-    ----------
-    variables : sequence of Variable
-
     Attributes
     ----------
     arrays : list of ndarray

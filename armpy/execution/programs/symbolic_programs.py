@@ -329,7 +329,6 @@ class SymbolicProgram:
     def _made(
         self, graph: Graph, arena_bytes: int, source: Callable[[], Graph]
     ) -> OptimizedNetwork:
-        """The network of a graph."""
         known = self._network
         # No backend is left where sizes leave no layer.
         memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}

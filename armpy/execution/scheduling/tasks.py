@@ -53,7 +53,7 @@ def check_priority(given: object) -> Priority:
         raise InvalidArgumentError(
             "there is no such priority",
             where="priority",
-            expected=", ".join(map(str, Priority)),
+            expected=", ".join(f"Priority.{priority.name}" for priority in Priority),
             actual=repr(given),
         ) from error
 
@@ -245,7 +245,6 @@ class ExecutionTask(Generic[T]):
         return reason
 
     def _end(self, result: T | None, error: BaseException | None) -> None:
-        """Come to an end."""
         with self.signal.lock:
             if self._state is _TaskState.OVER:
                 _log.debug("an execution that was abandoned has come to its end: %s", error)

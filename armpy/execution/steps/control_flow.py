@@ -175,7 +175,6 @@ class IfWorkload(IWorkload):
         outputs: Sequence[ITensorHandle],
         opened: list[ITensorHandle],
     ) -> None:
-        """Run one graph."""
         cancellation = current_cancellation()
         try:
             plan = graph.plan(arrays)
@@ -288,7 +287,6 @@ def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> Networ
 
 
 def _is_true(condition: Array) -> bool:
-    """Return the truth of a condition."""
     require(
         condition.size == 1,
         "the condition is not one truth value",

@@ -97,7 +97,6 @@ def _vector(data: bytes, start: int, width: int, kind: int) -> tuple[Number, ...
 
 
 def _target(data: bytes, place: int, width: int) -> int:
-    """Return the target of an offset."""
     target = place - int(_number(data, place, width, _UINT))
     if not 0 <= target <= place:
         raise _damaged()
@@ -105,7 +104,6 @@ def _target(data: bytes, place: int, width: int) -> int:
 
 
 def _number(data: bytes, place: int, width: int, kind: int) -> Number:
-    """A number at a place."""
     if place < 0:
         raise _damaged()
     value: float | int = struct.unpack_from(f"<{_CODES[kind][width]}", data, place)[0]

@@ -71,7 +71,6 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
 
 
 def _read(file: ModelFile, signature: str | None) -> ModelMetadata:
-    """Read what there is."""
     model = read_model(file.data)
     stored = stored_metadata(model)
     packed = PackedFiles(file.data)
@@ -191,7 +190,6 @@ def _tensors(
 
 
 def _tensor(table: TableReader, labels: _LabelFiles) -> TensorMetadata:
-    """Return the metadata of one tensor."""
     title = table.text("Name")
     if title:
         table.where = f"{table.where} '{title}'"
@@ -284,7 +282,6 @@ def _labels(table: TableReader, labels: _LabelFiles) -> tuple[dict[str, tuple[st
 
 
 def _calibration(options: TableReader) -> Iterator[tuple[str, str]]:
-    """Return the calibration of scores."""
     kind = options.enumerator("ScoreTransformation", "ScoreTransformationType")
     yield "score transformation", kind
     yield "default score", f"{options.real('DefaultScore'):g}"

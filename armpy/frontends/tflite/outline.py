@@ -75,7 +75,6 @@ def _outline(model: TableReader, signature: str | None) -> FileOutline:
 
 
 def _graph(subgraphs: Subgraphs, index: int, places: dict[int, int], buffers: Tables) -> FileGraph:
-    """One subgraph."""
     table = subgraphs[index]
     tensors = tuple(_tensor(tensor, buffers) for tensor in table.tables("Tensors", "tensor"))
     operators = tuple(
@@ -123,7 +122,6 @@ def _checked(
 
 
 def _tensor(table: TableReader, buffers: Tables) -> FileTensor:
-    """One tensor."""
     number = table.integer("Type")
     kind = enumerators("TensorType").get(number, f"type {number}")
     stored_size = int(stored_bytes(buffers, table).size)

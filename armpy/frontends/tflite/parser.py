@@ -303,7 +303,6 @@ class _SubgraphParser:
         return bits_of(self._network, value, f"{name}:bits")
 
     def _add_operator(self, operator: SubgraphOperator) -> None:
-        """Add the layers of one operator."""
         table = operator.table
         table.where = f"operator {operator.number} {operator.name}"
         inputs: list[int] = table.numbers("Inputs")
@@ -450,7 +449,6 @@ class _SubgraphParser:
         return value
 
     def _constant(self, tensor: Tensor) -> Value:
-        """Add a constant."""
         data = self._tensors.constant(tensor)
         if data is None:
             raise tensor.table.error(

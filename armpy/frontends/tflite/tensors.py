@@ -132,7 +132,7 @@ class Tensors:
             raise table.error(
                 "a tensor is larger than the memory limit",
                 expected=f"at most {self._memory_limit_bytes} bytes",
-                actual=str(info),
+                actual=f"{info} of {extent * info.data_type.size_bytes} bytes",
             )
 
     def constant(self, tensor: Tensor) -> Array | None:

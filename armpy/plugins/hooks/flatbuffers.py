@@ -417,7 +417,6 @@ class TableReader:
         return self._place_of(field, self._fields[field][0])
 
     def _place_of(self, field: str, number: int) -> int:
-        """Return the place of the field of a number."""
         if self._slots is None:
             try:
                 self._slots = self._read_slots()

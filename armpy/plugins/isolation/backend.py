@@ -48,7 +48,7 @@ from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_send
 from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
 from armpy.plugins.isolation.worker_process import WorkerProcess
 from armpy.plugins.isolation.workload import IsolatedWorkload
-from armpy.plugins.proxy.facts import DEVICE_OPTION
+from armpy.plugins.proxy.facts import DEVICE_OPTION, RemoteBackend
 from armpy.store.settings import CompilationCaching
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
@@ -67,7 +67,7 @@ class IsolatedProgram:
         return f"{self.part}, in a process of its own"
 
 
-class IsolatedBackend(IBackendInternal):
+class IsolatedBackend(RemoteBackend):
     """A backend in a process of its own.
 
     Raises BackendUnavailableError if it cannot be loaded there, or its process ends instead.
@@ -92,6 +92,7 @@ class IsolatedBackend(IBackendInternal):
             text = f"no process can be started for backend '{source.backend_id}': {error}"
             raise BackendUnavailableError(text) from error
         self._facts = facts_from(source.backend_id, self._first.description)
+        self.code = self._facts.code
         self._supervisor: Supervisor | None = None
 
     def get_id(self) -> BackendId:

@@ -130,6 +130,7 @@ def facts_fields(facts: BackendFacts) -> dict[str, object]:
         "backend_id": facts.backend_id,
         "api_version": facts.api_version,
         "version": facts.version,
+        "code": facts.code,
         "devices": [
             {
                 "name": device.name,
@@ -194,6 +195,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
         read("backend_id", str),
         read("api_version", str),
         read("version", str),
+        read("code", str),
         parsed("devices", devices),
         {str(name): value for name, value in capabilities.items() if name not in _NOT_ACROSS},
         parsed("options", options),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import TypeVar
 
 from armpy.backend import (
@@ -22,6 +25,8 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.ops.operation import Operation
+from armpy.plugins.discovery.module_files import module_files
+from armpy.plugins.discovery.references import is_own_file
 from armpy.plugins.proxy.guarded_call import (
     ask_backend,
     ask_method,
@@ -61,6 +66,8 @@ class BackendFacts:
     backend_id: BackendId
     api_version: str
     version: str
+    code: str
+    """Digest of the state of its package's files; empty for armpy's own, which have versions."""
     devices: tuple[DeviceInfo, ...]
     """At least one, with plain figures that can be used or none."""
     capabilities: Capabilities
@@ -69,6 +76,12 @@ class BackendFacts:
     extensions: tuple[Extension, ...]
     """The code of their operations is called through the plugin boundary."""
     supported_extensions: tuple[str, ...]
+
+
+class RemoteBackend(IBackendInternal):
+    """Backend whose code is in another process."""
+
+    code = ""  # see `BackendFacts`
 
 
 def read_facts(backend: IBackendInternal) -> BackendFacts:
@@ -83,12 +96,26 @@ def read_facts(backend: IBackendInternal) -> BackendFacts:
         backend_id,
         ask_method(backend_id, str, backend, "get_api_version"),
         read_backend(backend_id, backend, "version", str),
+        backend.code if isinstance(backend, RemoteBackend) else _code_digest(backend),
         devices,
         _read_capabilities(backend_id, backend),
         _read_options(backend_id, backend, devices),
         extensions,
         _read_extension_names(backend_id, backend, extensions),
     )
+
+
+def _code_digest(backend: IBackendInternal) -> str:
+    path = getattr(sys.modules.get(type(backend).__module__), "__file__", None) or ""
+    while path and os.path.exists(os.path.join(os.path.dirname(path), "__init__.py")):
+        path = os.path.dirname(path)
+    if not path or is_own_file(os.path.join(path, "__init__.py")):
+        return ""
+    try:
+        states = [(name, os.stat(place)) for name, place in module_files(path)]
+    except OSError:  # there is no such file, as in an archive: the version has to do
+        return ""
+    return sha256(repr([(n, s.st_size, s.st_mtime_ns) for n, s in states]).encode()).hexdigest()
 
 
 def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T]) -> tuple[T, ...]:

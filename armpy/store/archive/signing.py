@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from types import ModuleType
 from typing import NamedTuple, TypeAlias
 
+from armpy.core.arguments import check_several
 from armpy.core.file_ownership import why_exposed
 from armpy.errors import InvalidArgumentError, UnimplementedError
 
@@ -149,15 +150,7 @@ def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -
 
 def trusted_keys(sources: Iterable[KeySource]) -> tuple[bytes, ...]:
     """Public keys that are given in any of the ways that `read_public_key` takes."""
-    is_key = isinstance(sources, str | bytes | os.PathLike)
-    if is_key or not isinstance(sources, Iterable):
-        raise InvalidArgumentError(
-            "the option has the wrong type",
-            where="trusted_keys",
-            expected="a sequence of keys",
-            actual=repr(sources),
-            fix=f"Write [{sources!r}]" if is_key else "",
-        )
+    check_several(sources, "trusted_keys", "a sequence of keys", str, bytes, os.PathLike)
     return tuple(dict.fromkeys(map(read_public_key, sources)))
 
 
@@ -229,7 +222,8 @@ def _read_public_file(path: str) -> bytes:
             text = file.read(_MOST_KEY_BYTES + 1) if is_file else b""
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise _bad_key(path, f"the key cannot be read: {why}") from error
+        failed = f"the key cannot be read: {why}"
+        raise _bad_key(path, failed, f"a PEM file, or {_TEXT}BASE64") from error
     if not is_file or len(text) > _MOST_KEY_BYTES:
         actual = f"more than {_MOST_KEY_BYTES} bytes" if is_file else "no regular file"
         expected = f"a regular file of at most {_MOST_KEY_BYTES} bytes"

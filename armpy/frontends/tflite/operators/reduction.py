@@ -23,7 +23,6 @@ _NARROW = (DataType.SIGNED8, DataType.UNSIGNED8, DataType.SIGNED16)
 
 
 def _reduce(operation: ReduceOperation) -> Converter:
-    """Converter of a reduction."""
 
     def convert(node: BoundOperator) -> Sequence[Value]:
         value, chosen = node.input(0), operation

@@ -65,7 +65,6 @@ def _transpose_convolution(node: BoundOperator) -> Sequence[Value]:
 
 
 def _pooling(algorithm: PoolingAlgorithm) -> Converter:
-    """Converter of a pooling operator."""
 
     def make(node: BoundOperator) -> Pooling2d:
         options = node.options("Pool2DOptions")
