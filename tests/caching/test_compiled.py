@@ -186,6 +186,10 @@ def test_changed_code_of_the_same_version_compiles_anew(
     assert [is_hit(), is_hit()] == [False, True]
     (package / "convert.py").write_text("# now\n")
     assert [is_hit(), is_hit()] == [False, True]
+    for file in (3, "a\0b", ""):  # of which nothing is known but the version
+        vars(module)["__file__"] = file
+        is_hit()
+    assert is_hit()
 
 
 @pytest.mark.parametrize("options", [None, OptimizerOptions()], ids=["none", "given"])

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from types import ModuleType
 from typing import TypeVar
 
 from armpy.backend import (
@@ -106,14 +107,18 @@ def read_facts(backend: IBackendInternal) -> BackendFacts:
 
 
 def _code_digest(backend: IBackendInternal) -> str:
-    path = getattr(sys.modules.get(type(backend).__module__), "__file__", None) or ""
-    while path and os.path.exists(os.path.join(os.path.dirname(path), "__init__.py")):
-        path = os.path.dirname(path)
-    if not path or is_own_file(os.path.join(path, "__init__.py")):
+    module = sys.modules.get(str(type(backend).__module__))
+    # Looked up in the module's names, as its own `__getattr__` may do anything.
+    path = vars(module).get("__file__") if isinstance(module, ModuleType) else None
+    if not isinstance(path, str) or not path:
         return ""
     try:
+        while os.path.exists(f"{os.path.dirname(path)}/__init__.py"):
+            path = os.path.dirname(path)
+        if is_own_file(f"{path}/__init__.py"):
+            return ""
         states = [(name, os.stat(place)) for name, place in module_files(path)]
-    except OSError:  # there is no such file, as in an archive: the version has to do
+    except (OSError, ValueError):  # no such file, as in an archive: the version has to do
         return ""
     return sha256(repr([(n, s.st_size, s.st_mtime_ns) for n, s in states]).encode()).hexdigest()
 
