@@ -17,17 +17,15 @@ from __future__ import annotations
 import argparse
 import resource
 from collections.abc import Mapping
-from unittest import mock
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.compiler import optimize_graph
 from armpy.ops.operation import Array
 from benchmarks.common import description
-from benchmarks.growing_cache import milliseconds, onnx_runtime
+from benchmarks.growing_cache import counted_preparations, milliseconds, onnx_runtime
 
 _HEADS, _GROUPS, _VOCABULARY, _POSITIONS, _BLOCK = 8, 2, 1000, 4096, 32
 
@@ -155,18 +153,8 @@ class _Peer:
 
 def compare(data: bytes, num_prompt: int, num_tokens: int) -> None:
     """Print a line for one decoder."""
-    num_prepared, preparations = 0, []
-
-    def optimize(*arguments: object, **named: object) -> object:
-        nonlocal num_prepared
-        num_prepared += 1
-        return optimize_graph(*arguments, **named)  # type: ignore[arg-type]  # passed on
-
-    rooms = [f"armpy.execution.programs.{room}" for room in ("planning", "symbolic_programs")]
-    with (
-        mock.patch(f"{rooms[0]}.optimize_graph", optimize),
-        mock.patch(f"{rooms[1]}.optimize_graph", optimize),
-    ):
+    preparations = []
+    with counted_preparations() as num_prepared:
         model, peer = armpy.load(data, num_threads=1), _Peer(data)
         ids = np.random.default_rng(1).integers(0, _VOCABULARY, (1, num_prompt))
         caches = {
@@ -178,7 +166,7 @@ def compare(data: bytes, num_prompt: int, num_tokens: int) -> None:
             mask = np.ones((1, length), np.int64)
             inputs = {"input_ids": ids, "attention_mask": mask, **caches}
             outputs, duration = milliseconds(lambda given: model.run(dict(given)), inputs)
-            preparations.append(num_prepared)
+            preparations.append(num_prepared())
             expected, of_peer = milliseconds(peer.run, inputs)
             times.append((duration, of_peer))
             for name, array in expected.items():

@@ -16,7 +16,8 @@ from __future__ import annotations
 import argparse
 import resource
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -151,20 +152,22 @@ def milliseconds(run: Run, inputs: Mapping[str, Array]) -> tuple[Mapping[str, Ar
     return outputs, 1e3 * (time.thread_time() - begin)
 
 
-def compare(name: str, data: bytes, num_tokens: int) -> None:
-    """Print a line for one decoder."""
-    num_prepared, preparations = 0, []
-
-    def optimize(*arguments: object, **named: object) -> object:
-        nonlocal num_prepared
-        num_prepared += 1
-        return optimize_graph(*arguments, **named)  # type: ignore[arg-type]  # passed on
-
+@contextmanager
+def counted_preparations() -> Iterator[Callable[[], int]]:
+    """Give a function that returns how often networks have been prepared in the block."""
+    counter = mock.Mock(side_effect=optimize_graph)
     rooms = [f"armpy.execution.programs.{room}" for room in ("planning", "symbolic_programs")]
     with (
-        mock.patch(f"{rooms[0]}.optimize_graph", optimize),
-        mock.patch(f"{rooms[1]}.optimize_graph", optimize),
+        mock.patch(f"{rooms[0]}.optimize_graph", counter),
+        mock.patch(f"{rooms[1]}.optimize_graph", counter),
     ):
+        yield lambda: counter.call_count
+
+
+def compare(name: str, data: bytes, num_tokens: int) -> None:
+    """Print a line for one decoder."""
+    preparations = []
+    with counted_preparations() as num_prepared:
         model, session = armpy.load(data, num_threads=1), onnx_runtime(data)
         names = [output.name for output in session.get_outputs()]
 
@@ -177,7 +180,7 @@ def compare(name: str, data: bytes, num_tokens: int) -> None:
         for _ in range(num_tokens):
             inputs: dict[str, Array] = {"ids": ids, "past": past}
             outputs, first = milliseconds(lambda feeds: model.run(dict(feeds)), inputs)
-            preparations.append(num_prepared)
+            preparations.append(num_prepared())
             later = min(milliseconds(lambda feeds: model.run(dict(feeds)), inputs)[1] for _ in "12")
             times.append((first, later, milliseconds(peer, inputs)[1]))
             past = outputs["present"]

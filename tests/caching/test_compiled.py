@@ -174,22 +174,23 @@ def test_changed_code_of_the_same_version_compiles_anew(
     package.mkdir()
     for name in ("__init__.py", "backend.py", "convert.py"):
         (package / name).write_text("\n")
-    module = ModuleType("acme.backend")
-    module.__file__ = str(package / "backend.py")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
+    backend_class = type("Npu", (ScriptedBackend,), {"__module__": "acme.backend"})
 
-    def is_hit() -> bool:
+    def is_hit(file: object = str(package / "backend.py"), *, imports: bool = True) -> bool:
+        if imports:
+            module = ModuleType("acme.backend")
+            vars(module)["__file__"] = file
+            monkeypatch.setitem(sys.modules, module.__name__, module)
         backend = npu()
-        backend.__class__ = type("Npu", (ScriptedBackend,), {"__module__": module.__name__})
+        backend.__class__ = backend_class
         return only_use(load(backend, tmp_path)).is_hit
 
     assert [is_hit(), is_hit()] == [False, True]
     (package / "convert.py").write_text("# now\n")
+    assert is_hit(imports=False)  # what was imported before compiles as it did
     assert [is_hit(), is_hit()] == [False, True]
-    for file in (3, "a\0b", ""):  # of which nothing is known but the version
-        vars(module)["__file__"] = file
-        is_hit()
-    assert is_hit()
+    # Of these nothing is known but the version.
+    assert [is_hit(file) for file in (3, "a\0b", "")] == [False, True, True]
 
 
 @pytest.mark.parametrize("options", [None, OptimizerOptions()], ids=["none", "given"])

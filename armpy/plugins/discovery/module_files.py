@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path, PurePosixPath
+from types import ModuleType
+from weakref import WeakKeyDictionary
 
 from armpy.core.file_digest import open_regular
 from armpy.core.file_ownership import (
@@ -20,12 +23,16 @@ from armpy.core.file_ownership import (
     why_writable,
 )
 from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.discovery.references import is_own_file
 
 _LIBRARY_MARKS = (".so", ".dylib", ".dll", ".pyd")
 """What the name of a shared library has in it; versions may follow."""
 
 _BOOKKEEPING = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 """Files of a ``*.dist-info`` that installers write, each in its own way."""
+
+_digests: WeakKeyDictionary[ModuleType, str] = WeakKeyDictionary()
+"""By module, as its code is what its files held when it was imported."""
 
 _UNPRINTABLE = frozenset("\\\n\r")
 """Characters of names that ``sha256sum`` writes in another way, or that end a line."""
@@ -47,6 +54,37 @@ def module_files(path: str) -> list[tuple[str, str]]:
         if "__pycache__" not in inner.parts:
             files += [((inner / name).as_posix(), os.path.join(folder, name)) for name in names]
     return sorted(files)
+
+
+def code_digest(kind: type) -> str:
+    """Digest of the state of the files of a class's package, when it was first asked for.
+
+    What changes later is not in the code that runs. Empty for armpy's own files, whose version says
+    what they are, and for what is in no file.
+    """
+    module = sys.modules.get(str(kind.__module__))
+    if type(module) is not ModuleType:  # another kind may do anything when it is looked into
+        return ""
+    digest = _digests.get(module)
+    if digest is None:
+        digest = _digests[module] = _package_digest(vars(module).get("__file__"))
+    return digest
+
+
+def _package_digest(path: object) -> str:
+    if not isinstance(path, str) or not path:
+        return ""
+    try:
+        while os.path.exists(f"{os.path.dirname(path)}/__init__.py"):
+            path = os.path.dirname(path)
+        if is_own_file(f"{path}/__init__.py"):
+            return ""
+        states = [(name, os.stat(place)) for name, place in module_files(path)]
+    except (OSError, ValueError):  # no such file, as in an archive: the version has to do
+        return ""
+    return hashlib.sha256(
+        repr([(n, s.st_size, s.st_mtime_ns) for n, s in states]).encode()
+    ).hexdigest()
 
 
 def module_places(path: str) -> list[str]:

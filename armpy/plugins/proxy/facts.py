@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
-from types import ModuleType
 from typing import TypeVar
 
 from armpy.backend import (
@@ -26,8 +22,7 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.ops.operation import Operation
-from armpy.plugins.discovery.module_files import module_files
-from armpy.plugins.discovery.references import is_own_file
+from armpy.plugins.discovery.module_files import code_digest
 from armpy.plugins.proxy.guarded_call import (
     ask_backend,
     ask_method,
@@ -97,30 +92,13 @@ def read_facts(backend: IBackendInternal) -> BackendFacts:
         backend_id,
         ask_method(backend_id, str, backend, "get_api_version"),
         read_backend(backend_id, backend, "version", str),
-        backend.code if isinstance(backend, RemoteBackend) else _code_digest(backend),
+        backend.code if isinstance(backend, RemoteBackend) else code_digest(type(backend)),
         devices,
         _read_capabilities(backend_id, backend),
         _read_options(backend_id, backend, devices),
         extensions,
         _read_extension_names(backend_id, backend, extensions),
     )
-
-
-def _code_digest(backend: IBackendInternal) -> str:
-    module = sys.modules.get(str(type(backend).__module__))
-    # Looked up in the module's names, as its own `__getattr__` may do anything.
-    path = vars(module).get("__file__") if isinstance(module, ModuleType) else None
-    if not isinstance(path, str) or not path:
-        return ""
-    try:
-        while os.path.exists(f"{os.path.dirname(path)}/__init__.py"):
-            path = os.path.dirname(path)
-        if is_own_file(f"{path}/__init__.py"):
-            return ""
-        states = [(name, os.stat(place)) for name, place in module_files(path)]
-    except (OSError, ValueError):  # no such file, as in an archive: the version has to do
-        return ""
-    return sha256(repr([(n, s.st_size, s.st_mtime_ns) for n, s in states]).encode()).hexdigest()
 
 
 def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T]) -> tuple[T, ...]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.pointers import INTEGERS, load_f32, store_f32
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, compiled, primitive
 from armpy_numba_acc.llvm.threads.sharing import share_items
-from armpy_numba_acc.llvm.values import F32, I8, I16, I32, I64, Code, CodeValue, Kind, element_bytes
+from armpy_numba_acc.llvm.values import (
+    Code,
+    CodeValue,
+    Kind,
+    element_bytes,
+    kind_of_format,
+)
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import Cumulate
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.blocks import make_copy_run
 
-_KINDS: Mapping[str, Kind] = {"f32": F32, "i8": I8, "i16": I16, "i32": I32, "i64": I64}
 _STREAMS = 4
 """Rows at once, whose sums do not wait for each other."""
 
@@ -60,7 +65,7 @@ def make(isa: Isa, operation: str, kind: str) -> Callable[[int, int, int], None]
 
     Each element is added to the sum of those in front of it, one after the other.
     """
-    read, element, is_sum = reader(Cumulate), _KINDS[kind], operation == "sum"
+    read, element, is_sum = reader(Cumulate), kind_of_format(kind), operation == "sum"
     size, neutral = element_bytes(element), 0 if is_sum else 1
     load, store = (load_f32, store_f32) if kind == "f32" else INTEGERS[size]
     several, single = (_make_scan(element, is_sum, streams) for streams in (_STREAMS, 1))

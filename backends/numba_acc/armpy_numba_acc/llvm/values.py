@@ -34,6 +34,11 @@ def vector(element: Kind, lanes: int) -> Kind:
     return ir.VectorType(element, lanes)
 
 
+def kind_of_format(format_: str) -> Kind:
+    """The kind of elements: ``f32``, or integers of some bits such as ``i16`` and ``u16``."""
+    return F32 if format_ == "f32" else ir.IntType(int(format_[1:]))
+
+
 def element_bytes(kind: Kind) -> int:
     """Bytes of a number, or of each element of a vector."""
     element = kind.element if isinstance(kind, ir.VectorType) else kind

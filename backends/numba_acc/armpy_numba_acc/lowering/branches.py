@@ -10,7 +10,7 @@ from armpy.graph.nesting import graphs_of
 from armpy.ops import If
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy_numba_acc.lowering.nested_graphs import copy, lowered, refusal_of_graphs
+from armpy_numba_acc.lowering.nested_graphs import copy, jump, lowered, refusal_of_graphs
 from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
@@ -41,21 +41,16 @@ def lower_if(emit: Emitter, layer: Layer) -> None:
             emit.place(output, nested.source(value))
         return
     results = [emit.scratch(output.info.size_bytes) for output in layer.outputs]
-    jump = calls.Loop("unless", emit.control(), 0, emit.source(condition))
-    choice = _jump(emit, layer, jump)
+    unless = calls.Loop("unless", emit.control(), 0, emit.source(condition))
+    choice = jump(emit, layer, unless)
     _branch(emit, layer, "then", graphs["then"], states, results)
-    end = _jump(emit, layer, replace(jump, part="skip", flag=0))
-    emit.change(choice, replace(jump, target=emit.num_commands))
+    skip = replace(unless, part="skip", flag=0)
+    end = jump(emit, layer, skip)
+    emit.change(choice, replace(unless, target=emit.num_commands))
     _branch(emit, layer, "else", graphs["else"], states, results)
-    emit.change(end, replace(jump, part="skip", flag=0, target=emit.num_commands))
+    emit.change(end, replace(skip, target=emit.num_commands))
     for output, result in zip(layer.outputs, results, strict=True):
         emit.place(output, result)
-
-
-def _jump(emit: Emitter, layer: Layer, call: calls.Loop) -> int:
-    """Add a jump, whose target is set later; return its number."""
-    emit(call, f"{layer.name}: {call.part}", part=call.part)
-    return emit.num_commands - 1
 
 
 def _branch(

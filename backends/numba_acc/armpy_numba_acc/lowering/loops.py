@@ -12,7 +12,7 @@ from armpy.ops import While
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.list_writes import Write, find_writes
-from armpy_numba_acc.lowering.nested_graphs import copy, lowered, refusal_of_graphs
+from armpy_numba_acc.lowering.nested_graphs import copy, jump, lowered, refusal_of_graphs
 from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
@@ -39,20 +39,14 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
     states = _begun(emit, layer, body, given(layer))
     counter = emit.scratch(8)
     control = emit.control()
-
-    def jump(call: calls.Loop) -> None:
-        """Add a command that says what is run next."""
-        emit(call, f"{layer.name}: {call.part}", part=call.part)
-
-    jump(calls.Loop("begin", control, counter))
+    jump(emit, layer, calls.Loop("begin", control, counter))
     first = emit.num_commands
     flag: Buffer | int = 0
     if turns is None:
         nested = lowered(emit, f"{layer.name}/condition", condition, states)
         flag = nested.source(condition.outputs[0])
-    test = emit.num_commands
     tested = calls.Loop("test", control, counter, flag, 0 if turns is None else turns.num_turns)
-    jump(tested)
+    test = jump(emit, layer, tested)
     written = find_writes(body)
     nested = lowered(emit, f"{layer.name}/body", body, states, written)
     for write in written.values():
@@ -62,7 +56,7 @@ def lower_while(emit: Emitter, layer: Layer) -> None:
         for number, (value, state) in enumerate(zip(body.outputs, states, strict=False))
     ]
     _move(emit, layer, made, states)
-    jump(calls.Loop("back", control, counter, target=first))
+    jump(emit, layer, calls.Loop("back", control, counter, target=first))
     emit.change(test, replace(tested, target=emit.num_commands))
     for state in states:
         state.touch(emit.num_commands - 1)

@@ -79,6 +79,12 @@ def lowered(
     return emit.lower_graph(emit, view, dict(zip(graph.inputs, states, strict=True)), name)
 
 
+def jump(emit: Emitter, layer: Layer, call: calls.Loop) -> int:
+    """Add a command that decides which one runs next; return its number, to set a target later."""
+    emit(call, f"{layer.name}: {call.part}", part=call.part)
+    return emit.num_commands - 1
+
+
 def copy(emit: Emitter, layer: Layer, source: Buffer, target: Buffer, size: int) -> None:
     """Copy what a graph takes or gives to where it is read."""
     emit(calls.Copy(source, target, size), f"{layer.name}: carry", part="carry")

@@ -9,7 +9,15 @@ from llvmlite import ir
 
 from armpy_numba_acc.llvm.control import loop_while, when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, I32, I64, Code, CodeValue, Kind, choose, vector
+from armpy_numba_acc.llvm.values import (
+    I32,
+    I64,
+    Code,
+    CodeValue,
+    choose,
+    kind_of_format,
+    vector,
+)
 
 _HIGHEST, _INFINITY = 0x7FFFFFFF, 0x7F800000
 _LANES = 32
@@ -34,10 +42,6 @@ class RowOrder:
     # ``following(heap, row, start, size, mask)``: the first element from `start` on that may be
     # greater than the one on top, or one that is followed by few others.
     following: Primitive
-
-
-def _element_of(format_: str) -> Kind:
-    return F32 if format_ == "f32" else ir.IntType(int(format_[1:]))
 
 
 def _order(values: CodeValue, format_: str, is_rising: bool) -> CodeValue:
@@ -66,7 +70,7 @@ def make_row_order(format_: str, is_rising: bool) -> RowOrder:
     is_rising
         Whether the smallest elements come first.
     """
-    element = _element_of(format_)
+    element = kind_of_format(format_)
     half = 64 if format_.endswith("64") else 32
     kind = ir.IntType(2 * half)
 
@@ -125,7 +129,7 @@ def make_row_order(format_: str, is_rising: bool) -> RowOrder:
 
 def _make_following(format_: str, is_rising: bool, half: int) -> Primitive:
     """Make `RowOrder.following`; the order of an entry is its upper half of some bits."""
-    element, kind = _element_of(format_), ir.IntType(2 * half)
+    element, kind = kind_of_format(format_), ir.IntType(2 * half)
 
     @primitive(WORD, *(WORD,) * 5)
     def following(

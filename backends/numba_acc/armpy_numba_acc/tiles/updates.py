@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from llvmlite import ir
-
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import (
-    F32,
     Code,
     CodeValue,
     Kind,
     choose,
     element_bytes,
+    kind_of_format,
     vector,
 )
 from armpy_numba_acc.machine.isa import Isa
@@ -43,10 +41,6 @@ def _combine_of(reduction: str, format_: str) -> Combine:
     return functions[reduction]
 
 
-def _kind_of(format_: str) -> Kind:
-    return F32 if format_ == "f32" else ir.IntType(int(format_[1:]))
-
-
 @cache
 def make_update_run(isa: Isa, reduction: str, format_: str) -> CopyRun:
     """Make ``update(target, source, size)``, which updates `size` bytes and no others.
@@ -60,7 +54,7 @@ def make_update_run(isa: Isa, reduction: str, format_: str) -> CopyRun:
     """
     if reduction == "none":
         return make_copy_run(isa)
-    element, combine = _kind_of(format_), _combine_of(reduction, format_)
+    element, combine = kind_of_format(format_), _combine_of(reduction, format_)
     bytes_each = element_bytes(element)
     lanes = isa.vector_bytes // bytes_each
 
@@ -84,7 +78,7 @@ def make_update_run(isa: Isa, reduction: str, format_: str) -> CopyRun:
 @cache
 def make_update_element(reduction: str, format_: str) -> Primitive:
     """Make ``update(target, source)`` for one element; parameters as above."""
-    element = _kind_of(format_)
+    element = kind_of_format(format_)
     combine = None if reduction == "none" else _combine_of(reduction, format_)
 
     @primitive(NOTHING, WORD, WORD)
