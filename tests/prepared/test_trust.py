@@ -530,6 +530,7 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
     assert done.stdout.split() == [
         "armpy",
         "armpy.core",
+        "armpy.core.arguments",
         "armpy.core.file_ownership",
         "armpy.core.lazy",
         "armpy.errors",

@@ -437,10 +437,11 @@ class Device:
         ]
 
     def __del__(self) -> None:
-        handle = getattr(self, "handle", c_void_p())
-        if handle.value and not self.lost:
-            self.handle = c_void_p()
-            self.library.table.close(handle)
+        handle = getattr(self, "handle", None)
+        if handle and not self.lost:
+            # When the interpreter ends, the names of this module can be gone already.
+            address, handle.value = handle.value, None
+            self.library.table.close(address)
 
 
 def address_of(array: Array) -> int:

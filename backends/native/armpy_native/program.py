@@ -126,9 +126,9 @@ class Program:
         return execute
 
     def __del__(self) -> None:
-        handle = getattr(self, "handle", c_void_p())
+        handle = getattr(self, "handle", None)
         # In cyclic garbage the device can be closed before, and its programs with it.
-        if handle.value and self.device.handle.value and not self.device.lost:
+        if handle and self.device.handle.value and not self.device.lost:
             self.device.library.table.release(handle)
 
 
