@@ -72,19 +72,12 @@ class Assignment:
 
 
 class SupportOracle:
-    """Asks backends about layers, each question once; the core itself about control flow, last.
-
-    Parameters
-    ----------
-    backends : sequence of IBackendInternal
-        Most preferred first.
-    options : OptimizerOptions, optional
-        Properties of the network that are passed to backends.
-    """
+    """Asks backends about layers, each question once; the core itself about control flow, last."""
 
     def __init__(
         self,
-        backends: Sequence[IBackendInternal],
+        backends: Sequence[IBackendInternal],  # most preferred first
+        # Properties of the network that are passed to backends.
         options: OptimizerOptions | None = None,
     ) -> None:
         self.backends = tuple(backends)
@@ -112,16 +105,14 @@ class SupportOracle:
         """Return the only backend that the application lets run a layer; None if any may."""
         return self._options.assigned_backend(layer.name)
 
-    def ask(self, backend: IBackendInternal, layer: Layer, graph: Graph | None = None) -> Support:
-        """Return whether a backend supports a layer; what it raises becomes a refusal.
-
-        Parameters
-        ----------
-        backend : IBackendInternal
-        layer : Layer
-        graph : Graph, optional
-            The network that it is a layer of; without it, nothing is said of its neighbours.
-        """
+    def ask(
+        self,
+        backend: IBackendInternal,
+        layer: Layer,
+        # The network that it is a layer of; without it, nothing is said of its neighbours.
+        graph: Graph | None = None,
+    ) -> Support:
+        """Return whether a backend supports a layer; what it raises becomes a refusal."""
         key = (layer, backend.get_id(), graph)
         answer = self._answers.get(key)
         if answer is None:
@@ -323,21 +314,15 @@ def _missing_weights_capability(backend: IBackendInternal, layer: Layer) -> Supp
 def assign_backends(
     graph: Graph,
     oracle: SupportOracle,
+    # Refusals that are known from earlier attempts.
     excluded: Mapping[tuple[int, BackendId], Support],
+    # By layer id, the backend that is asked first.
     wanted: Mapping[int, BackendId] = MappingProxyType({}),
     *,
+    # Whether the backends that are preferred to the wanted one are asked for their refusals, too.
     asks_all_before: bool = False,
 ) -> Assignment:
     """Assign every layer.
-
-    Parameters
-    ----------
-    excluded : mapping
-        Refusals that are known from earlier attempts.
-    wanted : mapping of int to str
-        By layer id, the backend that is asked first.
-    asks_all_before : bool
-        Whether the backends that are preferred to the wanted one are asked for their refusals, too.
 
     Raises
     ------

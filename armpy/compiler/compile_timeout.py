@@ -61,23 +61,16 @@ def next_deadline() -> float | None:
     return min(limits, default=None)
 
 
-def in_time(backend_id: BackendId, deadline_s: float | None, prepare: Callable[[], T]) -> T:
+def in_time(
+    backend_id: BackendId,  # whose preparation it is, for messages
+    # By `time.perf_counter`. Without one, the preparation runs in the calling thread.
+    deadline_s: float | None,
+    prepare: Callable[[], T],
+) -> T:
     """The answer of a preparation, if it comes before its deadline.
 
-    Parameters
-    ----------
-    backend_id : str
-        Whose preparation it is, for messages.
-    deadline_s : float, optional
-        By `time.perf_counter`. Without one, the preparation runs in the calling thread.
-    prepare : callable
-
-    Raises
-    ------
-    PreparationTimeoutError
-        If the deadline has passed before it began, or passes before it is done.
-    QueueFullError
-        If the process can have no thread for it.
+    Raises PreparationTimeoutError if the deadline has passed before it began, or passes before it
+    is done; QueueFullError if the process can have no thread for it.
 
     Notes
     -----

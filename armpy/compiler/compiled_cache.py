@@ -117,18 +117,15 @@ class CachedPart(NamedTuple):
         postpone_compilation(self.backend.get_id(), self._title, is_kept=False)
         return offer(*self)
 
-    def prepare(self, parts: CompiledParts, token: bytes | None = None) -> OptimizationViews:
+    def prepare(
+        self,
+        parts: CompiledParts,  # where files are
+        token: bytes | None = None,  # by which the application names the model
+    ) -> OptimizationViews:
         """Let the backend prepare it, from files if it has been prepared before.
 
         Of all processes and threads that prepare the same part at a time, one compiles. The others
         wait, and load what it wrote.
-
-        Parameters
-        ----------
-        parts : CompiledParts
-            Where files are.
-        token : bytes, optional
-            By which the application names the model.
         """
         try:
             key = key_of(*self, token)
@@ -277,12 +274,8 @@ def views_of(
 ) -> OptimizationViews:
     """Read an answer.
 
-    Raises
-    ------
-    BackendCapabilityError
-        If the backend does not take its programs here and now.
-    ArmpyError
-        If it fails to load one.
+    Raises BackendCapabilityError if the backend does not take its programs here and now; ArmpyError
+    if it fails to load one.
     """
     programs = Programs(backend, request.model_options)
     if not programs.are_kept:

@@ -35,15 +35,13 @@ _log = logging.getLogger("armpy.compiler")
 
 
 class Programs:
-    """Reader of the programs that one backend has written down.
+    """Reader of the programs that one backend has written down."""
 
-    Parameters
-    ----------
-    options : mapping
-        Options of scope MODEL that the programs are made with.
-    """
-
-    def __init__(self, backend: IBackendInternal, options: OptionValues) -> None:
+    def __init__(
+        self,
+        backend: IBackendInternal,
+        options: OptionValues,  # options of scope MODEL that the programs are made with
+    ) -> None:
         self._backend_id = backend.get_id()
         self._programs = backend.get_programs()
         self._options = options
@@ -86,22 +84,14 @@ class ArchivedPart(NamedTuple):
 
 
 class ArchivedParts:
-    """All parts of a compiled model.
-
-    Parameters
-    ----------
-    parts : sequence of ArchivedPart
-        The preferred ones first, where there are several of the same layers.
-    problem : str
-        Why none of them may be used; empty if they may.
-    kept : mapping of str to set of int
-        By backend id, ids of layers that it has left as they are.
-    """
+    """All parts of a compiled model."""
 
     def __init__(
         self,
+        # The preferred ones first, where there are several of the same layers.
         parts: Sequence[ArchivedPart],
-        problem: str = "",
+        problem: str = "",  # why none of them may be used; empty if they may
+        # By backend id, ids of layers that it has left as they are.
         kept: Mapping[BackendId, frozenset[int]] = MappingProxyType({}),
     ) -> None:
         self.parts = parts

@@ -21,25 +21,14 @@ from armpy.store.archive.packed_views import checked
 
 
 def saved_program(
-    backend: IBackendInternal,
-    options: OptionValues,
-    program: object,
+    backend: IBackendInternal,  # one that has programs (`get_programs`)
+    options: OptionValues,  # options of scope MODEL that the program was made with
+    program: object,  # as it was compiled for this machine
+    # The program's layers, which are compiled again for other targets.
     view: SubgraphView | None = None,
     target: str = HOST_TARGET,
 ) -> SavedProgram | None:
-    """Let a backend write a program down; None if it cannot be kept.
-
-    Parameters
-    ----------
-    backend : IBackendInternal
-        One that has programs (`get_programs`).
-    options : mapping
-        Options of scope MODEL that the program was made with.
-    program : object
-        As it was compiled for this machine.
-    view : SubgraphView, optional
-        The program's layers, which are compiled again for other targets.
-    """
+    """Let a backend write a program down; None if it cannot be kept."""
     kinds: tuple[type[Any], ...] = (SavedProgram, type(None))  # Any: no common name
     asked = ("save", program) if target == HOST_TARGET else ("save_for", view, target)
     method, *arguments = asked

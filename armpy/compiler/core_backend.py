@@ -60,11 +60,5 @@ class HostBackend(IBackendInternal):
         return _HostSupport()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        """None: only the runtime can run graphs.
-
-        Raises
-        ------
-        UnimplementedError
-            Always.
-        """
+        """None: only the runtime can run graphs; raises UnimplementedError."""
         raise UnimplementedError("only the runtime makes workloads of control flow", where=HOST)

@@ -23,20 +23,11 @@ _numbers = count()
 
 def dump(
     options: OptimizerOptions,
-    stage: str,
+    stage: str,  # what the graph has become
     graph: Graph,
-    backends: Mapping[int, BackendId] | None = None,
+    backends: Mapping[int, BackendId] | None = None,  # backend id by layer id
 ) -> None:
     """Write a graph down, if the options or the environment say where.
-
-    Parameters
-    ----------
-    options : OptimizerOptions
-    stage : str
-        What the graph has become.
-    graph : Graph
-    backends : mapping of int to str, optional
-        Backend id by layer id.
 
     Notes
     -----

@@ -22,21 +22,13 @@ Importers = Mapping[BackendId, HandleFactoryProxy]
 
 @dataclass(frozen=True, eq=False)
 class ImportedNetwork(OptimizedNetwork):
-    """An optimised network whose backends read and write imported memory.
+    """An optimised network whose backends read and write imported memory."""
 
-    Parameters
-    ----------
-    importers : tuple of (tuple of str or None)
-        Per input of the network that it was made from, the backends that have imported it, each
-        of which has a source of its own here; None for one that stays in the caller's array.
-    targets : tuple of (str or None)
-        Per output, the backend that has imported it.
-    copied_from : dict of int to str
-        By id of a layer that was added, whose memory it copies.
-    """
-
+    # Per input of the network that it was made from, the backends that have imported it, each of
+    # which has a source of its own here; None for one that stays in the caller's array.
     importers: tuple[tuple[BackendId, ...] | None, ...] = ()
-    targets: tuple[BackendId | None, ...] = ()
+    targets: tuple[BackendId | None, ...] = ()  # per output, the backend that has imported it
+    # By id of a layer that was added, whose memory it copies.
     copied_from: dict[int, BackendId] = field(default_factory=dict)
 
     @property
@@ -77,26 +69,14 @@ def _layers_by_output(graph: Graph) -> dict[Value, Layer]:
 
 
 def import_tensors(
-    network: OptimizedNetwork,
-    factories: Mapping[BackendId, Factories],
-    inputs: Mapping[int, Importers],
+    network: OptimizedNetwork,  # fully shaped
+    factories: Mapping[BackendId, Factories],  # By backend id
+    inputs: Mapping[int, Importers],  # By index of an input, who has imported it, and with what
+    # By index of an output, its writer and what has imported it.
     outputs: Mapping[int, tuple[BackendId, HandleFactoryProxy]],
-    strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,
+    strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,  # how arenas are packed
 ) -> ImportedNetwork:
     """Let backends read inputs and write outputs where they have been imported.
-
-    Parameters
-    ----------
-    network : OptimizedNetwork
-        Fully shaped.
-    factories : mapping of str to sequence of HandleFactoryProxy
-        By backend id.
-    inputs : mapping of int to mapping of str to HandleFactoryProxy
-        By index of an input, who has imported it, and with what.
-    outputs : mapping of int to (str, HandleFactoryProxy)
-        By index of an output, its writer and what has imported it.
-    strategies : mapping of str to IMemoryOptimizerStrategy, optional
-        How arenas are packed.
 
     Returns
     -------

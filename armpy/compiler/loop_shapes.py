@@ -34,13 +34,12 @@ LARGEST_BOUND_BYTES = 1024
 """Of a constant that a loop hands on from turn to turn: sizes and limits, not weights."""
 
 
-def with_fixed_shapes(loop: While, inputs: Sequence[Value | None], specialize: Specialize) -> While:
+def with_fixed_shapes(
+    loop: While,
+    inputs: Sequence[Value | None],  # the layer's, of known shapes
+    specialize: Specialize,
+) -> While:
     """A loop whose graphs know all shapes and layers; the same if shapes change in turns.
-
-    Parameters
-    ----------
-    inputs : sequence of Value
-        The layer's, of known shapes.
 
     Notes
     -----

@@ -63,22 +63,13 @@ _log = logging.getLogger("armpy.compiler")
 
 
 def simplified(
-    graph: Graph, backends: Sequence[IBackendInternal], options: OptimizerOptions
+    graph: Graph,  # fully shaped
+    backends: Sequence[IBackendInternal],  # most preferred first
+    options: OptimizerOptions,
 ) -> Graph:
     """A graph after the passes that options ask for.
 
-    Parameters
-    ----------
-    graph : Graph
-        Fully shaped.
-    backends : sequence of IBackendInternal
-        Most preferred first.
-    options : OptimizerOptions
-
-    Raises
-    ------
-    GraphValidationError
-        If a pass of the application's own makes something else of it.
+    Raises GraphValidationError if a pass of the application's own makes something else of it.
     """
     is_asked = options.passes or options.reduce_fp32_to_fp16 or options.reduce_fp32_to_bf16
     if not is_asked and not worthwhile(graph):

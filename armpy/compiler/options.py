@@ -232,10 +232,8 @@ class OptimizerOptions:
 def _check_passes(passes: Mapping[str, bool | OwnPass]) -> None:
     """Check what options say of passes.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If a name that stands for no pass is switched, or something else is in the place of one.
+    Raises InvalidArgumentError if a name that stands for no pass is switched, or something else is
+    in the place of one.
     """
     for name, choice in passes.items():
         if isinstance(choice, bool):

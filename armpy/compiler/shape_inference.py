@@ -18,18 +18,12 @@ def default_shapes(graph: Graph) -> list[tuple[int, ...]] | None:
     return shapes
 
 
-def check_shapes_known(graph: Graph) -> None:
+def check_shapes_known(
+    graph: Graph,  # as `armpy.compiler.specialization` leaves it
+) -> None:
     """Check that nothing is left to be inferred from a call's shapes or values.
 
-    Parameters
-    ----------
-    graph : Graph
-        As `armpy.compiler.specialization` leaves it.
-
-    Raises
-    ------
-    LayerValidationError
-        If the shape of an input, or of what a layer gives, is not known.
+    Raises LayerValidationError if the shape of an input, or of what a layer gives, is not known.
 
     References
     ----------

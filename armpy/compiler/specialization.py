@@ -318,13 +318,12 @@ def _chosen(operation: If, inputs: Sequence[Value | None]) -> Graph | None:
     return None if graph.variables else graph
 
 
-def _with_known_shapes(operation: If, inputs: Sequence[Value | None], specialize: Specialize) -> If:
+def _with_known_shapes(
+    operation: If,
+    inputs: Sequence[Value | None],  # the layer's, the condition first
+    specialize: Specialize,
+) -> If:
     """An If whose branches know what they are handed: shapes, and constants.
-
-    Parameters
-    ----------
-    inputs : sequence of Value
-        The layer's, the condition first.
 
     Notes
     -----

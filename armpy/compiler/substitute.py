@@ -21,17 +21,13 @@ def offer(
 ) -> OptimizationViews:
     """Let a backend optimise a subgraph and check its answer.
 
+    Raises ArmpyError if the backend raises one; BackendError if the backend raises something else,
+    or its answer cannot be applied.
+
     Returns
     -------
     OptimizationViews
         With what is to be deleted written as substitutions by nothing.
-
-    Raises
-    ------
-    ArmpyError
-        If the backend raises one.
-    BackendError
-        If the backend raises something else, or its answer cannot be applied.
     """
     backend_id, name = backend.get_id(), "optimize_subgraph_view"
     request = request or PreparationRequest()
@@ -40,17 +36,12 @@ def offer(
 
 
 def check_answer(
-    graph: Graph, where: str, view: SubgraphView, views: OptimizationViews
+    graph: Graph,
+    where: str,  # backend and method, for messages
+    view: SubgraphView,  # what it was offered
+    views: OptimizationViews,
 ) -> OptimizationViews:
-    """Check what a backend has answered; result and errors as of `offer`.
-
-    Parameters
-    ----------
-    where : str
-        Backend and method, for messages.
-    view : SubgraphView
-        What it was offered.
-    """
+    """Check what a backend has answered; result and errors as of `offer`."""
     try:
         return _checked(graph, view, views)
     except BackendError as error:
@@ -155,14 +146,10 @@ def _check_order(graph: Graph, view: SubgraphView, substitutions: Sequence[Subst
 
 @phase("substitute")
 def apply_substitutions(
-    graph: Graph, substitutions: Sequence[Substitution]
+    graph: Graph,
+    substitutions: Sequence[Substitution],  # checked by `offer`, with no layer in two of them
 ) -> tuple[Graph, dict[int, tuple[int, ...]]]:
     """Build the graph in which every subgraph is exchanged for its replacement.
-
-    Parameters
-    ----------
-    substitutions : sequence of Substitution
-        Checked by `offer`, with no layer in two of them.
 
     Returns
     -------

@@ -17,19 +17,15 @@ MOST_THREADS = 1 << 12
 """Beyond that a number of threads is a mistake, of which the system would start most."""
 
 
-def check_instance(given: object, where: str, *kinds: type, fix: str = "") -> None:
+def check_instance(
+    given: object,
+    where: str,  # the argument, for the message
+    *kinds: type,  # the classes, of which one must fit
+    fix: str = "",  # what to do instead, for the message
+) -> None:
     """Check that an argument is an instance of a class.
 
     Raises InvalidArgumentError if it is an instance of none of them.
-
-    Parameters
-    ----------
-    where
-        The argument, for the message.
-    *kinds
-        The classes, of which one must fit.
-    fix
-        What to do instead, for the message.
     """
     if isinstance(given, kinds):
         return
@@ -70,18 +66,16 @@ def check_choice(given: object, where: str, choices: Sequence[object]) -> None:
 
 
 def check_whole(
-    given: object, where: str, *, least: int = 0, most: int = MOST_BYTES, failed: str = ""
+    given: object,
+    where: str,  # the argument, for the message
+    *,
+    least: int = 0,
+    most: int = MOST_BYTES,
+    failed: str = "",  # what the message says
 ) -> int:
     """Check a whole number, of Python's or NumPy's.
 
     Raises InvalidArgumentError if it is none, or not within the bounds.
-
-    Parameters
-    ----------
-    where
-        The argument, for the message.
-    failed
-        What the message says.
     """
     if isinstance(given, Integral) and not isinstance(given, bool) and least <= int(given) <= most:
         return int(given)

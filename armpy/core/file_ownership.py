@@ -68,13 +68,12 @@ def kind_of(info: os.stat_result) -> str:
     return "directory" if stat.S_ISDIR(info.st_mode) else "file"
 
 
-def steps_to(path: str) -> Iterator[tuple[str, os.stat_result]]:
+def steps_to(
+    path: str,  # of a file or directory; relative to the working directory, if it is not absolute
+) -> Iterator[tuple[str, os.stat_result]]:
     """Every directory and link that the system passes on the way to a file, then the file.
 
-    Parameters
-    ----------
-    path : str
-        Of a file or directory; relative to the working directory, if it is not absolute.
+    Raises OSError if there is no such file, or links lead in a circle.
 
     Yields
     ------
@@ -82,11 +81,6 @@ def steps_to(path: str) -> Iterator[tuple[str, os.stat_result]]:
         Without links before its last part.
     info : os.stat_result
         Of the link itself, where it is one.
-
-    Raises
-    ------
-    OSError
-        If there is no such file, or links lead in a circle.
     """
     place = os.sep
     yield place, os.lstat(place)
@@ -154,15 +148,12 @@ def is_private_group(gid: int) -> bool:
     return False
 
 
-def why_exposed(path: str, opened: os.stat_result) -> str:
+def why_exposed(
+    path: str,  # by which it was opened
+    # Of its descriptor: what was opened counts, whatever the path leads to by now.
+    opened: os.stat_result,
+) -> str:
     """Why others can change a file that was opened, or have put it there; empty if they cannot.
-
-    Parameters
-    ----------
-    path : str
-        By which it was opened.
-    opened : os.stat_result
-        Of its descriptor: what was opened counts, whatever the path leads to by now.
 
     Notes
     -----
@@ -242,15 +233,12 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> str:
 def make_own_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder, and those above it that are missing, for the user alone.
 
+    Raises OSError if it cannot be made, or is no folder.
+
     Notes
     -----
     `os.makedirs` makes those above as the process's umask says: for everybody, where it is 0, who
     could then put other folders in the place of what is in them.
-
-    Raises
-    ------
-    OSError
-        If it cannot be made, or is no folder.
     """
     missing = [os.fspath(path)]
     # Part by part of the path as it is: what `..` leads out of has to be there, too.

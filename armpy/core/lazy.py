@@ -30,16 +30,13 @@ from types import ModuleType
 from typing import Any
 
 
-def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+def offer(
+    package: str,  # its name
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Lazy ``__getattr__`` and ``__dir__`` of a package that exports what its stub says.
 
     ``__all__`` is among what can be asked for, and so are the package's modules. ``dir`` lists
     the stub's exports, not the modules and helpers that happen to be loaded.
-
-    Parameters
-    ----------
-    package : str
-        Its name.
     """
     contents = vars(sys.modules[package])
     exports: _Exports | None = None
@@ -127,16 +124,16 @@ class ModuleTables:
     """Tables of one name in a package's modules.
 
     A module without a text is imported to see: a package may hold compiled files alone.
-
-    Parameters
-    ----------
-    table : str
-        What each module calls its table. A table begins a line and ends before an empty one.
-    modules : iterable of str, optional
-        Names of modules in the package; all of them by default.
     """
 
-    def __init__(self, package: str, table: str, modules: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        package: str,
+        # What each module calls its table. A table begins a line and ends before an empty one.
+        table: str,
+        # Names of modules in the package; all of them by default.
+        modules: Iterable[str] | None = None,
+    ) -> None:
         self._package = package
         self._table = table
         self._modules = modules
@@ -157,14 +154,11 @@ class ModuleTables:
             self._entries[key] = next((table[key] for table in tables if key in table), None)
         return self._entries[key]
 
-    def mentioning(self, word: str) -> Iterator[ModuleType]:
-        """Import modules in whose table a word stands.
-
-        Parameters
-        ----------
-        word : str
-            A name, or part of a key: letters, digits and underscores.
-        """
+    def mentioning(
+        self,
+        word: str,  # a name, or part of a key: letters, digits and underscores
+    ) -> Iterator[ModuleType]:
+        """Import modules in whose table a word stands."""
         sought = word.encode()
         for module, words in self._words.items():
             if words is None or sought in words:

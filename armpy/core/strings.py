@@ -89,18 +89,15 @@ def _canonical(element: object) -> str:
         ) from error
 
 
-def packed(strings: Strings) -> Bytes:
+def packed(
+    strings: Strings,  # canonical strings
+) -> Bytes:
     """The bytes that files hold for an array of strings.
 
     TFLite's form, in little-endian int32: the number of strings, the offset of each from the first
     byte, and the offset of the last one's end; then the bytes of all strings.
 
     Raises InvalidArgumentError if the bytes are more than 2 GiB.
-
-    Parameters
-    ----------
-    strings : ndarray of object
-        Canonical strings.
     """
     elements = [encoded(element) for element in strings.reshape(-1).tolist()]
     offsets = np.cumsum([_WORD_BYTES * (len(elements) + 2), *map(len, elements)], dtype=np.int64)
@@ -114,16 +111,14 @@ def packed(strings: Strings) -> Bytes:
     return np.frombuffer(head + b"".join(elements), np.uint8)
 
 
-def unpacked(stored: Bytes, count: int) -> Strings:
+def unpacked(
+    stored: Bytes,
+    count: int,  # expected number of strings
+) -> Strings:
     """The strings of `packed` bytes.
 
     Raises InvalidArgumentError if the bytes hold another number of strings, or an offset is outside
     of the bytes or below the previous one.
-
-    Parameters
-    ----------
-    count
-        Expected number of strings.
 
     Returns
     -------

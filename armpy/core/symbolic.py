@@ -118,23 +118,13 @@ class SymbolicTrace:
 
 
 class Formula:
-    """Computes sizes for other first ones, if what was found out holds for them as well.
-
-    Parameters
-    ----------
-    num_given : int
-        How many first ones there are.
-    numbers : list of (int or float)
-        By `Size.number`, the plain ones.
-    steps : sequence of tuple
-        In the order in which they are computed.
-    """
+    """Computes sizes for other first ones, if what was found out holds for them as well."""
 
     def __init__(
         self,
-        num_given: int,
-        numbers: Sequence[Number],
-        steps: Sequence[_Step],
+        num_given: int,  # how many first ones there are
+        numbers: Sequence[Number],  # by `Size.number`, the plain ones
+        steps: Sequence[_Step],  # in the order in which they are computed
         conditions: Sequence[_Condition],
     ) -> None:
         self._num_given = num_given

@@ -171,14 +171,10 @@ def has_marks() -> bool:
     return _marks is not None
 
 
-def name_code(functions: Iterable[tuple[str, int, int]]) -> None:
-    """Give perf the names of compiled code, if that is on.
-
-    Parameters
-    ----------
-    functions
-        Name, address and number of bytes of each.
-    """
+def name_code(
+    functions: Iterable[tuple[str, int, int]],  # name, address and number of bytes of each
+) -> None:
+    """Give perf the names of compiled code, if that is on."""
     global _maps  # noqa: PLW0603 - a process has one map
     maps = _maps
     if maps is None:
@@ -194,20 +190,15 @@ def name_code(functions: Iterable[tuple[str, int, int]]) -> None:
 
 
 def set_system_trace(
-    tags: str, markers: Iterable[str] = MARKERS, maps_folder: str = MAPS_FOLDER
+    # ``""`` for nothing; ``"1"`` or ``"all"``; or tags, separated by spaces, commas or colons.
+    tags: str,
+    # Paths of files that take marks; the first that exists is used.
+    markers: Iterable[str] = MARKERS,
+    maps_folder: str = MAPS_FOLDER,  # folder of the files for perf
 ) -> None:
     """Say what is written from now on, in the place of what the environment says.
 
     Networks that are loaded already mark none of their executions.
-
-    Parameters
-    ----------
-    tags
-        ``""`` for nothing; ``"1"`` or ``"all"``; or tags, separated by spaces, commas or colons.
-    markers
-        Paths of files that take marks; the first that exists is used.
-    maps_folder
-        Folder of the files for perf.
     """
     global _is_begun, _marks, _maps  # noqa: PLW0603 - the process has one environment
     with _lock:

@@ -66,30 +66,24 @@ _lock = threading.Lock()  # tags are set as a whole, whichever threads begin fir
 _is_begun = False
 
 
-def vlog(tag: str, text: str, *values: object) -> None:
-    """Log a message of a tag, if that is on.
-
-    Parameters
-    ----------
-    tag
-        One of `TAGS`.
-    text
-        With ``%`` for each of the values.
-    """
+def vlog(
+    tag: str,  # one of `TAGS`
+    text: str,  # with ``%`` for each of the values
+    *values: object,
+) -> None:
+    """Log a message of a tag, if that is on."""
     if getattr(is_on, tag):
         logging.getLogger(f"armpy.core.vlog.{tag}").debug(text, *values, stacklevel=2)
 
 
-def set_vlog(tags: str) -> None:
+def set_vlog(
+    # ``""`` for none; ``"1"`` or ``"all"``; or tags with spaces, commas or colons between them.
+    tags: str,
+) -> None:
     """Say which tags are on from now on, in the place of what the environment says.
 
     Networks that are loaded already say nothing of ``cpuexe``. What is no tag is logged as an
     error, and the others are on.
-
-    Parameters
-    ----------
-    tags
-        ``""`` for none; ``"1"`` or ``"all"``; or tags with spaces, commas or colons between them.
     """
     global _is_begun  # noqa: PLW0603 - the process has one environment
     with _lock:
@@ -112,19 +106,12 @@ def begin_vlog() -> None:
 
 
 def chosen_tags(
-    variable: str, text: str, tags: Sequence[str], log: logging.Logger
+    variable: str,  # environment variable that the text is the value of
+    text: str,  # as of `set_vlog`
+    tags: Sequence[str],  # all that there are
+    log: logging.Logger,
 ) -> frozenset[str]:
-    """The tags that a text names; unknown ones are errors in the log.
-
-    Parameters
-    ----------
-    variable
-        Environment variable that the text is the value of.
-    text
-        As of `set_vlog`.
-    tags
-        All that there are.
-    """
+    """The tags that a text names; unknown ones are errors in the log."""
     chosen: set[str] = set()
     for word in re.split(r"[ ,:]+", text.strip(" ,:")):
         if word in _ALL:

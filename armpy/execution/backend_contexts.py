@@ -16,18 +16,11 @@ _log = logging.getLogger("armpy.execution")
 
 
 class NotifyOutcome(NamedTuple):
-    """The outcome of notifying contexts of a network.
+    """The outcome of notifying contexts of a network."""
 
-    Parameters
-    ----------
-    heard : frozenset of str
-        Ids of the backends whose contexts were notified and raised nothing.
-    error : ArmpyError, optional
-        The first that one has raised.
-    """
-
+    # Ids of the backends whose contexts were notified and raised nothing.
     heard: frozenset[BackendId]
-    error: ArmpyError | None
+    error: ArmpyError | None  # the first that one has raised
 
 
 class BackendContexts:

@@ -125,10 +125,7 @@ class BackendSetup:
     def backends_for(self, preference: Preference) -> tuple[BackendProxy, ...]:
         """Return the backends in the order of a preference: accelerators first for ``NPU``.
 
-        Raises
-        ------
-        BackendUnavailableError
-            If an NPU is preferred, and no backend has one.
+        Raises BackendUnavailableError if an NPU is preferred, and no backend has one.
         """
         if preference is not Preference.NPU:
             return self.backends
@@ -193,10 +190,7 @@ class BackendSetup:
     def _set_up(self, backend_id: BackendId, make: Callable[[], IBackendInternal]) -> BackendProxy:
         """Give a backend its options and allocator, and take its context.
 
-        Raises
-        ------
-        _RefusalError
-            If the backend cannot be used; any other error is the caller's mistake.
+        Raises _RefusalError if the backend cannot be used; any other error is the caller's mistake.
         """
         with _refusals():
             plugin = make()
@@ -339,10 +333,7 @@ def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
 def _check_effect(backend: BackendProxy, values: Mapping[str, object]) -> None:
     """Check that a backend takes the runtime's options that it is given.
 
-    Raises
-    ------
-    BackendError
-        If it overrides none of the methods that would be given an option.
+    Raises BackendError if it overrides none of the methods that would be given an option.
     """
     names = "for_runtime", "create_backend_context"
     for option in backend.options:

@@ -14,10 +14,7 @@ from armpy.types import BackendId
 def targets_of(backend: BackendProxy) -> tuple[str, ...]:
     """The targets of a backend; none if it saves no programs.
 
-    Raises
-    ------
-    BackendError
-        If it says something else.
+    Raises BackendError if it says something else.
     """
     programs = backend.get_programs()
     if programs is None:
@@ -46,10 +43,7 @@ def known_targets(backends: Iterable[BackendProxy]) -> dict[str, list[BackendId]
 def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> None:
     """Check that there is each of some targets.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is not; it names the nearest one.
+    Raises InvalidArgumentError if there is not; it names the nearest one.
     """
     known = known_targets(backends)
     for name in names:

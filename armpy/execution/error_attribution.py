@@ -11,18 +11,15 @@ FAILURES = (BackendError, BackendUnavailableError)
 _NAME = "backend_id"
 
 
-def blamed(backend_id: BackendId, error: ArmpyError, *, is_memory: bool = False) -> ArmpyError:
-    """An error with the id of the backend that has failed while it executed.
-
-    Parameters
-    ----------
-    backend_id : str
-    error : ArmpyError
-        Other than a `BackendError`, or a `BackendUnavailableError` of a device that is gone, it
-        stays as it is; so does one that passes through a layer whose inner graph it comes from.
-    is_memory : bool
-        Whether the backend had no memory, of whatever kind its error is.
-    """
+def blamed(
+    backend_id: BackendId,
+    # Other than a `BackendError`, or a `BackendUnavailableError` of a device that is gone, it stays
+    # as it is; so does one that passes through a layer whose inner graph it comes from.
+    error: ArmpyError,
+    *,
+    is_memory: bool = False,  # whether the backend had no memory, of whatever kind its error is
+) -> ArmpyError:
+    """An error with the id of the backend that has failed while it executed."""
     if backend_id != HOST and (is_memory or isinstance(error, FAILURES)):
         # Who was named first stays: the layers around an inner graph are not to blame.
         vars(error).setdefault(_NAME, backend_id)

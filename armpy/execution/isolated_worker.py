@@ -62,17 +62,14 @@ _SHORT = MAX_FAILURE_BYTES // (6 * 6)
 
 
 class StopFlag(Cancellation):
-    """A cancellation that the application sets in shared memory.
-
-    Parameters
-    ----------
-    block : mmap
-        Its first int64 is not 0 once executions are to stop.
-    """
+    """A cancellation that the application sets in shared memory."""
 
     __slots__ = ()
 
-    def __init__(self, block: mmap.mmap) -> None:
+    def __init__(
+        self,
+        block: mmap.mmap,  # its first int64 is not 0 once executions are to stop
+    ) -> None:
         flag = np.frombuffer(block, np.int64, 1)
         self.address = int(flag.ctypes.data)
         self._flag = flag.data

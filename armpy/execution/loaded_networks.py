@@ -19,17 +19,15 @@ _log = logging.getLogger("armpy.execution")
 class LoadedNetworks:
     """The loaded networks of a runtime by id, and the contexts that are notified of them.
 
-    Parameters
-    ----------
-    contexts : BackendContexts
-        Notified of each load and unload, and closed at the end.
-
     Notes
     -----
     It outlives its runtime for as long as it takes to end all this, so it does not refer to it.
     """
 
-    def __init__(self, contexts: BackendContexts) -> None:
+    def __init__(
+        self,
+        contexts: BackendContexts,  # notified of each load and unload, and closed at the end
+    ) -> None:
         self._contexts = contexts
         self._networks: dict[int, LoadedNetwork] = {}
         self._unloading: set[int] = set()
@@ -57,10 +55,7 @@ class LoadedNetworks:
     def load(self, make: Callable[[int], LoadedNetwork]) -> int:
         """Add a network, made between the two notifications of the contexts; return its id.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the runtime is closed.
+        Raises InvalidArgumentError if the runtime is closed.
         """
         with self._working():
             with self._changed:
@@ -93,13 +88,7 @@ class LoadedNetworks:
             raise
 
     def get(self, network_id: int) -> LoadedNetwork:
-        """The loaded network of an id.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If no such network is loaded.
-        """
+        """The loaded network of an id; raises InvalidArgumentError if no such network is loaded."""
         is_number = isinstance(network_id, Integral)  # what cannot be hashed cannot be looked for
         network = self._networks.get(network_id) if is_number else None
         if network is None:
@@ -125,10 +114,7 @@ class LoadedNetworks:
     def _unload(self, network_id: int, *, can_be_refused: bool = True) -> ArmpyError | None:
         """Unload a network that is marked for it; the first error of a context.
 
-        Raises
-        ------
-        ArmpyError
-            If a context refuses, so that the network stays.
+        Raises ArmpyError if a context refuses, so that the network stays.
         """
         contexts = self._contexts
         with self._working():

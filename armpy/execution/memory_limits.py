@@ -6,20 +6,14 @@ from armpy.errors import MemoryLimitError
 from armpy.graph import Graph
 
 
-def check_layers(graph: Graph, limit_bytes: int) -> None:
+def check_layers(
+    graph: Graph,  # fully shaped
+    limit_bytes: int,
+) -> None:
     """Check every layer by itself.
 
-    Parameters
-    ----------
-    graph : Graph
-        Fully shaped.
-    limit_bytes : int
-
-    Raises
-    ------
-    MemoryLimitError
-        If a tensor cannot be an array, or what a layer writes is larger than the limit together
-        with what computing it takes besides.
+    Raises MemoryLimitError if a tensor cannot be an array, or what a layer writes is larger than
+    the limit together with what computing it takes besides.
 
     Notes
     -----

@@ -12,30 +12,20 @@ from armpy.types import BackendId
 
 
 def merged_model_options(
-    backends: Iterable[BackendProxy],
-    of_runtime: Mapping[BackendId, OptionValues],
+    backends: Iterable[BackendProxy],  # the runtime's
+    of_runtime: Mapping[BackendId, OptionValues],  # checked, of the backends that were given any
+    # What the application says for this network alone.
     of_network: Mapping[BackendId, Mapping[str, object]],
 ) -> dict[BackendId, OptionValues]:
     """Model options of one network.
 
-    Parameters
-    ----------
-    backends : iterable of BackendProxy
-        The runtime's.
-    of_runtime : mapping of str to mapping
-        Checked, of the backends that were given any.
-    of_network : mapping of str to mapping
-        What the application says for this network alone.
+    Raises InvalidArgumentError if the runtime does not use a backend, or this has no such option,
+    or not of this scope.
 
     Returns
     -------
     dict of str to mapping
         Every option of scope MODEL, of the backends that were given any by either.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the runtime does not use a backend, or this has no such option, or not of this scope.
     """
     by_id = {backend.get_id(): backend for backend in backends}
     merged = dict(of_runtime)

@@ -22,10 +22,7 @@ from armpy.profiling import phase
 def graph_of(network: object) -> Graph:
     """The graph of what a caller gave.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is neither a network nor a graph.
+    Raises InvalidArgumentError if it is neither a network nor a graph.
     """
     graph = network.build() if isinstance(network, Network) else network
     if not isinstance(graph, Graph):

@@ -23,25 +23,14 @@ LoadTrial = Callable[..., Any]
 
 
 def decide(
-    graph: Graph,
-    backends: Sequence[BackendProxy],
+    graph: Graph,  # fully shaped, after the optimiser's passes
+    backends: Sequence[BackendProxy],  # most preferred first
     evaluator: Evaluator | None,
     settings: NetworkSettings,
-    load: LoadTrial | None,
-    excluded: Exclusions | None = None,
+    load: LoadTrial | None,  # loads candidates that are run; None if nothing may be run
+    excluded: Exclusions | None = None,  # layers that backends have failed with
 ) -> PlacementDecision | None:
     """Return where the layers of a graph are to run, by the preference of its settings.
-
-    Parameters
-    ----------
-    graph : Graph
-        Fully shaped, after the optimiser's passes.
-    backends : sequence of BackendProxy
-        Most preferred first.
-    load : callable, optional
-        Loads candidates that are run; None if nothing may be run.
-    excluded : dict, optional
-        Layers that backends have failed with.
 
     Returns
     -------

@@ -40,10 +40,8 @@ def configured_setup(
 ) -> tuple[RuntimeOptions, BackendSetup]:
     """The application's options with plugins' defaults, and the backends set up with them.
 
-    Raises
-    ------
-    BackendUnavailableError, InvalidArgumentError
-        As for `BackendSetup`, for the application's own options alone.
+    Raises BackendUnavailableError or InvalidArgumentError as for `BackendSetup`, for the
+    application's own options alone.
 
     Notes
     -----

@@ -23,56 +23,32 @@ DEFAULT_PLAN_CACHE_SIZE = 8
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
-    """Settings of a loaded network, from a runtime's options and the network's properties.
-
-    Parameters
-    ----------
-    optimizer : OptimizerOptions
-    plan_cache_size : int
-        Number of plans kept; the least recently used one goes first.
-    memory_limit_bytes : int
-        Most working memory and results that one execution may need.
-    allocators : mapping of str to ICustomAllocator
-        The application's, by backend id.
-    profiler : Profiler, optional
-        Records how long executions and their steps take.
-    after_run : callable, optional
-        Called when an execution has come to its end.
-    loop_timeout_s : float, optional
-        How long an outermost If or While, with all that it runs, may take if an execution does
-        not say; None for no limit.
-    executors : Executors
-        Run executions that are started and not called.
-    properties : NetworkProperties
-        As the application gave them.
-    protected_mode : bool
-        Whether the network's tensors are to be seen by no callback.
-    environment : str
-        What else of the runtime's options has an effect on how fast the network is.
-    name : str
-        What it is called, for people; may be empty.
-    saved : ArchivedParts, optional
-        What a compiled model has compiled already.
-    spread : {"calls", "rows"}, optional
-        What is spread over all backends, see `armpy.RuntimeOptions`.
-    place : callable, optional
-        Decides where layers run; the order of the backends does if left out.
-    """
+    """Settings of a loaded network, from a runtime's options and the network's properties."""
 
     optimizer: OptimizerOptions
+    # Number of plans kept; the least recently used one goes first.
     plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    # Most working memory and results that one execution may need.
     memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
+    # The application's, by backend id.
     allocators: Mapping[BackendId, ICustomAllocator] = field(default_factory=dict)
-    profiler: Profiler | None = None
-    after_run: Callable[[], None] | None = None
+    profiler: Profiler | None = None  # records how long executions and their steps take
+    after_run: Callable[[], None] | None = None  # called when an execution has come to its end
+    # How long an outermost If or While, with all that it runs, may take if an execution does not
+    # say; None for no limit.
     loop_timeout_s: float | None = DEFAULT_LOOP_TIMEOUT_S
+    # Run executions that are started and not called.
     executors: Executors = field(default_factory=Executors)
+    # As the application gave them.
     properties: NetworkProperties = field(default_factory=NetworkProperties)
-    protected_mode: bool = False
+    protected_mode: bool = False  # whether the network's tensors are to be seen by no callback
+    # What else of the runtime's options has an effect on how fast the network is.
     environment: str = ""
-    name: str = ""
-    saved: ArchivedParts | None = None
+    name: str = ""  # what it is called, for people; may be empty
+    saved: ArchivedParts | None = None  # what a compiled model has compiled already
+    # {"calls", "rows"}; what is spread over all backends, see `armpy.RuntimeOptions`.
     spread: str | None = None
+    # Decides where layers run; the order of the backends does if left out.
     place: Callable[[PlacementQuestion], PlacementDecision | None] | None = None
 
     def watched_by(self, contexts: BackendContexts, network_id: int) -> NetworkSettings:

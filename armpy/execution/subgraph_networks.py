@@ -50,16 +50,6 @@ NetworkT = TypeVar("NetworkT", bound=InnerNetwork)
 class SubgraphNetworks(Generic[NetworkT]):
     """Backends, their sessions, and one loaded network per graph that control flow runs.
 
-    Parameters
-    ----------
-    backends : sequence of BackendProxy
-        Most preferred first.
-    evaluator : Evaluator, optional
-        Folds constants.
-    settings : NetworkSettings
-    load : callable
-        Makes the loaded network of an inner graph.
-
     Attributes
     ----------
     sessions : Sessions
@@ -73,9 +63,10 @@ class SubgraphNetworks(Generic[NetworkT]):
 
     def __init__(
         self,
-        backends: Sequence[BackendProxy],
-        evaluator: Evaluator | None,
+        backends: Sequence[BackendProxy],  # most preferred first
+        evaluator: Evaluator | None,  # folds constants
         settings: NetworkSettings,
+        # Makes the loaded network of an inner graph.
         load: Callable[[Graph, SubgraphNetworks[NetworkT]], NetworkT],
     ) -> None:
         self.backends = tuple(backends)
@@ -113,18 +104,14 @@ class SubgraphNetworks(Generic[NetworkT]):
 
     @contextmanager
     def planning_without(
-        self, network: NetworkT, backend_id: BackendId, error: ArmpyError
+        self,
+        # InnerNetwork; the network that ran; its plans and those of inner networks are made anew.
+        network: NetworkT,
+        backend_id: BackendId,
+        # The backend's error. If no other backend takes its layers, it gets them back.
+        error: ArmpyError,
     ) -> Iterator[None]:
-        """Exclude a backend that has failed while plans are made that need other backends.
-
-        Parameters
-        ----------
-        network : InnerNetwork
-            The network that ran; its plans and those of inner networks are made anew.
-        backend_id : str
-        error : ArmpyError
-            The backend's error. If no other backend takes its layers, it gets them back.
-        """
+        """Exclude a backend that has failed while plans are made that need other backends."""
         # Of several executions that fail at the same time, one makes the plans anew for all.
         is_first = self.fail(backend_id, error)
         if is_first:

@@ -42,10 +42,7 @@ class Layers:
     ) -> Value:
         """Add a constant.
 
-        Raises
-        ------
-        LayerValidationError
-            If it is an integer that the type does not hold.
+        Raises LayerValidationError if it is an integer that the type does not hold.
         """
         is_integer = data_type is not None and data_type.dtype.kind in "iu"
         if data_type is not None and is_integer and isinstance(data, (int, float)):
@@ -65,10 +62,7 @@ class Layers:
     def like(self, value: Value, data: object) -> Value:
         """Add a constant of the type of another value.
 
-        Raises
-        ------
-        LayerValidationError
-            If it is an integer that the type does not hold.
+        Raises LayerValidationError if it is an integer that the type does not hold.
         """
         data_type = value.info.data_type
         if data_type is DataType.BFLOAT16:
@@ -76,14 +70,13 @@ class Layers:
         return self.constant(data, data_type)
 
     def layer(
-        self, operation: Operation, *inputs: Value | None, output: TensorInfo | None = None
+        self,
+        operation: Operation,
+        *inputs: Value | None,
+        # Where type or quantisation do not follow from the inputs.
+        output: TensorInfo | None = None,
     ) -> Value:
         """Add a layer with one output.
-
-        Parameters
-        ----------
-        output : TensorInfo, optional
-            Where type or quantisation do not follow from the inputs.
 
         Notes
         -----

@@ -63,14 +63,10 @@ def single_user(roles: Sequence[TensorRole]) -> BackendId | None:
 
 
 def allocate_device_memory(
-    info: TensorInfo, roles: Sequence[TensorRole]
+    info: TensorInfo,  # of the tensor, as far as it is known
+    roles: Sequence[TensorRole],
 ) -> DeviceMemoryProxy | None:
     """Ask the one backend that all roles are of for a buffer.
-
-    Parameters
-    ----------
-    info : TensorInfo
-        Of the tensor, as far as it is known.
 
     Returns
     -------

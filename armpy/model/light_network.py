@@ -173,13 +173,9 @@ class ArchivedNetwork:
     """Network of `armpy.Model` as long as it only runs with shapes whose programs are archived.
 
     It has what `armpy.execution.calls.run` asks of a `LoadedNetwork`.
-
-    Attributes
-    ----------
-    load_whole : callable
-        Makes the loaded network that can do everything, once, in place of this one.
     """
 
+    # Makes the loaded network that can do everything, once, in place of this one.
     load_whole: Callable[[], LoadedNetwork]
 
     def __init__(
@@ -251,13 +247,12 @@ class ArchivedNetwork:
             prepared.run([value.info.data_type.zeros(shape) for value, shape in pairs])
         return True
 
-    def choose(self, named: Mapping[str, Sequence[int]]) -> BoundProgram | None:
+    def choose(
+        self,
+        # Those that differ from the default, by the inputs' names.
+        named: Mapping[str, Sequence[int]],
+    ) -> BoundProgram | None:
         """Prepare for some shapes, if that takes no more than to read what is archived.
-
-        Parameters
-        ----------
-        named : mapping of str to sequence of int
-            Those that differ from the default, by the inputs' names.
 
         Returns
         -------

@@ -41,14 +41,11 @@ if TYPE_CHECKING:
     from armpy.plugins.hooks.outline import FileOutline
 
 
-def load_file(request: LoadRequest, load: Callable[..., object]) -> Model:
-    """Load a model file that is no prepared one.
-
-    Parameters
-    ----------
-    load : callable
-        `armpy.load`, for another process that is to compile.
-    """
+def load_file(
+    request: LoadRequest,
+    load: Callable[..., object],  # `armpy.load`, for another process that is to compile
+) -> Model:
+    """Load a model file that is no prepared one."""
     begin_system_trace()
     asked = request.options
     options = asked.runtime_options()

@@ -117,17 +117,12 @@ def derived_recipe(derivation: Derivation) -> ModelRecipe:
 
 
 def loaded_recipe(
-    load: MakeModel, request: LoadRequest, files: FileState, options: RuntimeOptions | None
+    load: MakeModel,
+    request: LoadRequest,  # without the runtime
+    files: FileState,  # What the model's files were like
+    options: RuntimeOptions | None,
 ) -> ModelRecipe:
-    """Say how a model is loaded again, on a runtime of some options if it was given one.
-
-    Parameters
-    ----------
-    request : LoadRequest
-        Without the runtime.
-    files : mapping of str to FileStamp
-        What the model's files were like.
-    """
+    """Say how a model is loaded again, on a runtime of some options if it was given one."""
     return ModelRecipe(replace(_file_recipe(load, request, Provenance(files)), options=options))
 
 

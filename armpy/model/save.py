@@ -174,18 +174,16 @@ def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, Subgraph
                     yield plan.network.backend_ids[layer.id], _view(plan.network, layer)
 
 
-def save_interface(contents: ModelContents, path: str | os.PathLike[str], entry: str) -> int:
+def save_interface(
+    # Of a model for which `takes_many_shapes` holds, and that has no signatures.
+    contents: ModelContents,
+    path: str | os.PathLike[str],
+    entry: str,  # name of the file in the model cache
+) -> int:
     """Write what calls of a model see of it before it is prepared for any shapes.
 
     The network is not in it. Front-ends leave layers for later where shapes are not known yet, and
     what makes these is in no file.
-
-    Parameters
-    ----------
-    contents : ModelContents
-        Of a model for which `takes_many_shapes` holds, and that has no signatures.
-    entry : str
-        Name of the file in the model cache.
 
     Returns
     -------
@@ -278,18 +276,13 @@ def _whole_views(arrays: ArrayStore, payload: Array) -> list[View]:
 
 
 class _Programs:
-    """Programs of all parts, each once.
-
-    Parameters
-    ----------
-    targets : sequence of str
-        Machines that they are for; this one alone if there are none.
-    name : callable
-        Names a part; an empty name if its contents cannot be identified.
-    """
+    """Programs of all parts, each once."""
 
     def __init__(
-        self, targets: Sequence[str] = (), name: Callable[[SubgraphView], str] = part_digest
+        self,
+        targets: Sequence[str] = (),  # machines that they are for; this one alone if there are none
+        # Names a part; an empty name if its contents cannot be identified.
+        name: Callable[[SubgraphView], str] = part_digest,
     ) -> None:
         self._targets = tuple(dict.fromkeys(targets)) or (HOST_TARGET,)
         self._name = name

@@ -53,13 +53,8 @@ class OpenedCandidate:
 def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
     """Check a backend before it is registered.
 
-    Raises
-    ------
-    RejectionError
-        If it is of another class, calls itself otherwise, or has methods that cannot be
-        called as the contract calls them.
-    BaseException
-        Whatever its properties raise.
+    Raises RejectionError if it is of another class, calls itself otherwise, or has methods that
+    cannot be called as the contract calls them; BaseException (whatever its properties raise).
     """
     if not isinstance(backend, IBackendInternal):
         raise RejectionError(f"its factory made {type(backend).__name__}, not an IBackendInternal")
@@ -123,13 +118,11 @@ def version_text(version: object) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def why_incompatible(version: object, core: str = BACKEND_API_VERSION) -> str:
+def why_incompatible(
+    version: object,  # ``"major.minor"`` or ``(major, minor)``; anything else does not fit
+    core: str = BACKEND_API_VERSION,
+) -> str:
     """Why a backend's API version does not fit the core's; empty if it does.
-
-    Parameters
-    ----------
-    version : str or pair of int
-        ``"major.minor"`` or ``(major, minor)``; anything else does not fit.
 
     Notes
     -----

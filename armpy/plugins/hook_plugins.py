@@ -208,16 +208,13 @@ class HookPlugins:
             return default
         return result
 
-    def load(self, hook: str = "", *, own_alone: bool = False) -> None:
-        """Load every plugin that is not yet.
-
-        Parameters
-        ----------
-        hook : str, optional
-            Leave out plugins that implement another hook alone.
-        own_alone : bool
-            Leave out all but armpy's own plugin.
-        """
+    def load(
+        self,
+        hook: str = "",  # leave out plugins that implement another hook alone
+        *,
+        own_alone: bool = False,  # leave out all but armpy's own plugin
+    ) -> None:
+        """Load every plugin that is not yet."""
         with self._lock:
             if self._is_loading:  # a plugin that uses armpy while it is imported
                 return

@@ -76,19 +76,11 @@ def probe_records(
 
 
 def open_candidate(
-    candidate: Candidate, private_name: str, pinned: PinnedCode = NOT_PINNED
+    candidate: Candidate,  # an entry point or a directory's module
+    private_name: str,  # for the latter; see `modules.private_name`
+    pinned: PinnedCode = NOT_PINNED,  # what to import instead of what is there now
 ) -> OpenedCandidate:
-    """Import a candidate's code; raises RejectionError or what that code raises.
-
-    Parameters
-    ----------
-    candidate : Candidate
-        An entry point or a directory's module.
-    private_name : str
-        For the latter; see `modules.private_name`.
-    pinned : PinnedCode
-        What to import instead of what is there now.
-    """
+    """Import a candidate's code; raises RejectionError or what that code raises."""
     if candidate.kind is CandidateKind.DIRECTORY:
         return open_module(candidate, private_name, pinned)
     if pinned.module is not None:
@@ -204,12 +196,8 @@ def _text(error: BaseException) -> str:
 def open_plugin(candidate: Candidate, snapshot: Snapshot | None) -> object:
     """Import what an entry point names, from a snapshot if it has a pin.
 
-    Raises
-    ------
-    RejectionError
-        If it was imported before its pin was checked.
-    BaseException
-        Whatever the plugin raises.
+    Raises RejectionError if it was imported before its pin was checked; BaseException (whatever the
+    plugin raises).
     """
     if snapshot is not None:
         serve_distribution(snapshot, candidate)

@@ -51,13 +51,11 @@ def group_name(path: str) -> str:
     return f"{PRIVATE_PREFIX}{digest}_{next(_counter)}"
 
 
-def private_name(candidate: Candidate, group: str = "") -> str:
+def private_name(
+    candidate: Candidate,
+    group: str = "",  # from `group_name`; a new one by default
+) -> str:
     """A name for a directory's module that no other has.
-
-    Parameters
-    ----------
-    group : str, optional
-        From `group_name`; a new one by default.
 
     Notes
     -----
@@ -83,12 +81,8 @@ def open_module(
 ) -> OpenedCandidate:
     """Import a directory's module or package and read its three entry points.
 
-    Raises
-    ------
-    RejectionError
-        If an entry point is missing or wrong, or the version does not fit.
-    BaseException
-        Whatever the module raises.
+    Raises RejectionError if an entry point is missing or wrong, or the version does not fit;
+    BaseException (whatever the module raises).
 
     Notes
     -----
@@ -131,21 +125,14 @@ def open_module(
     return OpenedCandidate(backend_id, version_text(version), make)
 
 
-def _open_c_library(path: str, pinned: PinnedCode) -> OpenedCandidate:
+def _open_c_library(
+    path: str,
+    pinned: PinnedCode,  # a library with a pin is loaded from a copy of the bytes that were checked
+) -> OpenedCandidate:
     """Open a library that exports `C_INTERFACE`.
 
-    Parameters
-    ----------
-    path : str
-    pinned : PinnedCode
-        A library with a pin is loaded from a copy of the bytes that were checked.
-
-    Raises
-    ------
-    RejectionError
-        If no installed package opens such libraries.
-    ArmpyError
-        What the package raises.
+    Raises RejectionError if no installed package opens such libraries; ArmpyError (what the package
+    raises).
     """
     entries = (entry for entry in installed().entry_points if entry.group == LIBRARIES_GROUP)
     reference = next((entry.value for entry in entries if entry.name == C_INTERFACE), "")

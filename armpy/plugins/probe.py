@@ -242,13 +242,11 @@ class _Probes:
         return result or ProbeResult(ProbeOutcome.EXITED, "what its process said cannot be read")
 
 
-def fingerprint(candidate: Candidate, settings: Mapping[str, str]) -> str:
+def fingerprint(
+    candidate: Candidate,
+    settings: Mapping[str, str],  # of the probe; results with others do not count
+) -> str:
     """Digest that changes with a candidate and anything that it may import.
-
-    Parameters
-    ----------
-    settings : mapping
-        Of the probe; results with others do not count.
 
     Returns
     -------

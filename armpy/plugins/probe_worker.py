@@ -23,16 +23,13 @@ class Prober:
     """Handler that loads a candidate in a worker."""
 
     def answer(
-        self, request: tuple[Candidate, str, str, float], descriptors: Sequence[int]
+        self,
+        # The candidate; what to examine it with; a folder for temporary files; after how many
+        # seconds to write down where it hangs.
+        request: tuple[Candidate, str, str, float],
+        descriptors: Sequence[int],
     ) -> Mapping[str, object]:
-        """Load a candidate.
-
-        Parameters
-        ----------
-        request : tuple of Candidate, str, str, float
-            The candidate; what to examine it with; a folder for temporary files; after how many
-            seconds to write down where it hangs.
-        """
+        """Load a candidate."""
         candidate, examine, folder, dump_after_s = request
         # What is left there goes with it: nothing is tidied up at the end of this process.
         tempfile.tempdir = folder

@@ -19,16 +19,13 @@ _programs: dict[str, IPrograms | None] = {}
 
 
 def announced_programs(
-    backend_id: str, announced: Sequence[InstalledEntryPoint] | None = None
+    backend_id: str,
+    # What is installed; it is looked at if left out.
+    announced: Sequence[InstalledEntryPoint] | None = None,
 ) -> IPrograms | None:
     """Return the programs that a distribution announces for a backend; None if there are none.
 
     Raises BackendUnavailableError if it cannot be imported, or is something else.
-
-    Parameters
-    ----------
-    announced : sequence of InstalledEntryPoint, optional
-        What is installed; it is looked at if left out.
     """
     if backend_id not in _programs:
         announced = installed().entry_points if announced is None else announced

@@ -17,15 +17,13 @@ if TYPE_CHECKING:
 
 
 class Spans:
-    """Sends events to a tracer, as parts of the span that a thread is in.
+    """Sends events to a tracer, as parts of the span that a thread is in."""
 
-    Parameters
-    ----------
-    current_span : callable
-        Gives the span that the thread is in.
-    """
-
-    def __init__(self, tracer: Tracer, current_span: Callable[[], Span]) -> None:
+    def __init__(
+        self,
+        tracer: Tracer,
+        current_span: Callable[[], Span],  # gives the span that the thread is in
+    ) -> None:
         self._tracer = tracer
         self._current_span = current_span
         # Profiles go by another clock than spans.

@@ -20,16 +20,13 @@ class UnknownContentsError(Exception):
     """An object whose contents cannot be identified by its fields."""
 
 
-def digest_of(*parts: object, origin: bytes = b"") -> bytes:
+def digest_of(
+    # Subgraphs, graphs, arrays, numbers, texts, enumerations, dataclasses, and sequences and
+    # mappings of these.
+    *parts: object,
+    origin: bytes = b"",  # what comes before them
+) -> bytes:
     """Digest of some values, with everything that they consist of.
-
-    Parameters
-    ----------
-    *parts : object
-        Subgraphs, graphs, arrays, numbers, texts, enumerations, dataclasses, and sequences and
-        mappings of these.
-    origin : bytes
-        What comes before them.
 
     Returns
     -------

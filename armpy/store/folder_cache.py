@@ -36,14 +36,13 @@ class IFolderCache(IBackendCache):
         """The entries' files, the last used first."""
 
     @abstractmethod
-    def describe(self, file: FoundFile, *, verify: bool) -> GroupedCacheEntry | None:
-        """An entry, for people; None if another process drops it meanwhile.
-
-        Parameters
-        ----------
-        verify : bool
-            Whether all of the file is read and checked.
-        """
+    def describe(
+        self,
+        file: FoundFile,
+        *,
+        verify: bool,  # whether all of the file is read and checked
+    ) -> GroupedCacheEntry | None:
+        """An entry, for people; None if another process drops it meanwhile."""
 
     def list_entries(self) -> Sequence[GroupedCacheEntry]:
         """List what is there, as the files say themselves."""

@@ -53,19 +53,17 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextlib.contextmanager
-def locked(path: Path, deadline_s: float | None = None) -> Iterator[bool]:
+def locked(
+    # A file in an existing folder, which holds the process id of the holder; made, and removed
+    # again.
+    path: Path,
+    # By `time.perf_counter`; the lock is not waited for any longer, nor than `LONGEST_WAIT_S`.
+    deadline_s: float | None = None,
+) -> Iterator[bool]:
     """Run a block while no other process, nor another thread, runs one with the same file.
 
     The system takes a lock from a process that dies. A lock is no recursive one. A forked child
     does not hold the locks of its parent.
-
-    Parameters
-    ----------
-    path : Path
-        A file in an existing folder, which holds the process id of the holder; made, and
-        removed again.
-    deadline_s : float, optional
-        By `time.perf_counter`; the lock is not waited for any longer, nor than `LONGEST_WAIT_S`.
 
     Yields
     ------

@@ -62,16 +62,12 @@ def opened(path: str | os.PathLike[str]) -> Iterator[int]:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], *, is_private: bool = False) -> Iterator[BinaryIO]:
-    """Open a new file that takes a path's place in one step when all of it is written.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Its folder has to be there.
-    is_private : bool
-        Whether only the user can read it; else the process's mask decides.
-    """
+def replacing(
+    path: str | os.PathLike[str],  # its folder has to be there
+    *,
+    is_private: bool = False,  # whether only the user can read it; else the process's mask decides
+) -> Iterator[BinaryIO]:
+    """Open a new file that takes a path's place in one step when all of it is written."""
     mode = 0o600 if is_private else 0o666
     # In the same folder, as a file is only renamed in one step within one file system.
     name = f"{os.getpid()}.{os.urandom(8).hex()}{UNFINISHED_SUFFIX}"

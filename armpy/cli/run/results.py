@@ -81,27 +81,17 @@ class OutputReport:
 def report_output(
     name: str,
     info: TensorInfo,
-    stored: Array,
+    stored: Array,  # dtype of `info`
     *,
-    mask: Mask | None = None,
+    mask: Mask | None = None,  # what `as_mask` has made of it
     labels: Labels | None = None,
     top: int = 5,
+    # Whether the output may be taken for a classification if its shape allows it.
     may_classify: bool = True,
     softmax: bool = False,
-    batch: int = 1,
+    batch: int = 1,  # how many things the model was given together
 ) -> OutputReport:
-    """Describe one output.
-
-    Parameters
-    ----------
-    stored : ndarray, dtype of `info`
-    mask : ndarray, optional
-        What `as_mask` has made of it.
-    may_classify : bool
-        Whether the output may be taken for a classification if its shape allows it.
-    batch : int
-        How many things the model was given together.
-    """
+    """Describe one output."""
     real = dequantize_array(stored, info)
     plain = OutputReport(name, stored.shape, info.data_type.name, *_figures(real))
     if info.data_type.is_string:

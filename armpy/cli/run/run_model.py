@@ -225,10 +225,7 @@ def random_inputs(
     Inputs get their shape of `shapes`. Images whose size is open get `size`, height and width;
     other open dimensions the model's default, or 1.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If `shapes` names an input that the model does not have.
+    Raises InvalidArgumentError if `shapes` names an input that the model does not have.
     """
     shapes = shapes or {}
     names = [spec.name for spec in model.inputs]

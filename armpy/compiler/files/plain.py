@@ -50,16 +50,12 @@ def plain(value: object) -> object:
 
 
 class PlainReader:
-    """Makes records and attributes from what JSON holds.
-
-    Parameters
-    ----------
-    special : mapping of type to callable, optional
-        Makes what is declared as one of these types.
-    """
+    """Makes records and attributes from what JSON holds."""
 
     def __init__(
-        self, special: Mapping[object, Callable[[object, str], object]] | None = None
+        self,
+        # Makes what is declared as one of these types.
+        special: Mapping[object, Callable[[object, str], object]] | None = None,
     ) -> None:
         self._special = special or {}
 

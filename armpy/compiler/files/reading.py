@@ -58,17 +58,12 @@ def read_network(path: str | os.PathLike[str], make: Callable[..., NetworkT]) ->
 
 
 def read_contents(
-    container: Container, make: Callable[..., NetworkT], section: str = MODEL
+    container: Container,
+    # `OptimizedNetwork`, which stands above the files that it is kept in.
+    make: Callable[..., NetworkT],
+    section: str = MODEL,  # where the network is
 ) -> NetworkContents[NetworkT]:
-    """Read a network from a file whose checksums are right.
-
-    Parameters
-    ----------
-    make : callable
-        `OptimizedNetwork`, which stands above the files that it is kept in.
-    section : str
-        Where the network is.
-    """
+    """Read a network from a file whose checksums are right."""
     with _located(container.where):
         document = container.document(section)
         record = PlainReader().read(ModelRecord, document, section)

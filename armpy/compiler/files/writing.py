@@ -173,15 +173,13 @@ def _contents(array: Array) -> tuple[str, bytes]:
 
 
 class NetworkWriter:
-    """Numbers the graphs of a network.
+    """Numbers the graphs of a network."""
 
-    Parameters
-    ----------
-    arrays : ArrayStore
-        Takes the constants. It is whole when all networks have been recorded.
-    """
-
-    def __init__(self, arrays: ArrayStore) -> None:
+    def __init__(
+        self,
+        # Takes the constants. It is whole when all networks have been recorded.
+        arrays: ArrayStore,
+    ) -> None:
         self._arrays = arrays
         self._graphs: dict[Graph, int] = {}
         self._records: list[GraphRecord] = []
@@ -195,16 +193,12 @@ class NetworkWriter:
         """A record as compressed JSON."""
         return written_document(plain(record))
 
-    def record(self, loaded: Graph, network: PlannedNetwork | None) -> ModelRecord:
-        """The record of a network.
-
-        Parameters
-        ----------
-        loaded : Graph
-            For all shapes.
-        network : PlannedNetwork, optional
-            For some shapes.
-        """
+    def record(
+        self,
+        loaded: Graph,  # for all shapes
+        network: PlannedNetwork | None,  # for some shapes
+    ) -> ModelRecord:
+        """The record of a network."""
         number = self._number(loaded)
         plan = None if network is None else self._plan(network)
         return ModelRecord(self._arrays.records(), tuple(self._records), number, plan)

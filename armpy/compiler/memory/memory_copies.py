@@ -36,42 +36,23 @@ HOST_FACTORIES: Factories = (HandleFactoryProxy(HOST, HostTensorHandleFactory())
 
 @dataclass(frozen=True, slots=True)
 class PlannedImport:
-    """Import of a tensor that lies in another backend's memory.
+    """Import of a tensor that lies in another backend's memory."""
 
-    Parameters
-    ----------
-    factory_id : str
-        The reader's factory, which imports it.
-    source : MemorySource
-        The kind of memory that it is exported as.
-    """
-
-    factory_id: str
-    source: MemorySource
+    factory_id: str  # the reader's factory, which imports it
+    source: MemorySource  # the kind of memory that it is exported as
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PlacedGraph:
-    """A graph whose every layer can read its inputs where they lie.
+    """A graph whose every layer can read its inputs where they lie."""
 
-    Parameters
-    ----------
-    graph : Graph
-        With a MemCopy layer per copy; the one that was given if none is needed.
-    backend_ids : dict of int to str
-        By layer id; a copy belongs to the backend that it copies for, `HOST` for the caller.
-    factory_ids : dict of Value to str
-        What makes the handle of each value that a layer writes.
-    imports : dict of (Value, str) to PlannedImport
-        By value and reader's backend; backends without an entry get the writer's handle itself.
-    refusals : dict of int to Support
-        By the id of a copy's layer, why there is no import in its place.
-    """
-
-    graph: Graph
+    graph: Graph  # with a MemCopy layer per copy; the one that was given if none is needed
+    # By layer id; a copy belongs to the backend that it copies for, `HOST` for the caller.
     backend_ids: dict[int, BackendId]
-    factory_ids: dict[Value, str]
+    factory_ids: dict[Value, str]  # what makes the handle of each value that a layer writes
+    # By value and reader's backend; backends without an entry get the writer's handle itself.
     imports: dict[tuple[Value, BackendId], PlannedImport] = field(default_factory=dict)
+    # By the id of a copy's layer, why there is no import in its place.
     refusals: dict[int, Support] = field(default_factory=dict)
 
 
@@ -104,20 +85,12 @@ def handle_factories(
 @phase("bridge memories")
 def bridge(
     graph: Graph,
-    backends: Mapping[int, IBackendInternal],
-    factories: Mapping[BackendId, Factories],
+    backends: Mapping[int, IBackendInternal],  # by layer id
+    factories: Mapping[BackendId, Factories],  # By backend id
+    # By value's name and backend's id, what could not be imported.
     refused: Mapping[tuple[str, BackendId], Support] | None = None,
 ) -> PlacedGraph:
     """Copy each value into every memory in which it is read and cannot be shared.
-
-    Parameters
-    ----------
-    backends : mapping of int to IBackendInternal
-        By layer id.
-    factories : mapping of str to sequence of HandleFactoryProxy
-        By backend id.
-    refused : mapping of (str, str) to Support, optional
-        By value's name and backend's id, what could not be imported.
 
     Notes
     -----
@@ -156,14 +129,12 @@ def _takes_callers_memory(factory: HandleFactoryProxy) -> bool:
 
 
 def hands_on(
-    writer: HandleFactoryProxy, reader: HandleFactoryProxy, *, is_imported: bool = False
+    writer: HandleFactoryProxy,
+    reader: HandleFactoryProxy,
+    *,
+    is_imported: bool = False,  # whether the handles are of memory that the writer has imported
 ) -> bool:
     """Return whether one factory's handles can be given to another's users as they are.
-
-    Parameters
-    ----------
-    is_imported : bool
-        Whether the handles are of memory that the writer has imported.
 
     Notes
     -----

@@ -21,50 +21,28 @@ from armpy.types import BackendId
 
 @dataclass(frozen=True, slots=True)
 class ArenaId:
-    """One of the arenas of an execution.
+    """One of the arenas of an execution."""
 
-    Parameters
-    ----------
-    backend_id : str
-        Whose layers write the tensors in it.
-    factory_id : str
-        Which of its factories makes their handles.
-    """
-
-    backend_id: BackendId
-    factory_id: str
+    backend_id: BackendId  # whose layers write the tensors in it
+    factory_id: str  # which of its factories makes their handles
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedTensor:
-    """Place and lifetime of one tensor in an arena.
-
-    Parameters
-    ----------
-    offset_bytes : int
-        From the arena's beginning.
-    lifetime : (int, int)
-        First and last step at which its elements are needed, both inclusive.
-    """
+    """Place and lifetime of one tensor in an arena."""
 
     arena: ArenaId
-    offset_bytes: int
-    lifetime: Lifetime
+    offset_bytes: int  # from the arena's beginning
+    lifetime: Lifetime  # first and last step at which its elements are needed, both inclusive
 
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Places of tensors in arenas while a network runs.
+    """Places of tensors in arenas while a network runs."""
 
-    Parameters
-    ----------
-    tensors : dict of Value to PlannedTensor
-        Every value that a layer writes and the caller does not get, except strings.
-    arenas : dict of ArenaId to int
-        Size of each in bytes; their sum is the working memory of one execution.
-    """
-
+    # Every value that a layer writes and the caller does not get, except strings.
     tensors: dict[Value, PlannedTensor] = field(default_factory=dict)
+    # Size of each in bytes; their sum is the working memory of one execution.
     arenas: dict[ArenaId, int] = field(default_factory=dict)
 
     @property
@@ -78,26 +56,16 @@ class MemoryPlan:
 
 @phase("plan memory")
 def plan_memory(
-    graph: Graph,
-    backend_ids: Mapping[int, BackendId],
+    graph: Graph,  # fully shaped
+    backend_ids: Mapping[int, BackendId],  # by layer id
+    # How each backend's arenas are packed; the default strategy where missing.
     strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,
+    # What makes each value's handle; the host's factory where missing.
     factory_ids: Mapping[Value, str] | None = None,
+    # By backend id, those that declare how tensors lie.
     factories: Mapping[BackendId, Factories] | None = None,
 ) -> MemoryPlan:
     """Place every value that lives only during an execution.
-
-    Parameters
-    ----------
-    graph : Graph
-        Fully shaped.
-    backend_ids : mapping of int to str
-        By layer id.
-    strategies : mapping of str to IMemoryOptimizerStrategy, optional
-        How each backend's arenas are packed; the default strategy where missing.
-    factory_ids : mapping of Value to str, optional
-        What makes each value's handle; the host's factory where missing.
-    factories : mapping of str to sequence of HandleFactoryProxy, optional
-        By backend id, those that declare how tensors lie.
 
     Notes
     -----

@@ -188,13 +188,9 @@ class StrategyValidator(IMemoryOptimizerStrategy):
     def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
         """The strategy's answer.
 
-        Raises
-        ------
-        BackendError
-            If the strategy raises, or its answer is of another type.
-        MemoryValidationError
-            If a block is missing, unknown or in two bins, does not fit into its bin, or
-            overlaps another one in a way that the packing type forbids.
+        Raises BackendError if the strategy raises, or its answer is of another type;
+        MemoryValidationError if a block is missing, unknown or in two bins, does not fit into its
+        bin, or overlaps another one in a way that the packing type forbids.
         """
         bins = self._ask(blocks)
         by_index = {block.index: block for block in blocks}
@@ -270,13 +266,7 @@ _LIBRARY = {
 
 
 def get_memory_strategy(name: str) -> IMemoryOptimizerStrategy:
-    """The strategy of a name.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is none.
-    """
+    """The strategy of a name; raises InvalidArgumentError if there is none."""
     check_choice(name, "memory strategy", sorted(_LIBRARY))
     return _LIBRARY[name]
 
@@ -284,14 +274,12 @@ def get_memory_strategy(name: str) -> IMemoryOptimizerStrategy:
 def pack(
     blocks: Sequence[MemBlock],
     strategy: IMemoryOptimizerStrategy = DEFAULT_STRATEGY,
+    # Sizes are rounded up to multiples of it; itself one of `ALIGNMENT_BYTES`.
     block_bytes: int = ALIGNMENT_BYTES,
 ) -> tuple[list[int], int]:
     """Choose offsets in one arena, which holds the strategy's bins one after the other.
 
-    Parameters
-    ----------
-    block_bytes : int
-        Sizes are rounded up to multiples of it; itself one of `ALIGNMENT_BYTES`.
+    Raises ArmpyError if the strategy fails, or its answer cannot be used.
 
     Returns
     -------
@@ -299,11 +287,6 @@ def pack(
         Per block, a multiple of `block_bytes`.
     size_bytes : int
         Of the arena.
-
-    Raises
-    ------
-    ArmpyError
-        If the strategy fails, or its answer cannot be used.
     """
     numbered = [
         replace(block, index=index, size_bytes=rounded_up(block.size_bytes, block_bytes))

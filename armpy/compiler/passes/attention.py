@@ -64,18 +64,12 @@ class _ScoreTerm:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Scores:
-    """Scores of queries and keys: a product, times a factor, and terms.
-
-    Parameters
-    ----------
-    layers : tuple of Layer
-        What computes them, the last one first.
-    """
+    """Scores of queries and keys: a product, times a factor, and terms."""
 
     product: BatchMatMul
     factor: float
     terms: tuple[_ScoreTerm, ...]
-    layers: tuple[Layer, ...]
+    layers: tuple[Layer, ...]  # what computes them, the last one first
 
 
 @dataclass(frozen=True, eq=False, slots=True)

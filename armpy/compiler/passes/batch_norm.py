@@ -32,16 +32,9 @@ FILTER_AXIS = {
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _FoldedNorm:
-    """Weighted layer folded with the elementwise ones that follow.
+    """Weighted layer folded with the elementwise ones that follow."""
 
-    Parameters
-    ----------
-    layers : tuple of Layer
-        The elementwise ones, in order.
-    weights, bias : ndarray of float64
-    """
-
-    layers: tuple[Layer, ...]
+    layers: tuple[Layer, ...]  # the elementwise ones, in order
     weights: _Floats
     bias: _Floats
     activation: FusedActivation

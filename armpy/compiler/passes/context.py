@@ -68,18 +68,12 @@ class PassContext:
 
 
 def layer_like(
-    layer: Layer,
+    layer: Layer,  # the one in whose place it would be
     operation: Operation,
     inputs: Sequence[Value | None],
     outputs: Sequence[TensorInfo],
 ) -> Layer | None:
-    """A layer that is in no graph, to ask about; None if its operands break the rules.
-
-    Parameters
-    ----------
-    layer : Layer
-        The one in whose place it would be.
-    """
+    """A layer that is in no graph, to ask about; None if its operands break the rules."""
     try:
         infos = operation.infer([v.info if v is not None else None for v in inputs], outputs)
     except LayerValidationError:

@@ -20,19 +20,12 @@ Permutation = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class PermutedLayer:
-    """A layer with its axes in another order.
-
-    Parameters
-    ----------
-    inputs : tuple of (tuple of int or None)
-        The order of each operand; None for one that stays as it is.
-    outputs : tuple of (tuple of int)
-        The order of each output.
-    """
+    """A layer with its axes in another order."""
 
     operation: Operation
+    # The order of each operand; None for one that stays as it is.
     inputs: tuple[Permutation | None, ...]
-    outputs: tuple[Permutation, ...]
+    outputs: tuple[Permutation, ...]  # the order of each output
 
 
 def composed(first: Permutation, then: Permutation) -> Permutation:
@@ -63,13 +56,11 @@ def permuted_constant(value: Value, perm: Permutation) -> Value:
     return Value(value.id, value.info.with_shape(data.shape), value.name, data)
 
 
-def permuted_from_input(layer: Layer, perm: Permutation) -> PermutedLayer | None:
+def permuted_from_input(
+    layer: Layer,
+    perm: Permutation,  # of the first input
+) -> PermutedLayer | None:
     """Rewrite a layer for a first input whose axes have another order.
-
-    Parameters
-    ----------
-    perm : tuple of int
-        Of the first input.
 
     Returns
     -------

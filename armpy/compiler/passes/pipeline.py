@@ -101,10 +101,7 @@ def _built_in(name: str) -> OptimizerPass:
 def _check_made(name: str, graph: Graph, rewritten: object) -> None:
     """Check that a pass has made a graph that can stand for another one.
 
-    Raises
-    ------
-    GraphValidationError
-        If it has not; the text names the pass.
+    Raises GraphValidationError if it has not; the text names the pass.
     """
     where = f"pass '{name}'"
     if not isinstance(rewritten, Graph):

@@ -70,14 +70,12 @@ class RegularExpression:
         self._states: dict[tuple[frozenset[int], _Before], _State] = {}
         self._num_transitions = 0
 
-    def matches(self, text: str, check: Callable[[], None] = lambda: None) -> bool:
-        """Return whether the pattern matches a text as a whole.
-
-        Parameters
-        ----------
-        check : callable
-            Called often; what it raises ends the match.
-        """
+    def matches(
+        self,
+        text: str,
+        check: Callable[[], None] = lambda: None,  # called often; what it raises ends the match
+    ) -> bool:
+        """Return whether the pattern matches a text as a whole."""
         state = self._state(frozenset((self._first,)), _Before.NOTHING)
         for begin in range(0, len(text), _CHARACTERS_AT_ONCE):
             check()

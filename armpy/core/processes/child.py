@@ -18,15 +18,12 @@ from armpy.core.processes.protocol import error_as_fields, receive_request, send
 class Handler(Protocol):
     """Handler of requests in a worker."""
 
-    def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
+    def answer(
+        self,
+        request: Any,  # as it was given to `Worker.request`
+        descriptors: Sequence[int],  # closed afterwards
+    ) -> Mapping[str, object]:
         """Do what is asked for.
-
-        Parameters
-        ----------
-        request : object
-            As it was given to `Worker.request`.
-        descriptors : sequence of int
-            Closed afterwards.
 
         Returns
         -------
@@ -61,14 +58,11 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
         os._exit(0)  # whatever threads and exit handlers are left
 
 
-def serve(connection: int, handler: Handler) -> None:
-    """Answer requests until there are no more.
-
-    Parameters
-    ----------
-    connection : int
-        Descriptor of the application's socket.
-    """
+def serve(
+    connection: int,  # descriptor of the application's socket
+    handler: Handler,
+) -> None:
+    """Answer requests until there are no more."""
     owner = os.getpid()
     with socket.socket(fileno=connection) as stream:
         while True:

@@ -73,18 +73,14 @@ _NO_LIMIT = "no limit"
 _in_force: dict[str, str] = {}
 
 
-def confine(*, memory_bytes: int | None, rights: bool, writable: Sequence[str]) -> None:
-    """Confine this process, before it has threads or loads anything of others.
-
-    Parameters
-    ----------
-    memory_bytes : int, optional
-        Limit of the process's own memory; three quarters of the machine's if None, none if 0.
-    rights : bool
-        Whether to give up rights.
-    writable : sequence of str
-        Directories that can be written to, armpy's cache besides.
-    """
+def confine(
+    *,
+    # Limit of the process's own memory; three quarters of the machine's if None, none if 0.
+    memory_bytes: int | None,
+    rights: bool,  # whether to give up rights
+    writable: Sequence[str],  # directories that can be written to, armpy's cache besides
+) -> None:
+    """Confine this process, before it has threads or loads anything of others."""
     _in_force["ends with the application"] = "with all it has started" if adopts() else "at once"
     _in_force["memory"] = _limit_memory(memory_bytes)
     # A crash does not write the process's memory to a file.

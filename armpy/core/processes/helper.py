@@ -31,29 +31,22 @@ def set_attribute(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def end_with_parent(parent: int) -> None:
-    """Have the system end this process when its parent ends, even while it is stopped.
-
-    Parameters
-    ----------
-    parent : int
-        Process id. The system watches the thread of the parent that started this process.
-    """
+def end_with_parent(
+    # Process id. The system watches the thread of the parent that started this process.
+    parent: int,
+) -> None:
+    """Have the system end this process when its parent ends, even while it is stopped."""
     set_attribute(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.name == "posix" and os.getppid() != parent:  # it has ended before that was in force
         os._exit(1)
 
 
-def end_with_owner(stream: BinaryIO, owner: int) -> None:
-    """End this process when its owner ends or closes a pipe.
-
-    Parameters
-    ----------
-    stream : binary stream
-        The pipe. A process that the owner forks holds its other end, too, and may outlive it.
-    owner : int
-        Process id of the parent.
-    """
+def end_with_owner(
+    # The pipe. A process that the owner forks holds its other end, too, and may outlive it.
+    stream: BinaryIO,
+    owner: int,  # process id of the parent
+) -> None:
+    """End this process when its owner ends or closes a pipe."""
     end_with_parent(owner)
     threading.Thread(target=_leave_at_end, args=(stream,), daemon=True).start()
     if os.name == "posix" and not sys.platform.startswith("linux"):

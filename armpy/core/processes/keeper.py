@@ -42,16 +42,12 @@ _END_S = 10.0
 """How long is waited for children that do not end; one of another user's cannot be ended."""
 
 
-def keep(life: int, connection: int) -> None:
-    """Start the worker, which alone returns; the keeper leaves when all is over.
-
-    Parameters
-    ----------
-    life : int
-        A socket of the application's, which closes when the worker is to end, whatever it is doing.
-    connection : int
-        The worker's, which the keeper has nothing to do with.
-    """
+def keep(
+    # A socket of the application's, which closes when the worker is to end, whatever it is doing.
+    life: int,
+    connection: int,  # the worker's, which the keeper has nothing to do with
+) -> None:
+    """Start the worker, which alone returns; the keeper leaves when all is over."""
     set_attribute(_PR_SET_CHILD_SUBREAPER, 1)
     woken, wake = socket.socketpair()
     wake.setblocking(False)

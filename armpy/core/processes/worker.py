@@ -80,13 +80,6 @@ class Worker:
 
     Raises OSError if no process can be started.
 
-    Parameters
-    ----------
-    handler : str
-        ``"module:function"``; see `armpy.core.processes.child.main`.
-    where : str
-        Whose it is, for messages.
-
     Attributes
     ----------
     failed_s : float or None
@@ -104,7 +97,11 @@ class Worker:
     """
 
     def __init__(
-        self, handler: str, settings: WorkerSettings | None = None, *, where: str = ""
+        self,
+        handler: str,  # ``"module:function"``; see `armpy.core.processes.child.main`
+        settings: WorkerSettings | None = None,
+        *,
+        where: str = "",  # whose it is, for messages
     ) -> None:
         settings = settings or WorkerSettings()
         self._where = where
@@ -186,6 +183,9 @@ class Worker:
     ) -> dict[str, Any]:  # Any: the reader checks
         """Ask for something and wait for the answer.
 
+        Raises ArmpyError (what went wrong there); DeadObjectError if the process has ended, or does
+        not answer in time, and is ended therefore.
+
         Parameters
         ----------
         request : object
@@ -194,13 +194,6 @@ class Worker:
             Files for the process.
         is_own_time : bool
             Whether time for which the process waits for a processor is left out of its limit.
-
-        Raises
-        ------
-        ArmpyError
-            What went wrong there.
-        DeadObjectError
-            If the process has ended, or does not answer in time, and is ended therefore.
         """
         with self._lock:
             try:
@@ -293,15 +286,14 @@ class Output:
     """Reads a pipe until its end, and keeps the last of it.
 
     Raises OSError if the process can have no more descriptors or threads.
-
-    Parameters
-    ----------
-    descriptor : int
-        The pipe's end to read from, which is closed when there is no more to read, and where this
-        cannot be made.
     """
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(
+        self,
+        # The pipe's end to read from, which is closed when there is no more to read, and where this
+        # cannot be made.
+        descriptor: int,
+    ) -> None:
         self._kept = bytearray()
         self._is_stopped = False
         with ExitStack() as ends:

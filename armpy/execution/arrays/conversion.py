@@ -23,40 +23,24 @@ _NUMBERS = "biufc"
 
 
 def as_input(
-    name: str,
-    info: TensorInfo,
+    name: str,  # the input's name, for messages
+    info: TensorInfo,  # what the network takes; dimensions may be open
+    # Any strides, byte order and writability; also tensors with ``__dlpack__`` and buffers (see
+    # `armpy.execution.arrays.dlpack.as_view`).
     given: object,
     *,
-    quantize: bool = False,
-    limit_bytes: int = sys.maxsize,
+    quantize: bool = False,  # whether real numbers are quantised for a quantised input
+    limit_bytes: int = sys.maxsize,  # the most that a copy of it may take
 ) -> Array:
     """Check and convert one input.
 
-    Parameters
-    ----------
-    name : str
-        The input's name, for messages.
-    info : TensorInfo
-        What the network takes; dimensions may be open.
-    given : array_like
-        Any strides, byte order and writability; also tensors with ``__dlpack__`` and buffers (see
-        `armpy.execution.arrays.dlpack.as_view`).
-    quantize : bool
-        Whether real numbers are quantised for a quantised input.
-    limit_bytes : int
-        The most that a copy of it may take.
+    Raises InvalidArgumentError if type or shape do not fit; MemoryLimitError if a copy would take
+    too much.
 
     Returns
     -------
     ndarray, dtype of `info`, C-contiguous, native byte order
         `given` itself, or over its memory, wherever possible.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If type or shape do not fit.
-    MemoryLimitError
-        If a copy would take too much.
     """
     dtype = info.data_type.dtype
     if info.data_type.is_string:
@@ -242,24 +226,18 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
     )
 
 
-def quantize_array(real: Array, info: TensorInfo) -> Array:
+def quantize_array(
+    real: Array,  # any float dtype
+    info: TensorInfo,  # quantised
+) -> Array:
     """Quantise real numbers.
 
-    Parameters
-    ----------
-    real : ndarray, any float dtype
-    info : TensorInfo
-        Quantised.
+    Raises InvalidArgumentError if a number is not finite.
 
     Returns
     -------
     ndarray, dtype of `info`
         As of `Quantization.quantize`.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a number is not finite.
     """
     how = info.quantization or Quantization.per_tensor(1.0)
     return how.quantize(real, info.data_type)
@@ -272,26 +250,20 @@ def dequantize_array(stored: Array, info: TensorInfo) -> Array:
     return info.quantization.dequantize(stored)
 
 
-def check_output_array(name: str, info: TensorInfo, given: object) -> Array:
+def check_output_array(
+    name: str,  # the output's name, for messages
+    info: TensorInfo,
+    # Tensor with ``__dlpack__``, or buffer; see `armpy.execution.arrays.dlpack.as_view`.
+    given: object,
+) -> Array:
     """Check an array that the caller wants an output written to.
 
-    Parameters
-    ----------
-    name : str
-        The output's name, for messages.
-    info : TensorInfo
-    given : ndarray, tensor with ``__dlpack__``, or buffer
-        See `armpy.execution.arrays.dlpack.as_view`.
+    Raises InvalidArgumentError if it cannot take the output as it is.
 
     Returns
     -------
     ndarray, dtype of `info`, C-contiguous
         `given` itself, or an array over its memory.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it cannot take the output as it is.
     """
     dtype = info.data_type.dtype
     array = given if isinstance(given, np.ndarray) else _view(name, info, given)

@@ -19,26 +19,19 @@ _HOST_DEVICES = {1: "CPU", 3: "CUDA host", 11: "ROCm host", 13: "CUDA managed"}
 """DLPack's kinds of device whose memory the processor sees."""
 
 
-def as_view(info: TensorInfo, given: object) -> Array | None:
+def as_view(
+    info: TensorInfo,  # what the bytes stand for, where these do not say it themselves
+    given: object,  # not an array
+) -> Array | None:
     """An array over the memory of another library's tensor, or of a buffer.
 
-    Parameters
-    ----------
-    info : TensorInfo
-        What the bytes stand for, where these do not say it themselves.
-    given : object
-        Not an array.
+    Raises InvalidArgumentError if its memory cannot be an array: of another device, of a type that
+    NumPy has not; if bytes are not as many as the tensor's.
 
     Returns
     -------
     ndarray or None
         Read-only if the memory is. None if the object has neither ``__dlpack__`` nor a buffer.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If its memory cannot be an array: of another device, of a type that NumPy has not; if bytes
-        are not as many as the tensor's.
 
     Notes
     -----

@@ -36,21 +36,18 @@ _BORROWED = SimpleNamespace(owndata=False)
 
 
 class ToImport:
-    """Memory that stands for an array of a call until it is imported, for that call alone.
-
-    Parameters
-    ----------
-    memory : ExternalMemory
-    shape : tuple of int
-        Of the tensor in it.
-    """
+    """Memory that stands for an array of a call until it is imported, for that call alone."""
 
     __slots__ = ("memory", "shape")
 
     flags = _BORROWED
     """As of an array."""
 
-    def __init__(self, memory: ExternalMemory, shape: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        memory: ExternalMemory,
+        shape: tuple[int, ...],  # of the tensor in it
+    ) -> None:
         self.memory = memory
         self.shape = shape
 

@@ -47,10 +47,7 @@ class ImportingInputSlot(InputSlot):
     def converted(self, given: object, *, quantize: bool) -> Array:
         """Convert an argument to memory that is to be imported, or to an imported tensor.
 
-        Raises
-        ------
-        MemoryImportError
-            If it is of another kind, or would have to be copied.
+        Raises MemoryImportError if it is of another kind, or would have to be copied.
         """
         if isinstance(given, ImportedTensor):
             return given  # type: ignore[return-value]  # stands for an array
@@ -85,10 +82,7 @@ class ImportingOutputSlot(OutputSlot):
     def converted(self, given: object) -> Array:
         """Return the stand-in array for memory to import or for an imported tensor.
 
-        Raises
-        ------
-        MemoryExportError
-            If it is of another kind, or would have to be copied to.
+        Raises MemoryExportError if it is of another kind, or would have to be copied to.
         """
         if isinstance(given, ImportedTensor):
             return given  # type: ignore[return-value]  # stands for an array

@@ -42,10 +42,8 @@ def input_shapes(
 ) -> list[tuple[int, ...]]:
     """The shape of each input: as given by name, as known, or the file's default.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such input, a shape does not fit, or an input has none.
+    Raises InvalidArgumentError if there is no such input, a shape does not fit, or an input has
+    none.
     """
     by_name, names = shapes or {}, [value.name for value in graph.inputs]
     if unknown := [name for name in by_name if name not in names]:
@@ -62,21 +60,15 @@ def input_shapes(
     return chosen
 
 
-def with_input_shapes(graph: Graph, shapes: Mapping[str, Sequence[int | None]]) -> Graph:
+def with_input_shapes(
+    # As its file has it: of one that has been specialised, shapes are constants by now.
+    graph: Graph,
+    shapes: Mapping[str, Sequence[int | None]],  # by name of an input; None leaves a dimension open
+) -> Graph:
     """A graph whose inputs have other shapes, from which all others follow anew.
 
-    Parameters
-    ----------
-    graph : Graph
-        As its file has it: of one that has been specialised, shapes are constants by now.
-    shapes : mapping of str to sequence of (int or None)
-        By name of an input; None leaves a dimension open.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such input, a shape cannot be used, or a layer does not take what follows;
-        the text names it.
+    Raises InvalidArgumentError if there is no such input, a shape cannot be used, or a layer does
+    not take what follows; the text names it.
 
     Notes
     -----
@@ -185,10 +177,7 @@ def _with_infos(graph: Graph, shapes: Mapping[str, Shape]) -> Graph:
 def with_names(graph: Graph, inputs: Sequence[str], outputs: Sequence[str]) -> Graph:
     """The same graph with other names for its inputs and outputs, in its order.
 
-    Raises
-    ------
-    ParserError
-        If a file does not have as many names.
+    Raises ParserError if a file does not have as many names.
     """
     expected, actual = [
         f"{len(ins)} inputs and {len(outs)} outputs"
@@ -248,10 +237,7 @@ def _checked(name: str, shape: object) -> Shape:
 def checked_names(given: object) -> tuple[str, ...]:
     """Names of tensors that are asked for, each once.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If they are no sequence of names, or none.
+    Raises InvalidArgumentError if they are no sequence of names, or none.
     """
     is_some = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
     names = list(given) if is_some else []  # type: ignore[call-overload]  # it is asked
@@ -265,19 +251,14 @@ def checked_names(given: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
+def with_outputs(
+    graph: Graph,
+    # Of outputs, tensors, or layers, which stand for their first output; each once.
+    names: Sequence[str],
+) -> Graph:
     """A graph whose outputs are any of its tensors.
 
-    Parameters
-    ----------
-    graph : Graph
-    names : sequence of str
-        Of outputs, tensors, or layers, which stand for their first output; each once.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such tensor.
+    Raises InvalidArgumentError if there is no such tensor.
     """
     tensors = tensors_by_name(graph)
     for name in names:

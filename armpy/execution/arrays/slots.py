@@ -16,17 +16,6 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 class InputSlot:
     """Requirements on one input array.
 
-    Parameters
-    ----------
-    name : str
-    info : TensorInfo
-        What the network takes; dimensions may be open.
-    shape : tuple of int, optional
-        The one that is prepared for; without one, and of strings, no array fits and all are
-        converted.
-    limit_bytes : int
-        The most that a copy may take.
-
     Notes
     -----
     Nothing is remembered of the arrays: type, shape, strides, memory and writability of an array
@@ -36,7 +25,13 @@ class InputSlot:
     __slots__ = ("_dtype", "_info", "_limit_bytes", "_shape", "name")
 
     def __init__(
-        self, name: str, info: TensorInfo, shape: tuple[int, ...] | None, limit_bytes: int
+        self,
+        name: str,
+        info: TensorInfo,  # what the network takes; dimensions may be open
+        # The one that is prepared for; without one, and of strings, no array fits and all are
+        # converted.
+        shape: tuple[int, ...] | None,
+        limit_bytes: int,  # the most that a copy may take
     ) -> None:
         self.name = name
         self._info = info
@@ -77,18 +72,15 @@ class InputSlot:
 
 
 class OutputSlot:
-    """Requirements on one array that the caller gives for an output.
-
-    Parameters
-    ----------
-    name : str
-    info : TensorInfo
-        Dimensions that depend on values are open.
-    """
+    """Requirements on one array that the caller gives for an output."""
 
     __slots__ = ("_dtype", "_info", "_shape", "name")
 
-    def __init__(self, name: str, info: TensorInfo) -> None:
+    def __init__(
+        self,
+        name: str,
+        info: TensorInfo,  # dimensions that depend on values are open
+    ) -> None:
         self.name = name
         self._info = info
         self._dtype = info.data_type.dtype

@@ -15,24 +15,18 @@ if TYPE_CHECKING:
     from armpy.ops.operation import Array
 
 
-def as_string_array(name: str, given: object) -> Array:
+def as_string_array(
+    name: str,  # the input's name, for messages
+    given: object,  # array_like of str or bytes
+) -> Array:
     """Make an array of strings.
 
-    Parameters
-    ----------
-    name : str
-        The input's name, for messages.
-    given : array_like of str or bytes
+    Raises InvalidArgumentError if an element is not a string.
 
     Returns
     -------
     ndarray of object, C-contiguous
         `given` itself if its elements are canonical strings; see `armpy.core.strings`.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an element is not a string.
     """
     try:
         # Of objects, as NumPy's other types remove zeros from the ends of strings.

@@ -74,36 +74,20 @@ class ChunkQueue(Queue[bytes]):
 
 
 class CompileRequest(NamedTuple):
-    """Request to compile in another process.
+    """Request to compile in another process."""
 
-    Parameters
-    ----------
-    again : callable
-        Makes a model of it that waits for what is compiled; can be pickled.
-    shapes : tuple of tuple of int, optional
-        One per input, where these are not the ones that the model is prepared for anyway.
-    backends : tuple of str
-        Whose code it is.
-    """
-
+    # Makes a model of it that waits for what is compiled; can be pickled.
     again: Callable[[], Any]  # Any: a model, of which this room knows nothing
+    # One per input, where these are not the ones that the model is prepared for anyway.
     shapes: tuple[tuple[int, ...], ...] | None
-    backends: tuple[BackendId, ...]
+    backends: tuple[BackendId, ...]  # whose code it is
 
 
 class CompileOutcome(NamedTuple):
-    """Outcome of a request to compile.
+    """Outcome of a request to compile."""
 
-    Parameters
-    ----------
-    error : ArmpyError, optional
-        What compiling has raised.
-    unfit : str
-        Why the process could not do it, though another one may; empty otherwise.
-    """
-
-    error: ArmpyError | None = None
-    unfit: str = ""
+    error: ArmpyError | None = None  # what compiling has raised
+    unfit: str = ""  # why the process could not do it, though another one may; empty otherwise
 
 
 class CompileProcess:

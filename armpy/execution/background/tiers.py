@@ -128,18 +128,15 @@ class CallCounter:
 
 
 class SlowerProgram(BoundProgram):
-    """A network's program on other backends, which counts its executions.
-
-    Parameters
-    ----------
-    made : BoundProgram
-    maker : TieredNetwork
-        Whose plan it has; kept as long as the plan may be executed.
-    """
+    """A network's program on other backends, which counts its executions."""
 
     __slots__ = ("counter",)
 
-    def __init__(self, made: BoundProgram, maker: TieredNetwork) -> None:
+    def __init__(
+        self,
+        made: BoundProgram,
+        maker: TieredNetwork,  # whose plan it has; kept as long as the plan may be executed
+    ) -> None:
         self.counter = CallCounter()
         super().__init__(
             made.shapes,
@@ -179,16 +176,6 @@ class _Exchange:
 class Tiers:
     """Tiers of one loaded network.
 
-    Parameters
-    ----------
-    network : LoadedNetwork
-        Not kept alive.
-    settings : NetworkSettings
-    again : callable
-        Returns what another process makes the same network with: something that can be pickled,
-        and called for a model that waits for what is compiled. Raises an `ArmpyError` where that
-        cannot be.
-
     Notes
     -----
     For each set of input shapes, the network is prepared while backends are asked to leave what
@@ -200,7 +187,13 @@ class Tiers:
     """
 
     def __init__(
-        self, network: TieredNetwork, settings: NetworkSettings, again: Callable[[], object]
+        self,
+        network: TieredNetwork,  # Not kept alive
+        settings: NetworkSettings,
+        # Returns what another process makes the same network with: something that can be pickled,
+        # and called for a model that waits for what is compiled. Raises an `ArmpyError` where that
+        # cannot be.
+        again: Callable[[], object],
     ) -> None:
         self._network = weakref.ref(network)
         self._again = again
@@ -220,10 +213,7 @@ class Tiers:
     def prepared(self, network: TieredNetwork, shapes: Shapes) -> BoundProgram:
         """The network prepared for some input shapes, on what runs now; its lock is held.
 
-        Raises
-        ------
-        ArmpyError
-            As while it is prepared otherwise.
+        Raises ArmpyError as while it is prepared otherwise.
         """
         reason = self._why_waiting
         if requested_tuning() is not None:
@@ -395,12 +385,8 @@ class Tiers:
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until what is compiled runs.
 
-        Raises
-        ------
-        PreparationTimeoutError
-            If it takes longer; it goes on.
-        ArmpyError
-            What compiling has raised.
+        Raises PreparationTimeoutError if it takes longer, while it goes on; ArmpyError if compiling
+        has failed.
         """
         self.settle(timeout_s)
         errors = [entry.error for entry in [*self._exchanges.values()] if entry.error is not None]
@@ -410,10 +396,7 @@ class Tiers:
     def settle(self, timeout_s: float | None = None) -> None:
         """`wait`, and go on as it is where compiling has failed.
 
-        Raises
-        ------
-        PreparationTimeoutError
-            If it takes longer; it goes on.
+        Raises PreparationTimeoutError if it takes longer; it goes on.
         """
         with self._changed:
             if self.is_pending and not self._is_closed:

@@ -17,14 +17,11 @@ if TYPE_CHECKING:
     from armpy.execution.programs.loop_timeout import Unset
 
 
-def start(network: LoadedCallee, asked: Invocation) -> ExecutionFuture[Named]:
+def start(
+    network: LoadedCallee,
+    asked: Invocation,  # the deadline counts from now on
+) -> ExecutionFuture[Named]:
     """Execute once on a thread of the runtime's.
-
-    Parameters
-    ----------
-    network : LoadedCallee
-    asked : Invocation
-        The deadline counts from now on.
 
     Returns
     -------
@@ -53,10 +50,7 @@ def start(network: LoadedCallee, asked: Invocation) -> ExecutionFuture[Named]:
 def run(network: LoadedCallee, asked: Invocation) -> Named:
     """Execute once until a deadline; parameters, result and errors as for `start`.
 
-    Raises
-    ------
-    ExecutionTimeoutError
-        If it takes longer.
+    Raises ExecutionTimeoutError if it takes longer.
     """
     arrays = read_inputs(network, asked.inputs, asked.quantize_inputs)
     with asked.loop_limit():

@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 class Binding:
     """The arrays that a network is executed with, again and again.
 
-    Parameters
-    ----------
-    network : Callee
-    inputs : mapping of str to ndarray
-        Every input.
-    outputs : mapping of str to ndarray, optional
-        Arrays to write outputs to; the ones missing are made.
-
     Attributes
     ----------
     stops_in_place : bool
@@ -55,7 +47,8 @@ class Binding:
     def __init__(
         self,
         network: Callee,
-        inputs: Mapping[str, object],
+        inputs: Mapping[str, object],  # every input
+        # Arrays to write outputs to; the ones missing are made.
         outputs: Mapping[str, object] | None,
     ) -> None:
         named = as_dict("inputs", inputs)

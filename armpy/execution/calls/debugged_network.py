@@ -53,10 +53,7 @@ class DebuggedNetwork:
     ) -> BoundProgram:
         """The network prepared for the shapes of some inputs, and with the callback.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there are tensors that are not in memory of the host.
+        Raises InvalidArgumentError if there are tensors that are not in memory of the host.
         """
         shapes = tuple([array.shape for array in inputs])
         prepared = self._network.prepared_to_debug(shapes, self._debug)

@@ -24,33 +24,6 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a compi
 class Invocation(NamedTuple):
     """Everything that a call asks of a network.
 
-    Parameters
-    ----------
-    inputs : mapping of str to array_like
-        Every input.
-    outputs : mapping of str to ndarray, optional
-        Arrays to write stored outputs to; the ones missing are made.
-    quantize_inputs : bool
-        Whether real numbers are quantised for a quantised input.
-    finish : callable, optional
-        Makes of the outputs what the caller is to have.
-    memory : NetworkMemory, optional
-        What the call is executed in.
-    debug : callable, optional
-        Called with every value.
-    deadline_s : float, optional
-        How long it may take, with the time that it waits for a thread.
-    loop_timeout_s : float, optional
-        How long an outermost If or While may take, with all that it runs; None for no limit. Left
-        out, the settings say it.
-    priority : Priority
-        Of what is started and waits for a thread.
-    cancellable : bool
-        Whether calls of a bound execution can be stopped at any time, also if backends do not stop
-        themselves.
-    keep_alive : object
-        What has to live as long; networks go with their runtime.
-
     Notes
     -----
     `LoadedNetwork.invoke` runs it, `LoadedNetwork.bind` prepares it for many runs, and
@@ -59,17 +32,23 @@ class Invocation(NamedTuple):
     Bound executions read and write stored elements in place, with the settings' time for loops.
     """
 
-    inputs: Mapping[str, object]
+    inputs: Mapping[str, object]  # Every input
+    # Arrays to write stored outputs to; the ones missing are made.
     outputs: Mapping[str, object] | None = None
-    quantize_inputs: bool = False
-    finish: Finish | None = None
-    memory: NetworkMemory | None = None
-    debug: DebugCallback | None = None
+    quantize_inputs: bool = False  # whether real numbers are quantised for a quantised input
+    finish: Finish | None = None  # makes of the outputs what the caller is to have
+    memory: NetworkMemory | None = None  # what the call is executed in
+    debug: DebugCallback | None = None  # called with every value
+    # How long it may take, with the time that it waits for a thread.
     deadline_s: float | None = None
+    # How long an outermost If or While may take, with all that it runs; None for no limit. Left
+    # out, the settings say it.
     loop_timeout_s: float | Unset | None = UNSET
-    priority: Priority = Priority.MEDIUM
+    priority: Priority = Priority.MEDIUM  # of what is started and waits for a thread
+    # Whether calls of a bound execution can be stopped at any time, also if backends do not stop
+    # themselves.
     cancellable: bool = False
-    keep_alive: object = None
+    keep_alive: object = None  # what has to live as long; networks go with their runtime
 
     @property
     def is_plain(self) -> bool:
@@ -79,10 +58,7 @@ class Invocation(NamedTuple):
     def callee(self, network: LoadedCallee) -> Callee:
         """The network in the memory that is asked for, or with every value an output.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If both are asked for, or the memory is another network's.
+        Raises InvalidArgumentError if both are asked for, or the memory is another network's.
         """
         if self.memory is None:
             if self.debug is None:
@@ -101,10 +77,7 @@ class Invocation(NamedTuple):
     def check_deadline(self) -> None:
         """Check that nothing is asked for that a deadline forbids.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If working memory or a callback is given.
+        Raises InvalidArgumentError if working memory or a callback is given.
         """
         # A run that is late is left to end by itself, and goes on writing to what it was given.
         if self.memory is not None or self.debug is not None:

@@ -18,33 +18,20 @@ if TYPE_CHECKING:
 
 
 class RealOutputs(NamedTuple):
-    """Outputs of a call, divided by whether callers get them as they are stored.
+    """Outputs of a call, divided by whether callers get them as they are stored."""
 
-    Parameters
-    ----------
-    infos : mapping of str to TensorInfo
-        Of the quantised outputs that are given as real numbers.
-    small : mapping of str to dtype
-        Of the outputs whose elements are small floats or integers: their type in ``ml_dtypes``.
-    stored : dict of str to object, optional
-        The caller's arrays for outputs as they are stored.
-    reals : mapping of str to ndarray
-        The caller's arrays of other types.
-    """
-
-    infos: Mapping[str, TensorInfo]
+    infos: Mapping[str, TensorInfo]  # of the quantised outputs that are given as real numbers
+    # Of the outputs whose elements are small floats or integers: their type in ``ml_dtypes``.
     small: Mapping[str, np.dtype[np.generic]]
+    # The caller's arrays for outputs as they are stored.
     stored: dict[str, Any] | None  # Any: whatever the caller gives
-    reals: Mapping[str, Array]
+    reals: Mapping[str, Array]  # the caller's arrays of other types
 
     @classmethod
     def of(cls, specs: Sequence[TensorSpec], outputs: object, *, dequantizes: bool) -> RealOutputs:
         """Divide what a caller has given for outputs.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If an array for a quantised output cannot take real numbers.
+        Raises InvalidArgumentError if an array for a quantised output cannot take real numbers.
         """
         infos = {
             s.name: s.info

@@ -25,6 +25,9 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 ) -> dict[str, Array]:
     """Check inputs and outputs given by name, execute, and name the results.
 
+    Raises InvalidArgumentError if an input is missing, not known, or does not fit; if an output
+    array does not fit; MemoryLimitError if an input is larger than all that the network may take.
+
     Parameters
     ----------
     network : Callee
@@ -41,13 +44,6 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
     -------
     dict of str to ndarray
         Every output.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an input is missing, not known, or does not fit; if an output array does not fit.
-    MemoryLimitError
-        If an input is larger than all that the network may take.
     """
     if type(inputs) is not dict:  # others may make up what they are asked for
         inputs = as_dict("inputs", inputs)
@@ -268,26 +264,13 @@ def read_inputs(
 
 
 class CheckedCall(NamedTuple):
-    """A call whose arrays have been checked.
-
-    Parameters
-    ----------
-    prepared : BoundProgram
-    sources : list of ndarray
-        Inputs, which no output overlaps.
-    copies : list of (ndarray, ndarray)
-        Those of the sources that are copies, and what of.
-    targets : list of (ndarray or None)
-        The caller's arrays for outputs, or imported tensors.
-    given : mapping of str to object
-        What the caller has given for outputs.
-    """
+    """A call whose arrays have been checked."""
 
     prepared: BoundProgram
-    sources: list[Array]
-    copies: list[tuple[Array, Array]]
-    targets: list[Array | None]
-    given: Mapping[str, object]
+    sources: list[Array]  # inputs, which no output overlaps
+    copies: list[tuple[Array, Array]]  # those of the sources that are copies, and what of
+    targets: list[Array | None]  # the caller's arrays for outputs, or imported tensors
+    given: Mapping[str, object]  # what the caller has given for outputs
 
     @property
     def writes_imported(self) -> bool:

@@ -24,14 +24,6 @@ T = TypeVar("T")
 class CheckedAllocator(ICustomAllocator):
     """Another allocator, inside the plugin boundary.
 
-    Parameters
-    ----------
-    where : str
-        What errors name beside the method.
-    allocator : ICustomAllocator
-    backend_id : str
-        Whose idle memory is given back if there is no more; may be empty.
-
     Raises
     ------
     BackendError
@@ -41,7 +33,13 @@ class CheckedAllocator(ICustomAllocator):
         From the two, if it has no memory, which it says by MemoryError.
     """
 
-    def __init__(self, where: str, allocator: ICustomAllocator, backend_id: BackendId = "") -> None:
+    def __init__(
+        self,
+        where: str,  # what errors name beside the method
+        allocator: ICustomAllocator,
+        # Whose idle memory is given back if there is no more; may be empty.
+        backend_id: BackendId = "",
+    ) -> None:
         self._where = where
         self._backend_id = backend_id
         self._allocator = allocator
@@ -141,13 +139,7 @@ class UnseenAllocator(ICustomAllocator):
     """Gives nothing, as whatever the core has could be seen by the host."""
 
     def allocate(self, size_bytes: int, alignment_bytes: int) -> Array:
-        """Refuse.
-
-        Raises
-        ------
-        BackendCapabilityError
-            Always.
-        """
+        """Refuse; raises BackendCapabilityError."""
         raise BackendCapabilityError(
             "in protected mode, no tensor lies in memory that the core has",
             expected="a tensor handle factory that makes arenas (create_arena)",

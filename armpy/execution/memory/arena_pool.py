@@ -12,15 +12,9 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
     from armpy.ops.operation import Array
 
     class ArenaUser(Protocol):
-        """A working memory whose handles lie in arenas that others may have in turn.
+        """A working memory whose handles lie in arenas that others may have in turn."""
 
-        Attributes
-        ----------
-        arenas : list of PooledArena
-            What it has handles in.
-        """
-
-        arenas: list[PooledArena]
+        arenas: list[PooledArena]  # what it has handles in
 
         def rest(self) -> bool:
             """Let others have its arenas, with the pool's lock held; whether it was idle."""
@@ -35,16 +29,6 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
 class PooledArena:
     """Memory of the host for one execution at a time, of any network that it is large enough for.
 
-    Parameters
-    ----------
-    backend_id : str
-        Whose tensors lie in it.
-    source : object
-        Where it comes from; see `ArenaPool.take`.
-    memory : ndarray, uint8
-    free : callable
-        Gives it back; called with the last reference to the arena.
-
     Attributes
     ----------
     owner : weak reference, optional
@@ -56,7 +40,11 @@ class PooledArena:
     __slots__ = ("__weakref__", "backend_id", "memory", "owner", "source", "users")
 
     def __init__(
-        self, backend_id: str, source: object, memory: Array, free: Callable[[], object]
+        self,
+        backend_id: str,  # whose tensors lie in it
+        source: object,  # where it comes from; see `ArenaPool.take`
+        memory: Array,  # uint8
+        free: Callable[[], object],  # gives it back; called with the last reference to the arena
     ) -> None:
         self.backend_id = backend_id
         self.source = source
@@ -103,23 +91,13 @@ class ArenaPool:
         self,
         claimant: ArenaUser,
         backend_id: str,
-        source: object,
+        source: object,  # memory of one source can stand for other memory of it: an allocator
         size_bytes: int,
         alignment_bytes: int,
+        # Gives new memory, and what gives that back.
         allocate: Callable[[], tuple[Array, Callable[[], object]]],
     ) -> Array:
-        """Memory for handles of a working memory, which owns it now.
-
-        Parameters
-        ----------
-        claimant : ArenaUser
-        backend_id : str
-        source : object
-            Memory of one source can stand for other memory of it: an allocator.
-        size_bytes, alignment_bytes : int
-        allocate : callable
-            Gives new memory, and what gives that back.
-        """
+        """Memory for handles of a working memory, which owns it now."""
         with self.lock:
             alive = self._alive()
             # By identity: `pooled_source` gives one object for allocators whose memory is alike.

@@ -39,15 +39,12 @@ RELEASE_AFTER_S = 10.0
 
 
 class Watchdog:
-    """Release of memory that has not been used between two looks, as long as there is any.
+    """Release of memory that has not been used between two looks, as long as there is any."""
 
-    Parameters
-    ----------
-    release_after_s : float, default 10
-        Time between two looks.
-    """
-
-    def __init__(self, release_after_s: float = RELEASE_AFTER_S) -> None:
+    def __init__(
+        self,
+        release_after_s: float = RELEASE_AFTER_S,  # time between two looks
+    ) -> None:
         self.release_after_s = release_after_s
         # Weak: nothing lives longer because it is watched.
         self._watched: weakref.WeakSet[IdleHolder] = weakref.WeakSet()

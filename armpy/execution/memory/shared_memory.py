@@ -16,22 +16,14 @@ from armpy.types import BackendId
 
 
 class SharedMemory:
-    """Acquired for the first of overlapping executions and released after the last.
-
-    Parameters
-    ----------
-    backend_id : str
-    managers : sequence of IMemoryManager
-        The backend's, for one loaded network.
-    is_profiled : bool
-        Whether profiles of executions record how long they wait for it.
-    """
+    """Acquired for the first of overlapping executions and released after the last."""
 
     def __init__(
         self,
         backend_id: BackendId,
-        managers: Sequence[IMemoryManager],
+        managers: Sequence[IMemoryManager],  # the backend's, for one loaded network
         *,
+        # Whether profiles of executions record how long they wait for it.
         is_profiled: bool = False,
     ) -> None:
         self._backend_id = backend_id

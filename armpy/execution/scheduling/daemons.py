@@ -7,18 +7,13 @@ import threading
 from collections.abc import Callable
 
 
-def start_nameless(target: Callable[[], object]) -> None:
+def start_nameless(
+    target: Callable[[], object],  # raises nothing
+) -> None:
     """Start a thread that `threading` need not know of, and that does not keep the process.
 
-    Parameters
-    ----------
-    target : callable
-        Raises nothing.
-
-    Raises
-    ------
-    RuntimeError
-        If the process can have no more threads, or the interpreter none that end with it.
+    Raises RuntimeError if the process can have no more threads, or the interpreter none that end
+    with it.
     """
     may_be_daemon = getattr(_thread, "daemon_threads_allowed", None)  # from Python 3.12 on
     if may_be_daemon is not None and not may_be_daemon():
@@ -29,10 +24,8 @@ def start_nameless(target: Callable[[], object]) -> None:
 def start_daemon(target: Callable[[], object], name: str) -> None:
     """Start a thread that does not keep the process from ending.
 
-    Raises
-    ------
-    RuntimeError
-        If the process can have no more threads, or the interpreter none that end with it.
+    Raises RuntimeError if the process can have no more threads, or the interpreter none that end
+    with it.
 
     Notes
     -----

@@ -22,31 +22,24 @@ def default_num_executors() -> int:
 class Executors:
     """Threads that run tasks; they start when there is something to do.
 
-    Parameters
-    ----------
-    num_threads : int, optional
-        How many tasks run at the same time, those that were abandoned and those of `run_apart` not
-        counted.
-
     Notes
     -----
     Threads end when there is nothing to do for a while, and with the last reference to this.
     """
 
-    def __init__(self, num_threads: int | None = None) -> None:
+    def __init__(
+        self,
+        # How many tasks run at the same time, those that were abandoned and those of `run_apart`
+        # not counted.
+        num_threads: int | None = None,
+    ) -> None:
         self._num_threads = num_threads or default_num_executors()
         self._pool: ThreadPool | None = None
         self._is_closed = False
         self._lock = threading.Lock()
 
     def submit(self, task: AnyTask) -> None:
-        """Run a task when it is its turn.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If they are closed.
-        """
+        """Run a task when it is its turn; raises InvalidArgumentError if they are closed."""
         self._open().submit(task)
 
     def run_apart(self, task: AnyTask) -> None:

@@ -57,10 +57,7 @@ class CancellationToken(Cancellation):
     def commit(self) -> None:
         """Begin what cannot be undone: from here on the execution is not stopped.
 
-        Raises
-        ------
-        ExecutionCancelledError, ExecutionTimeoutError
-            If it has been stopped.
+        Raises ExecutionCancelledError or ExecutionTimeoutError if it has been stopped.
         """
         with self.lock:
             if not self._is_committed:
@@ -102,10 +99,7 @@ class Acquirable(Protocol):
 def acquire(lock: Acquirable, cancellation: Cancellation | None) -> None:
     """Acquire a lock that others may hold for long.
 
-    Raises
-    ------
-    ExecutionCancelledError, ExecutionTimeoutError
-        If the execution is stopped before.
+    Raises ExecutionCancelledError or ExecutionTimeoutError if the execution is stopped before.
     """
     if cancellation is None:
         lock.acquire()
@@ -126,10 +120,7 @@ _FOREVER_S = threading.TIMEOUT_MAX / 2
 def deadline_in(duration_s: float | None) -> float | None:
     """Return the deadline of a task that begins now, by `time.perf_counter`; None for no limit.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is not a time.
+    Raises InvalidArgumentError if it is not a time.
     """
     if duration_s is None:
         return None

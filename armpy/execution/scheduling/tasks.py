@@ -42,10 +42,7 @@ class _TaskState(enum.Enum):
 def check_priority(given: object) -> Priority:
     """A priority, which may be said by its number.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such priority.
+    Raises InvalidArgumentError if there is no such priority.
     """
     try:
         return Priority(given)  # type: ignore[arg-type]  # that is what is found out
@@ -60,19 +57,6 @@ def check_priority(given: object) -> Priority:
 
 class ExecutionTask(Generic[T]):
     """One execution, run by whichever thread, that its caller or its deadline can stop.
-
-    Parameters
-    ----------
-    work : callable
-        Does it; is given this.
-    signal : CancellationToken
-        Reset, with the deadline.
-    priority : Priority
-    owner : object
-        Whose share of the threads it takes.
-    when_over : callable, optional
-        Called once, when the outcome is known to the caller, with whether the work still goes
-        on unheard.
 
     Notes
     -----
@@ -99,10 +83,12 @@ class ExecutionTask(Generic[T]):
 
     def __init__(
         self,
-        work: Callable[[ExecutionTask[T]], T],
-        signal: CancellationToken,
+        work: Callable[[ExecutionTask[T]], T],  # does it; is given this
+        signal: CancellationToken,  # reset, with the deadline
         priority: Priority = Priority.MEDIUM,
-        owner: object = None,
+        owner: object = None,  # whose share of the threads it takes
+        # Called once, when the outcome is known to the caller, with whether the work still goes on
+        # unheard.
         when_over: Callable[[bool], None] | None = None,
     ) -> None:
         self._work: Callable[[ExecutionTask[T]], T] | None = work
@@ -157,10 +143,8 @@ class ExecutionTask(Generic[T]):
     def call(self) -> T:
         """Do the work on the caller's own thread, in place.
 
-        Raises
-        ------
-        ExecutionCancelledError, ExecutionTimeoutError
-            If it was stopped; else what the work raises.
+        Raises ExecutionCancelledError or ExecutionTimeoutError if it was stopped; else what the
+        work raises.
         """
         work = self._work
         if work is None:
@@ -205,10 +189,7 @@ class ExecutionTask(Generic[T]):
     def enter_place(self) -> None:
         """Begin to write what the caller has; what stops it has to stop the work from here on.
 
-        Raises
-        ------
-        ExecutionCancelledError, ExecutionTimeoutError
-            If it has been stopped.
+        Raises ExecutionCancelledError or ExecutionTimeoutError if it has been stopped.
         """
         with self.signal.lock:
             self.signal.check()
@@ -277,10 +258,8 @@ class ExecutionTask(Generic[T]):
     def wait(self, future: ExecutionFuture[T]) -> T:
         """Wait for its end until its deadline; stop it if that comes, or the user interrupts.
 
-        Raises
-        ------
-        ExecutionCancelledError, ExecutionTimeoutError
-            If it was stopped; else what the work raises.
+        Raises ExecutionCancelledError or ExecutionTimeoutError if it was stopped; else what the
+        work raises.
         """
         deadline_s = self.signal.deadline_s
         left_s = None if deadline_s is None else max(deadline_s - time.perf_counter(), 0.0)

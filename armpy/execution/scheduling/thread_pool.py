@@ -29,11 +29,6 @@ _BEGIN_S = 5.0
 class ThreadPool:
     """Threads that run tasks, and end after some idle time.
 
-    Parameters
-    ----------
-    num_threads : int
-        How many tasks run at the same time, not counting abandoned tasks and those of `run_apart`.
-
     Notes
     -----
     A signal handler of the application may raise in any call that the main thread makes here, or
@@ -42,7 +37,12 @@ class ThreadPool:
     in between.
     """
 
-    def __init__(self, num_threads: int) -> None:
+    def __init__(
+        self,
+        # How many tasks run at the same time, not counting abandoned tasks and those of
+        # `run_apart`.
+        num_threads: int,
+    ) -> None:
         self.num_threads = num_threads
         self._is_closed = False
         self._reset()
@@ -64,12 +64,8 @@ class ThreadPool:
     def submit(self, task: AnyTask) -> None:
         """Run a task when it is its turn.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the pool is closed.
-        QueueFullError
-            If no thread can be started for it.
+        Raises InvalidArgumentError if the pool is closed; QueueFullError if no thread can be
+        started for it.
         """
         self._check_process()
         with self._lock:
@@ -148,10 +144,7 @@ class ThreadPool:
     def _await_begin(self, worker: _Worker | None) -> None:
         """Wait until a new thread runs: without enough memory it may end silently before that.
 
-        Raises
-        ------
-        QueueFullError
-            If it does not run, and no other does.
+        Raises QueueFullError if it does not run, and no other does.
         """
         if worker is None or worker.begun.acquire(timeout=_BEGIN_S):
             return

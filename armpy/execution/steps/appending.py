@@ -60,20 +60,17 @@ def find_appends(loop: While) -> Iterator[Append]:
 
 
 class AppendedElements:
-    """A carried value that grows, in parts.
-
-    Parameters
-    ----------
-    append : Append
-    values : list of ndarray
-        Inputs of the first turn, in which an array without elements replaces the value.
-    limit_bytes : int
-        Most that all parts may take up.
-    """
+    """A carried value that grows, in parts."""
 
     __slots__ = ("_append", "_empty", "_limit_bytes", "_parts", "_size_bytes")
 
-    def __init__(self, append: Append, values: list[Array], limit_bytes: int) -> None:
+    def __init__(
+        self,
+        append: Append,
+        # Inputs of the first turn, in which an array without elements replaces the value.
+        values: list[Array],
+        limit_bytes: int,  # most that all parts may take up
+    ) -> None:
         first = values[append.number]
         self._append = append
         self._parts = [first]

@@ -55,16 +55,11 @@ class BackendProfiling(IBackendProfiling):
 
 
 def open_profiling(
-    backend: BackendProxy, options: OptionValues, profiler: Profiler | None
+    backend: BackendProxy,
+    options: OptionValues,  # model options
+    profiler: Profiler | None,  # the network's
 ) -> tuple[IBackendProfiling | None, IBackendProfilingContext | None]:
     """Let a backend begin to measure one network, if that is profiled.
-
-    Parameters
-    ----------
-    options : mapping of str to value
-        Model options.
-    profiler : Profiler, optional
-        The network's.
 
     Returns
     -------
@@ -119,10 +114,7 @@ def _measurements(backend_id: BackendId, context: IBackendProfilingContext) -> l
 def event_of(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
     """A measurement as an event, of the types that it should have.
 
-    Raises
-    ------
-    AttributeError, TypeError, ValueError
-        If it is none.
+    Raises AttributeError, TypeError or ValueError if it is none.
     """
     details = {str(name): float(number) for name, number in one.details.items()}
     start_us, duration_us = float(one.start_us), float(one.duration_us)

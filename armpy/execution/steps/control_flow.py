@@ -74,23 +74,14 @@ class Subnetworks(Protocol):
 
 
 class NestedGraph:
-    """A graph that a layer runs.
-
-    Parameters
-    ----------
-    name : str
-        What the layer calls it, for messages.
-    graph : Graph
-    subnetworks : Subnetworks
-    inputs : sequence of (TensorInfo or None)
-        What it is handed first; it is prepared for that if the shapes are known.
-    """
+    """A graph that a layer runs."""
 
     def __init__(
         self,
-        name: str,
+        name: str,  # what the layer calls it, for messages
         graph: Graph,
         subnetworks: Subnetworks,
+        # What it is handed first; it is prepared for that if the shapes are known.
         inputs: Sequence[TensorInfo | None],
     ) -> None:
         self.name = name
@@ -142,10 +133,7 @@ class IfWorkload(IWorkload):
     ) -> None:
         """Run the graph that the condition chooses, into the outputs where that is possible.
 
-        Raises
-        ------
-        ExecutionTimeoutError
-            If it lies in other control flow whose time is up.
+        Raises ExecutionTimeoutError if it lies in other control flow whose time is up.
         """
         end_s, token = begin_control_flow(self._timeout_s)
         try:
@@ -210,10 +198,7 @@ class WhileWorkload(IWorkload):
     ) -> None:
         """Run turns until the condition is false, or the time is up.
 
-        Raises
-        ------
-        ExecutionTimeoutError
-            If the condition is still true then.
+        Raises ExecutionTimeoutError if the condition is still true then.
         """
         opened: list[ITensorHandle] = []
         end_s, token = begin_control_flow(self._timeout_s)

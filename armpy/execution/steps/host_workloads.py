@@ -48,10 +48,8 @@ class CopyWorkload(IWorkload):
     ) -> None:
         """Move the elements in the ways that the tensors' classes have of their own.
 
-        Raises
-        ------
-        BackendError
-            If a tensor's method raises, or mapped elements are not of the tensor's form.
+        Raises BackendError if a tensor's method raises, or mapped elements are not of the tensor's
+        form.
         """
         source, target = inputs[0], outputs[0]
         if type(source) is HostTensorHandle:
@@ -113,24 +111,18 @@ class CopyWorkloadFactory(IWorkloadFactory):
 
 
 class HostWorkloadFactory(IWorkloadFactory):
-    """Makes the workloads of control flow.
+    """Makes the workloads of control flow."""
 
-    Parameters
-    ----------
-    subnetworks : Subnetworks
-        The networks that control flow runs.
-    """
-
-    def __init__(self, subnetworks: Subnetworks) -> None:
+    def __init__(
+        self,
+        subnetworks: Subnetworks,  # the networks that control flow runs
+    ) -> None:
         self._subnetworks = subnetworks
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """The workload of an If or a While.
 
-        Raises
-        ------
-        UnimplementedError
-            If it is another operation.
+        Raises UnimplementedError if it is another operation.
         """
         if isinstance(operation, If):
             return IfWorkload(operation, info, self._subnetworks)

@@ -28,14 +28,11 @@ Measure: TypeAlias = Callable[[Step, Layer, BackendId], Step]
 """Gives the step of a layer with its time taken."""
 
 
-def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
-    """Return the measurement of a plan's steps; None without a profile.
-
-    Parameters
-    ----------
-    graph : str
-        What the control flow that runs the plan calls it; empty for the outermost one.
-    """
+def measure_for(
+    profiler: Profiler | None,
+    graph: str,  # what the control flow that runs the plan calls it; empty for the outermost one
+) -> Measure | None:
+    """Return the measurement of a plan's steps; None without a profile."""
     if profiler is None:
         return None
 
@@ -62,13 +59,10 @@ def measure_for(profiler: Profiler | None, graph: str) -> Measure | None:
     return measured
 
 
-def traced_steps(measure: Measure | None) -> Measure:
+def traced_steps(
+    measure: Measure | None,  # what else is done to steps
+) -> Measure:
     """Mark each call of a workload as a section.
-
-    Parameters
-    ----------
-    measure : callable, optional
-        What else is done to steps.
 
     Notes
     -----
@@ -92,16 +86,11 @@ def traced_steps(measure: Measure | None) -> Measure:
     return traced
 
 
-def logged_steps(measure: Measure | None, processors: Collection[BackendId]) -> Measure:
-    """Log each execution of a layer on a processor.
-
-    Parameters
-    ----------
-    measure : callable, optional
-        What else is done to steps.
-    processors : collection of str
-        Ids of the backends that execute on a processor.
-    """
+def logged_steps(
+    measure: Measure | None,  # what else is done to steps
+    processors: Collection[BackendId],  # ids of the backends that execute on a processor
+) -> Measure:
+    """Log each execution of a layer on a processor."""
 
     def logged(step: Step, layer: Layer, backend_id: BackendId) -> Step:
         inner = step if measure is None else measure(step, layer, backend_id)

@@ -71,42 +71,20 @@ class ConstantHandles:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BackendSession:
-    """A backend's part in a loaded network.
-
-    Parameters
-    ----------
-    backend_id : str
-    workloads : IWorkloadFactory
-    factories : sequence of HandleFactoryProxy
-        What makes its tensors, the preferred one first.
-    allocator : ICustomAllocator
-        Gives the arenas; checks what it gives.
-    memory : SharedMemory or None
-        Held during executions of the backend's layers.
-    keeps_loop_timeout : bool
-        Whether its loops end in time by themselves.
-    model_context : ModelContext or None
-        Closed with the last plan of the network, executions under way included.
-    constants : ConstantHandles
-    """
+    """A backend's part in a loaded network."""
 
     backend_id: BackendId
     workloads: IWorkloadFactory
-    factories: Factories
-    allocator: ICustomAllocator
-    memory: SharedMemory | None = None
-    keeps_loop_timeout: bool = False
+    factories: Factories  # What makes its tensors, the preferred one first
+    allocator: ICustomAllocator  # gives the arenas; checks what it gives
+    memory: SharedMemory | None = None  # held during executions of the backend's layers
+    keeps_loop_timeout: bool = False  # whether its loops end in time by themselves
+    # Closed with the last plan of the network, executions under way included.
     model_context: ModelContext | None = None
     constants: ConstantHandles = field(default_factory=ConstantHandles)
 
     def factory(self, factory_id: str) -> HandleFactoryProxy:
-        """The factory of an id.
-
-        Raises
-        ------
-        BackendError
-            If the backend has none for this network.
-        """
+        """The factory of an id; raises BackendError if the backend has none for this network."""
         for factory in self.factories:
             if factory.factory_id == factory_id:
                 return factory
@@ -143,18 +121,13 @@ class SessionError(Exception):
 
 
 class Sessions(dict[BackendId, BackendSession]):
-    """Sessions by backend id, each opened when it is first asked for.
-
-    Parameters
-    ----------
-    host : BackendSession
-        The core's own.
-    open_one : callable
-        Opens that of a backend, or raises `SessionError`.
-    """
+    """Sessions by backend id, each opened when it is first asked for."""
 
     def __init__(
-        self, host: BackendSession, open_one: Callable[[BackendId], BackendSession]
+        self,
+        host: BackendSession,  # the core's own
+        # Opens that of a backend, or raises `SessionError`.
+        open_one: Callable[[BackendId], BackendSession],
     ) -> None:
         super().__init__({host.backend_id: host})
         self._open = open_one
@@ -199,6 +172,8 @@ def open_session(
 ) -> BackendSession:
     """Let a backend make what a loaded network needs.
 
+    Raises ArmpyError if the backend fails or answers against its contract.
+
     Parameters
     ----------
     model_options : mapping of str to value, optional
@@ -211,11 +186,6 @@ def open_session(
         Kinds of memory that the network's inputs and outputs are imported from.
     relaxed : bool
         Whether float32 may be computed less exactly.
-
-    Raises
-    ------
-    ArmpyError
-        If the backend fails or answers against its contract.
     """
     profiling, measured = open_profiling(backend, model_options or NO_OPTIONS, profiler)
     manager = backend.create_memory_manager()

@@ -91,30 +91,20 @@ class PreparationError(Exception):
 
 def prepare_steps(
     network: OptimizedNetwork,
-    sessions: Mapping[BackendId, BackendSession],
+    sessions: Mapping[BackendId, BackendSession],  # by backend id
+    # Gives each step with its time taken; see `armpy.execution.steps.profiled`.
     measure: Callable[[Step, Layer, BackendId], Step] | None = None,
-    known: Mapping[int, Step] | None = None,
+    known: Mapping[int, Step] | None = None,  # by layer id, what is prepared already
 ) -> list[Step]:
     """Let the backends prepare every layer.
 
-    Parameters
-    ----------
-    sessions : mapping of str to BackendSession
-        By backend id.
-    measure : callable, optional
-        Gives each step with its time taken; see `armpy.execution.steps.profiled`.
-    known : mapping of int to Step, optional
-        By layer id, what is prepared already.
+    Raises PreparationError if backends fail to make workloads; it holds all of them, so that they
+    move at once.
 
     Returns
     -------
     list of Step
         One per layer.
-
-    Raises
-    ------
-    PreparationError
-        If backends fail to make workloads; it holds all of them, so that they move at once.
     """
     steps: list[Step] = []
     failures: list[PreparationFailure] = []
@@ -209,10 +199,8 @@ def memory_of(
 def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -> NoReturn:
     """Raise what a step raised, with the names of its backend and layer.
 
-    Raises
-    ------
-    BackendError
-        In place of whatever is no `ArmpyError`; a user's interrupt is raised as it is.
+    Raises BackendError in place of whatever is no `ArmpyError`; a user's interrupt is raised as it
+    is.
     """
     let_user_interrupt(error)
     layers = network.graph.layers

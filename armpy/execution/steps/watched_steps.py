@@ -23,13 +23,7 @@ _SLICE_S = 0.002
 
 
 def as_completion(backend_id: BackendId, answer: object) -> ICompletion | None:
-    """Check the answer of a workload's ``enqueue``.
-
-    Raises
-    ------
-    BackendError
-        If it is something else.
-    """
+    """Check the answer of a workload's ``enqueue``; raises BackendError if it is something else."""
     if answer is None:
         return None
     if not is_a(answer, ICompletion):
@@ -47,12 +41,8 @@ def wait_for(
 ) -> None:
     """Wait until a device has done its enqueued work, or stop it.
 
-    Raises
-    ------
-    ExecutionCancelledError, ExecutionTimeoutError
-        If it was stopped.
-    BackendError
-        If it fails; a backend's own ArmpyErrors are raised as they are.
+    Raises ExecutionCancelledError or ExecutionTimeoutError if it was stopped; BackendError if it
+    fails; a backend's own ArmpyErrors are raised as they are.
     """
     if cancellation is not None:
         while not ask_method(backend_id, bool, completion, "wait", _SLICE_S):
@@ -67,10 +57,7 @@ def wait_for(
 def stop(backend_id: BackendId, completion: ICompletion) -> None:
     """Stop a device, if it can be stopped, and wait until it uses no memory any more.
 
-    Raises
-    ------
-    BackendError
-        If it fails; a backend's own ArmpyErrors are raised as they are.
+    Raises BackendError if it fails; a backend's own ArmpyErrors are raised as they are.
     """
     call_method(backend_id, completion, "cancel")
     ask_method(backend_id, bool, completion, "wait")
@@ -103,18 +90,10 @@ def waiting(backend_id: BackendId, step: Step) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """Use of queues by one step: what it waits for, and if it may go on after its call.
+    """Use of queues by one step: what it waits for, and if it may go on after its call."""
 
-    Parameters
-    ----------
-    waits : bool
-        Whether all that was enqueued before has to have ended.
-    enqueues : bool
-        Whether it may go on after its call.
-    """
-
-    waits: bool
-    enqueues: bool
+    waits: bool  # whether all that was enqueued before has to have ended
+    enqueues: bool  # whether it may go on after its call
 
 
 def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[QueueUse, ...] | None:
@@ -139,24 +118,16 @@ def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[Queue
 
 
 class WatchedSteps:
-    """The steps of one working memory, each a call, that can be stopped and waited for.
-
-    Parameters
-    ----------
-    network : OptimizedNetwork
-    calls : sequence of callable
-        One per step, and perhaps one after them that the core does itself.
-    queueing : sequence of QueueUse, optional
-        None if no backend has a queue.
-    """
+    """The steps of one working memory, each a call, that can be stopped and waited for."""
 
     __slots__ = ("_calls", "_network", "_pending", "_queueing", "_step")
 
     def __init__(
         self,
         network: OptimizedNetwork,
+        # One per step, and perhaps one after them that the core does itself.
         calls: Sequence[Callable[[], object]],
-        queueing: Sequence[QueueUse] | None,
+        queueing: Sequence[QueueUse] | None,  # None if no backend has a queue
     ) -> None:
         self._network = network
         self._calls = calls
@@ -171,12 +142,8 @@ class WatchedSteps:
     def run(self, cancellation: Cancellation | None) -> None:
         """Execute once.
 
-        Raises
-        ------
-        ExecutionCancelledError, ExecutionTimeoutError
-            If it was stopped.
-        BackendError
-            If a backend fails; its own ArmpyErrors are raised as they are.
+        Raises ExecutionCancelledError or ExecutionTimeoutError if it was stopped; BackendError if a
+        backend fails; its own ArmpyErrors are raised as they are.
         """
         try:
             for step, call in enumerate(self._calls):

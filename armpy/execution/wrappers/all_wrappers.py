@@ -47,21 +47,6 @@ def _refuse(*_: object) -> NoReturn:
 class ExecutionWrappers:
     """Wrappers of every execution of a loaded network.
 
-    Parameters
-    ----------
-    graph : Graph
-    settings : NetworkSettings
-    shared_state : SharedState
-    state : VariableState
-        The network's part of it.
-    backends : sequence of BackendProxy
-    number : int
-        That identifies the loaded network.
-    plan_without : weak reference to a PlanWithout
-        Makes another plan where a backend has failed; none by default.
-    is_inner : bool
-        Whether control flow executes the network, within an execution of another one.
-
     Notes
     -----
     None of what it makes holds the loaded network: networks go with the last reference to them.
@@ -72,11 +57,14 @@ class ExecutionWrappers:
         graph: Graph,
         settings: NetworkSettings,
         shared_state: SharedState,
-        state: VariableState,
+        state: VariableState,  # the network's part of it
         backends: Sequence[BackendProxy] = (),
-        number: int = 0,
+        number: int = 0,  # that identifies the loaded network
+        # Weak reference to a PlanWithout; makes another plan where a backend has failed; none by
+        # default.
         plan_without: WeakPlanWithout = lambda: None,
         *,
+        # Whether control flow executes the network, within an execution of another one.
         is_inner: bool = False,
     ) -> None:
         self._graph = graph
@@ -93,24 +81,14 @@ class ExecutionWrappers:
         self,
         shapes: Shapes,
         plan: NetworkProgram,
+        # What it is executed in; some of the plan's own if left out.
         memory: HeldMemory | None = None,
         *,
+        # What the plan is for, if another one may take its place when a backend fails.
         key: PlanKey | None = None,
-        debug: Callable[[Runs], Runs] | None = None,
+        debug: Callable[[Runs], Runs] | None = None,  # wrapper that reports every value
     ) -> BoundProgram:
-        """Surround a plan.
-
-        Parameters
-        ----------
-        shapes : tuple of tuple of int
-        plan : NetworkProgram
-        memory : HeldMemory, optional
-            What it is executed in; some of the plan's own if left out.
-        key : tuple, optional
-            What the plan is for, if another one may take its place when a backend fails.
-        debug : callable, optional
-            Wrapper that reports every value.
-        """
+        """Surround a plan."""
         # What is spread over backends is executed again by the spread itself.
         if self._settings.properties.on_failure != "next" or self._settings.spread:
             key = None

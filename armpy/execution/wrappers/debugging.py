@@ -53,15 +53,12 @@ DebugWrapper: TypeAlias = Callable[[Runs, Graph], Runs]
 """`debugged` with a callback."""
 
 
-def debugged(runs: Runs, graph: Graph, callback: DebugCallback) -> Runs:
+def debugged(
+    runs: Runs,
+    graph: Graph,  # the one whose values are reported
+    callback: DebugCallback,
+) -> Runs:
     """Execute the plan of `with_every_value`, report to a callback, and give the outputs only.
-
-    Parameters
-    ----------
-    runs : Runs
-    graph : Graph
-        The one whose values are reported.
-    callback : callable
 
     Notes
     -----

@@ -32,19 +32,13 @@ WeakPlanWithout: TypeAlias = Callable[[], PlanWithout | None]
 
 
 def falling_back(
-    runs: Runs, plan_without: WeakPlanWithout, key: PlanKey, plan: NetworkProgram
+    runs: Runs,  # of the plan
+    # Weak reference to a PlanWithout; of the network whose plan it is.
+    plan_without: WeakPlanWithout,
+    key: PlanKey,  # what it is prepared for
+    plan: NetworkProgram,
 ) -> Runs:
     """Execute a plan that is made anew, without the backend, when one fails to execute it.
-
-    Parameters
-    ----------
-    runs : Runs
-        Of the plan.
-    plan_without : weak reference to a PlanWithout
-        Of the network whose plan it is.
-    key : tuple
-        What it is prepared for.
-    plan : NetworkProgram
 
     Notes
     -----
@@ -111,10 +105,8 @@ class _NextPlans(NamedTuple):
     def plan(self, plan: NetworkProgram, error: ArmpyError) -> NetworkProgram:
         """The plan without the backend that has failed.
 
-        Raises
-        ------
-        ArmpyError
-            The error itself, if it is not a backend's or no other backend takes the layers.
+        Raises ArmpyError (the error itself, if it is not a backend's or no other backend takes the
+        layers).
         """
         plan_without = self.plan_without()
         backend_id = backend_of(error)

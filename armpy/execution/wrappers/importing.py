@@ -38,18 +38,16 @@ class _Place:
 class ImportBinding:
     """Binding of imported tensors' own handles to the steps of a program.
 
-    Parameters
-    ----------
-    program : CompiledProgram
-        Made of an `ImportedNetwork`.
-
     Notes
     -----
     Sources and results are those of the program that the network was made from: `ImportedTensor`
     objects stand in the place of arrays for what is imported.
     """
 
-    def __init__(self, program: CompiledProgram) -> None:
+    def __init__(
+        self,
+        program: CompiledProgram,  # made of an `ImportedNetwork`
+    ) -> None:
         assert isinstance(program.network, ImportedNetwork)
         self._program = program
         self._importers = program.network.importers

@@ -24,14 +24,11 @@ def described_graph(graph: Graph) -> str:
     return f"{len(graph.layers)} layers, inputs {inputs or 'none'}, outputs {outputs}"
 
 
-def logged(runs: Runs, number: int) -> Runs:
+def logged(
+    runs: Runs,
+    number: int,  # that identifies the network
+) -> Runs:
     """The same execution, whose begin and end are logged.
-
-    Parameters
-    ----------
-    runs : Runs
-    number : int
-        That identifies the network.
 
     Notes
     -----

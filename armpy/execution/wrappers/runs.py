@@ -23,17 +23,10 @@ if TYPE_CHECKING:
 
 
 class Runs(NamedTuple):
-    """Execution of a plan, once and many times with the same arrays; wrappers make others of it.
+    """Execution of a plan, once and many times with the same arrays; wrappers make others of it."""
 
-    Parameters
-    ----------
-    run : callable
-        Executes once.
-    bind : callable, optional
-        Prepares many executions; left out where arrays or steps are known only when they run.
-    """
-
-    run: Run
+    run: Run  # executes once
+    # Prepares many executions; left out where arrays or steps are known only when they run.
     bind: Bind | None = None
 
     @property
@@ -65,25 +58,12 @@ def with_state(
     runs: Runs,
     graph: Graph,
     shared_state: SharedState,
-    state: VariableState,
+    state: VariableState,  # the network's part of it
     *,
-    is_static: bool,
-    is_profiled: bool,
+    is_static: bool,  # whether it is a static plan: no other plan writes its arrays
+    is_profiled: bool,  # whether the profiler records waiting for the variables
 ) -> Runs:
-    """Execute a plan with variables as further sources and results, one execution at a time.
-
-    Parameters
-    ----------
-    runs : Runs
-    graph : Graph
-    shared_state : SharedState
-    state : VariableState
-        The network's part of it.
-    is_static : bool
-        Whether it is a static plan: no other plan writes its arrays.
-    is_profiled : bool
-        Whether the profiler records waiting for the variables.
-    """
+    """Execute a plan with variables as further sources and results, one execution at a time."""
     run_plan, variables, num_outputs = runs.run, graph.variables, len(graph.outputs)
     lock = WatchedLock(shared_state.lock, "the variables") if is_profiled else shared_state.lock
 
@@ -162,17 +142,13 @@ def observed(runs: Runs, profiler: Profiler | None, after_run: Callable[[], None
     return Runs(run_observed, bind_observed)
 
 
-def in_places(runs: Runs, places: threading.Semaphore, *, is_profiled: bool) -> Runs:
-    """Let each execution wait for a place, unless it is stopped before.
-
-    Parameters
-    ----------
-    runs : Runs
-    places : Semaphore
-        Shared by all executions of the network.
-    is_profiled : bool
-        Whether waits are recorded in the profile.
-    """
+def in_places(
+    runs: Runs,
+    places: threading.Semaphore,  # shared by all executions of the network
+    *,
+    is_profiled: bool,  # whether waits are recorded in the profile
+) -> Runs:
+    """Let each execution wait for a place, unless it is stopped before."""
     lock = WatchedLock(places, "a place of the network") if is_profiled else places
 
     @contextmanager
@@ -186,15 +162,11 @@ def in_places(runs: Runs, places: threading.Semaphore, *, is_profiled: bool) -> 
     return _within(runs, place)
 
 
-def traced(runs: Runs, number: int) -> Runs:
-    """Mark each execution of a loaded network as a section.
-
-    Parameters
-    ----------
-    runs : Runs
-    number : int
-        Of the loaded network.
-    """
+def traced(
+    runs: Runs,
+    number: int,  # of the loaded network
+) -> Runs:
+    """Mark each execution of a loaded network as a section."""
     name = f"armpy execute network {number}"
     return _within(runs, lambda _: trace_section(name))
 

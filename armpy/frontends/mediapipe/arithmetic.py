@@ -35,10 +35,7 @@ def number(parts: OperatorParts, value: float) -> Value:
 def option(options: Mapping[str, object], name: str, most: int = _MOST_PIXELS) -> int:
     """An option that is a size or a number of a landmark.
 
-    Raises
-    ------
-    ParserError
-        If it is missing or not a whole number from 0 to `most`.
+    Raises ParserError if it is missing or not a whole number from 0 to `most`.
     """
     value = options.get(name)
     if type(value) is not int or not 0 <= value <= most:
@@ -51,15 +48,12 @@ def option(options: Mapping[str, object], name: str, most: int = _MOST_PIXELS) -
 
 
 class Arithmetic:
-    """Steps of a calculation; operands broadcast.
+    """Steps of a calculation; operands broadcast."""
 
-    Parameters
-    ----------
-    parts : OperatorParts
-        The operator whose layers the steps become.
-    """
-
-    def __init__(self, parts: OperatorParts) -> None:
+    def __init__(
+        self,
+        parts: OperatorParts,  # the operator whose layers the steps become
+    ) -> None:
         self.parts = parts
 
     def add(self, lhs: Value, rhs: Value) -> Value:
@@ -104,10 +98,7 @@ class Arithmetic:
     def matrix(self, value: Value) -> list[list[Value]]:
         """Return the elements of a transformation matrix, row by row.
 
-        Raises
-        ------
-        LayerValidationError
-            If it is not one matrix of 4 x 4.
+        Raises LayerValidationError if it is not one matrix of 4 x 4.
         """
         shape = value.info.known_shape
         require(

@@ -215,10 +215,7 @@ def _pooling(
 def _is_same(padding: int) -> bool:
     """Return whether a padding of TFLite's is SAME.
 
-    Raises
-    ------
-    LayerValidationError
-        If it is neither SAME nor VALID.
+    Raises LayerValidationError if it is neither SAME nor VALID.
     """
     is_known = padding in (_SAME, _VALID)
     require(is_known, "the padding is not known", expected="1 or 2", actual=padding)

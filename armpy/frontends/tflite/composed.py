@@ -25,22 +25,14 @@ _STORED = {
 
 
 class ComposedOperator(Layers):
-    """An operator with its inputs in place, all of known shape, while its layers are added.
-
-    Parameters
-    ----------
-    outputs : sequence of TensorInfo
-        Types and quantisations that the file declares.
-    options : bytes
-        Of a custom operator.
-    """
+    """An operator with its inputs in place, all of known shape, while its layers are added."""
 
     def __init__(
         self,
         build: LayerBuilder,
         inputs: Sequence[Value | None],
-        outputs: Sequence[TensorInfo],
-        options: bytes = b"",
+        outputs: Sequence[TensorInfo],  # types and quantisations that the file declares
+        options: bytes = b"",  # of a custom operator
     ) -> None:
         super().__init__(build)
         self.inputs = inputs
@@ -113,26 +105,13 @@ Expansion: TypeAlias = Callable[[ComposedOperator], "Value | Sequence[Value]"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TfliteOperator(Composite):
-    """An operator whose layers wait until shapes, or what decides, are known.
+    """An operator whose layers wait until shapes, or what decides, are known."""
 
-    Attributes
-    ----------
-    kind : str
-        In the schema's BuiltinOperator.
-    expansion : callable
-    deciding : tuple of int
-        Inputs whose elements must be known.
-    declared : tuple of TensorInfo
-        Of the outputs, without shapes.
-    options : bytes
-        Of a custom operator.
-    """
-
-    kind: str
+    kind: str  # in the schema's BuiltinOperator
     expansion: Expansion
-    deciding: tuple[int, ...]
-    declared: tuple[TensorInfo, ...]
-    options: bytes = b""
+    deciding: tuple[int, ...]  # inputs whose elements must be known
+    declared: tuple[TensorInfo, ...]  # of the outputs, without shapes
+    options: bytes = b""  # of a custom operator
 
     @property
     def name(self) -> str:
@@ -159,10 +138,8 @@ class TfliteOperator(Composite):
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Add the layers.
 
-        Raises
-        ------
-        LayerValidationError
-            If their outputs are not as many as the file has, or of other types.
+        Raises LayerValidationError if their outputs are not as many as the file has, or of other
+        types.
         """
         answer = self.expansion(ComposedOperator(build, inputs, self.declared, self.options))
         outputs = [answer] if isinstance(answer, Value) else list(answer)
@@ -178,17 +155,12 @@ class TfliteOperator(Composite):
 
 
 def composed(
-    node: BoundOperator, expansion: Expansion, decides: Sequence[int] = (), options: bytes = b""
+    node: BoundOperator,
+    expansion: Expansion,
+    decides: Sequence[int] = (),  # inputs whose elements must be known: what says *how*
+    options: bytes = b"",  # of a custom operator
 ) -> Sequence[Value]:
-    """Convert an operator into several layers, at once if enough is known.
-
-    Parameters
-    ----------
-    decides : sequence of int
-        Inputs whose elements must be known: what says *how*.
-    options : bytes
-        Of a custom operator.
-    """
+    """Convert an operator into several layers, at once if enough is known."""
     declared = tuple(info.with_shape(None) for info in node.outputs)
     operation = TfliteOperator(node.operator, expansion, tuple(decides), declared, options)
     if operation.is_ready(node.inputs):

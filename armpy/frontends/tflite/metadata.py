@@ -50,18 +50,13 @@ class _MetadataTable(TableReader):
     __slots__ = ()
 
 
-def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
+def read_metadata(
+    file: ModelFile,
+    signature: str | None,  # the signature whose names inputs and outputs have
+) -> ModelMetadata:
     """Read the metadata of a .tflite file.
 
-    Parameters
-    ----------
-    signature : str or None
-        The signature whose names inputs and outputs have.
-
-    Raises
-    ------
-    ParserError
-        If the metadata, or a file of labels, is damaged.
+    Raises ParserError if the metadata, or a file of labels, is damaged.
     """
     try:
         return _read(file, signature)

@@ -27,80 +27,43 @@ _FUSED_ACTIVATIONS = {
 
 @dataclass(frozen=True, slots=True)
 class BoundOperator:
-    """One operator with its tensors in place.
+    """One operator with its tensors in place."""
 
-    Parameters
-    ----------
-    network : Network
-        The network under construction.
-    operator : str
-        Name in the schema's BuiltinOperator.
-    name : str
-        Of the layers that it becomes.
-    inputs : sequence of (Value or None)
-        None for an optional tensor that is left out.
-    outputs : sequence of TensorInfo
-        Types and quantisations; shapes are inferred.
-    intermediates : sequence of TensorInfo
-        Tensors that exist only for their quantisation.
-    table : TableReader
-        The operator in the file.
-    graph : callable
-        Builds a subgraph, given its index, for the shapes of its inputs.
-    inline : callable
-        Adds a subgraph's layers to the network, given its index and inputs, and returns its
-        outputs.
-    operators : callable
-        Names of a subgraph's operators, given its index.
-    shapes : sequence of (tuple of int or None)
-        Of the outputs as the file has them, for operators that have no other word of them.
-    updates : dict of int to Value
-        Values passed to `update_variable`.
-    """
-
-    network: Network
-    operator: str
-    name: str
-    inputs: Sequence[Value | None]
-    outputs: Sequence[TensorInfo]
-    intermediates: Sequence[TensorInfo]
+    network: Network  # the network under construction
+    operator: str  # name in the schema's BuiltinOperator
+    name: str  # of the layers that it becomes
+    inputs: Sequence[Value | None]  # None for an optional tensor that is left out
+    outputs: Sequence[TensorInfo]  # types and quantisations; shapes are inferred
+    intermediates: Sequence[TensorInfo]  # tensors that exist only for their quantisation
     output_names: Sequence[str]
-    table: TableReader
+    table: TableReader  # the operator in the file
+    # Builds a subgraph, given its index, for the shapes of its inputs.
     graph: Callable[[int, Sequence[Shape | None]], Graph]
+    # Adds a subgraph's layers to the network, given its index and inputs, and returns its outputs.
     inline: Callable[[int, Sequence[Value | None]], Sequence[Value]]
-    operators: Callable[[int], Sequence[str]]
+    operators: Callable[[int], Sequence[str]]  # names of a subgraph's operators, given its index
+    # Of the outputs as the file has them, for operators that have no other word of them.
     shapes: Sequence[tuple[int, ...] | None]
-    updates: dict[int, Value] = field(default_factory=dict)
+    updates: dict[int, Value] = field(default_factory=dict)  # values passed to `update_variable`
 
     def input(self, index: int) -> Value | None:
         """Return an input; None if it is left out, or past the end of the list."""
         return self.inputs[index] if index < len(self.inputs) else None
 
-    def options(self, name: str, union: str = "BuiltinOptions") -> TableReader:
+    def options(
+        self,
+        name: str,  # name of the table in the schema: ``Conv2DOptions``
+        # The operator's field that has it; later ones are in ``BuiltinOptions2``.
+        union: str = "BuiltinOptions",
+    ) -> TableReader:
         """The operator's options; those that the file leaves out have their defaults.
 
-        Parameters
-        ----------
-        name : str
-            Name of the table in the schema: ``Conv2DOptions``.
-        union : str
-            The operator's field that has it; later ones are in ``BuiltinOptions2``.
-
-        Raises
-        ------
-        ParserError
-            If the file has the options of another operator.
+        Raises ParserError if the file has the options of another operator.
         """
         return self.table.union(union, name)
 
     def expect_outputs(self, count: int) -> None:
-        """Check the number of outputs.
-
-        Raises
-        ------
-        ParserError
-            If the file has more or fewer.
-        """
+        """Check the number of outputs; raises ParserError if the file has more or fewer."""
         if len(self.outputs) != count:
             raise self.error(
                 "the number of outputs is wrong",
@@ -149,14 +112,11 @@ ConverterTable: TypeAlias = Mapping[str, Converter]
 """Converters by the operators' names in the schema's BuiltinOperator."""
 
 
-def direct(operation: Operation | Callable[[BoundOperator], Operation]) -> Converter:
-    """Converter of an operator that is one operation with the same operands in the same order.
-
-    Parameters
-    ----------
-    operation : Operation or function
-        The operation, or what makes it from the operator's options.
-    """
+def direct(
+    # The operation, or what makes it from the operator's options.
+    operation: Operation | Callable[[BoundOperator], Operation],
+) -> Converter:
+    """Converter of an operator that is one operation with the same operands in the same order."""
 
     def convert(node: BoundOperator) -> Sequence[Value]:
         chosen = operation if isinstance(operation, Operation) else operation(node)
@@ -168,10 +128,7 @@ def direct(operation: Operation | Callable[[BoundOperator], Operation]) -> Conve
 def fused_activation(options: TableReader) -> FusedActivation:
     """The activation that an operator's options name.
 
-    Raises
-    ------
-    ParserError
-        If armpy does not fuse it.
+    Raises ParserError if armpy does not fuse it.
     """
     return options.choice("FusedActivationFunction", _FUSED_ACTIVATIONS, "ActivationFunctionType")
 
@@ -179,10 +136,7 @@ def fused_activation(options: TableReader) -> FusedActivation:
 def require_no_activation(options: TableReader) -> None:
     """Refuse an activation of an operator that TFLite computes none for.
 
-    Raises
-    ------
-    ParserError
-        If the options name one.
+    Raises ParserError if the options name one.
     """
     activation = options.integer("FusedActivationFunction")
     if activation:

@@ -36,18 +36,13 @@ _NAMES = {
 """What the graphs of operators are called, in the order of `SubgraphOperator.subgraphs`."""
 
 
-def read_outline(file: ModelFile, signature: str | None) -> FileOutline:
+def read_outline(
+    file: ModelFile,
+    signature: str | None,  # whose subgraph is the main one
+) -> FileOutline:
     """The operators and tensors of a .tflite file.
 
-    Parameters
-    ----------
-    signature : str or None
-        Whose subgraph is the main one.
-
-    Raises
-    ------
-    ParserError
-        If the file is damaged, or has no such signature.
+    Raises ParserError if the file is damaged, or has no such signature.
     """
     try:
         return _outline(read_model(file.data), signature)

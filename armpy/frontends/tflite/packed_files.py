@@ -32,18 +32,16 @@ _DAMAGE = (
 class PackedFiles:
     """The files packed after a model.
 
-    Parameters
-    ----------
-    data : memoryview of uint8
-        The whole .tflite file.
-
     Raises
     ------
     ParserError
         If the archive is damaged, or its directory too large.
     """
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(
+        self,
+        data: memoryview,  # uint8; the whole .tflite file
+    ) -> None:
         self._archive: zipfile.ZipFile | None = None
         reader = _MemoryFile(data)
         with _damage_reported():
@@ -60,10 +58,7 @@ class PackedFiles:
     def read(self, name: str) -> bytes:
         """The contents of a file.
 
-        Raises
-        ------
-        ParserError
-            If there is no such file, or it is damaged, encrypted or too large.
+        Raises ParserError if there is no such file, or it is damaged, encrypted or too large.
         """
         where = f"packed file '{name}'"
         if self._archive is None or name not in self._archive.namelist():

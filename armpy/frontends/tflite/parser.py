@@ -34,23 +34,17 @@ _LEFT_OUT = -1
 
 
 def parse_tflite(
+    # A file is mapped into memory, and the network's constants are views of it; it must not be
+    # changed while the network is in use.
     source: ModelSource,
     *,
+    # Which of the model's signatures to follow; it also gives the inputs and outputs their names.
+    # Left out, the main subgraph is taken with its tensors' names.
     signature: str | None = None,
+    # How much a single tensor, and all variables together, may take up.
     memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES,
 ) -> Network:
     """Turn a .tflite file into a network.
-
-    Parameters
-    ----------
-    source : path or bytes-like
-        A file is mapped into memory, and the network's constants are views of it; it must
-        not be changed while the network is in use.
-    signature : str, optional
-        Which of the model's signatures to follow; it also gives the inputs and outputs
-        their names. Left out, the main subgraph is taken with its tensors' names.
-    memory_limit_bytes : int
-        How much a single tensor, and all variables together, may take up.
 
     Returns
     -------
@@ -98,12 +92,8 @@ def parse_file(
 def signatures(source: ModelSource) -> dict[str, TfliteSignature]:
     """The signatures of a .tflite file by name; empty if it has none.
 
-    Raises
-    ------
-    ParserError
-        If there is no such file, or it is damaged or not understood.
-    InvalidArgumentError
-        If `source` is neither a path nor bytes.
+    Raises ParserError if there is no such file, or it is damaged or not understood;
+    InvalidArgumentError if `source` is neither a path nor bytes.
     """
     return file_signatures(open_model_file(source))
 
@@ -127,21 +117,14 @@ def _with_own(model: TableReader, custom: Mapping[str, Expansion]) -> dict[str, 
 
 
 class _ModelParser:
-    """Builds the main subgraph, and those that control flow runs.
-
-    Parameters
-    ----------
-    stands_in : bool
-        Whether operators that armpy does not have become StandIn layers.
-    custom : mapping of str to callable
-        Converters of custom operators, by what `SubgraphOperator` calls these.
-    """
+    """Builds the main subgraph, and those that control flow runs."""
 
     def __init__(
         self,
         model: TableReader,
         memory_limit_bytes: int,
-        stands_in: bool,
+        stands_in: bool,  # whether operators that armpy does not have become StandIn layers
+        # Converters of custom operators, by what `SubgraphOperator` calls these.
         custom: Mapping[str, Expansion],
     ) -> None:
         self.custom = custom
@@ -172,29 +155,18 @@ class _ModelParser:
 
 
 class _SubgraphParser:
-    """Builds the network of one subgraph.
-
-    Parameters
-    ----------
-    index : int
-        Of the subgraph.
-    name : str
-        Of the network.
-    shapes : sequence of (Shape or None), optional
-        Of the inputs, for a subgraph that control flow runs; the file says them otherwise.
-    network : Network, optional
-        One that has layers already.
-    """
+    """Builds the network of one subgraph."""
 
     def __init__(
         self,
         model: _ModelParser,
-        index: int,
-        name: str,
+        index: int,  # of the subgraph
+        name: str,  # of the network
         *,
         signature: TfliteSignature | None = None,
+        # Of the inputs, for a subgraph that control flow runs; the file says them otherwise.
         shapes: Sequence[Shape | None] | None = None,
-        network: Network | None = None,
+        network: Network | None = None,  # one that has layers already
     ) -> None:
         self._model = model
         self._signature = signature

@@ -32,17 +32,11 @@ _TableContents: TypeAlias = tuple[Array, Array]
 
 @dataclass(slots=True)
 class Resources:
-    """The variables of a network under construction.
-
-    Parameters
-    ----------
-    limit_bytes : int
-        How much all variables together may take up.
-    """
+    """The variables of a network under construction."""
 
     network: Network
     subgraphs: Subgraphs
-    limit_bytes: int
+    limit_bytes: int  # how much all variables together may take up
     _handles: dict[int, Key] = field(default_factory=dict)
     _initials: dict[Key, tuple[TensorInfo, Array]] = field(default_factory=dict)
     _variables: dict[Key, Value] = field(default_factory=dict)
@@ -56,10 +50,7 @@ class Resources:
     def read(self, table: TableReader, handle: int) -> Value:
         """Return the value of a variable at this point.
 
-        Raises
-        ------
-        ParserError
-            If nothing has given it elements.
+        Raises ParserError if nothing has given it elements.
         """
         key = _key_of(table, handle, self._handles)
         value = self._current.get(key) or self._variable(key)
@@ -109,10 +100,7 @@ class Resources:
     def initialize(self, index: int) -> None:
         """Take in the variables that a subgraph assigns constants to, when it is called once.
 
-        Raises
-        ------
-        ParserError
-            If the subgraph does something else, or the variables are too large.
+        Raises ParserError if the subgraph does something else, or the variables are too large.
         """
         handles: dict[int, Key] = {}
         for operator in self.subgraphs.operators(index):
@@ -179,22 +167,12 @@ def _key_of(table: TableReader, handle: int, handles: dict[int, Key]) -> Key:
 
 @dataclass(slots=True)
 class Hashtables:
-    """The tables of a network under construction.
-
-    Parameters
-    ----------
-    limit_bytes : int
-        Limit of what all tables together may take up.
-
-    Attributes
-    ----------
-    handles : dict of int to int
-        Numbers of tables, by the tensors that stand for them.
-    """
+    """The tables of a network under construction."""
 
     network: Network
     subgraphs: Subgraphs
-    limit_bytes: int
+    limit_bytes: int  # limit of what all tables together may take up
+    # Numbers of tables, by the tensors that stand for them.
     handles: dict[int, int] = field(default_factory=dict)
     _contents: dict[int, _TableContents] = field(default_factory=dict)
     _constants: dict[int, tuple[Value, Value]] = field(default_factory=dict)
@@ -295,10 +273,7 @@ def _without_repeats(keys: Array, values: Array) -> _TableContents:
 def _numbers(table: TableReader, where: str, count: int) -> list[int]:
     """The tensors that an operator reads or writes.
 
-    Raises
-    ------
-    ParserError
-        If there are more or fewer of them.
+    Raises ParserError if there are more or fewer of them.
     """
     indexes: list[int] = table.numbers(where)
     if len(indexes) != count:

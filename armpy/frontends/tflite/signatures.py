@@ -35,10 +35,7 @@ class TfliteSignature:
 def read_signatures(model: TableReader) -> dict[str, TfliteSignature]:
     """Every signature by its name, in the file's order.
 
-    Raises
-    ------
-    ParserError
-        If a name occurs twice.
+    Raises ParserError if a name occurs twice.
     """
     signatures: dict[str, TfliteSignature] = {}
     for table in model.tables("SignatureDefs", "signature"):
@@ -61,13 +58,7 @@ def _main_edges(model: TableReader) -> list[list[int]]:
 
 
 def choose_signature(model: TableReader, name: str) -> TfliteSignature:
-    """The signature of a name.
-
-    Raises
-    ------
-    ParserError
-        If there is none.
-    """
+    """The signature of a name; raises ParserError if there is none."""
     listed = read_signatures(model)
     if name not in listed:
         raise ParserError(
@@ -95,14 +86,12 @@ Edge: TypeAlias = list[tuple[str, int]]
 """Name and tensor index of each input, or of each output."""
 
 
-def tensor_edge(subgraph: TableReader, field: str, tensors: Tensors) -> Edge:
-    """Inputs or outputs with their tensors' names, made unique.
-
-    Parameters
-    ----------
-    field : str
-        ``Inputs`` or ``Outputs``.
-    """
+def tensor_edge(
+    subgraph: TableReader,
+    field: str,  # ``Inputs`` or ``Outputs``
+    tensors: Tensors,
+) -> Edge:
+    """Inputs or outputs with their tensors' names, made unique."""
     kind = field[:-1].lower()
     uses: dict[str, int] = {}
     return [
@@ -114,10 +103,7 @@ def tensor_edge(subgraph: TableReader, field: str, tensors: Tensors) -> Edge:
 def signature_edge(subgraph: TableReader, field: str, names: Mapping[str, int], where: str) -> Edge:
     """Inputs or outputs with the names that a signature gives them.
 
-    Raises
-    ------
-    ParserError
-        If the signature names another tensor, or leaves an input without a name.
+    Raises ParserError if the signature names another tensor, or leaves an input without a name.
     """
     indexes = _indexes(subgraph, field)
     positions = {index: position for position, index in enumerate(indexes)}

@@ -22,10 +22,7 @@ _KNOWN_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
 def is_tflite(source: ModelSource) -> bool:
     """Return whether a model is a .tflite file by its contents, whatever it is called.
 
-    Raises
-    ------
-    ParserError
-        If it cannot be read.
+    Raises ParserError if it cannot be read.
     """
     return _has_identifier(open_model_file(source).data)
 
@@ -38,10 +35,7 @@ def _has_identifier(data: memoryview) -> bool:
 def check_identifier(data: memoryview) -> None:
     """Check that the bytes say of themselves that they are a .tflite file.
 
-    Raises
-    ------
-    ParserError
-        If they do not; the text says what they look like instead.
+    Raises ParserError if they do not; the text says what they look like instead.
     """
     if not _has_identifier(data):
         raise ParserError(

@@ -30,26 +30,18 @@ class _SparseDimension:
 
 
 def densified(
-    where: TableReader, sparsity: TableReader, shape: tuple[int, ...], stored: Array
+    where: TableReader,  # the tensor, for messages
+    sparsity: TableReader,
+    shape: tuple[int, ...],
+    stored: Array,  # shape (n,); the elements that are stored
 ) -> Array:
     """All elements of a sparse constant.
 
-    Parameters
-    ----------
-    where : TableReader
-        The tensor, for messages.
-    shape : tuple of int
-    stored : ndarray, shape (n,)
-        The elements that are stored.
+    Raises ParserError if the file's description does not fit the shape or the elements.
 
     Returns
     -------
     ndarray, dtype of `stored`, of the given shape
-
-    Raises
-    ------
-    ParserError
-        If the file's description does not fit the shape or the elements.
 
     References
     ----------

@@ -32,18 +32,10 @@ _REFERENCES = {
 
 @dataclass(frozen=True, slots=True)
 class SubgraphOperator:
-    """One operator of a subgraph.
+    """One operator of a subgraph."""
 
-    Parameters
-    ----------
-    number : int
-        Its place in the subgraph.
-    name : str
-        In the schema; a custom operator's with its custom code.
-    """
-
-    number: int
-    name: str
+    number: int  # its place in the subgraph
+    name: str  # in the schema; a custom operator's with its custom code
     table: TableReader
 
     @property
@@ -57,15 +49,13 @@ class SubgraphOperator:
 
 
 class Subgraphs:
-    """The subgraphs of a model, each read once.
+    """The subgraphs of a model, each read once."""
 
-    Parameters
-    ----------
-    memory_limit_bytes : int
-        How much one tensor may take up.
-    """
-
-    def __init__(self, model: TableReader, memory_limit_bytes: int) -> None:
+    def __init__(
+        self,
+        model: TableReader,
+        memory_limit_bytes: int,  # how much one tensor may take up
+    ) -> None:
         self._tables = model.tables("Subgraphs", "subgraph")
         self._buffers = model.tables("Buffers", "buffer")
         self._codes = model.tables("OperatorCodes", "operator code")
@@ -109,24 +99,14 @@ class Subgraphs:
         main: int,
         supported: Collection[str],
         custom: Collection[str],
+        # Operators that are supported where control flow does not run them.
         outside: Collection[str],
-        stands_in: bool = False,
+        stands_in: bool = False,  # whether others become StandIn layers, if they run no subgraphs
     ) -> None:
         """Check the operators of a subgraph and of all that it runs.
 
-        Parameters
-        ----------
-        outside : collection of str
-            Operators that are supported where control flow does not run them.
-        stands_in : bool
-            Whether others become StandIn layers, if they run no subgraphs.
-
-        Raises
-        ------
-        UnsupportedOperatorError
-            If there are others; it names all of them.
-        ParserError
-            If subgraphs run themselves or lie too deep in each other.
+        Raises UnsupportedOperatorError if there are others; it names all of them; ParserError if
+        subgraphs run themselves or lie too deep in each other.
         """
         inner = self._order(main)
         initial = {i for op in self.operators(main) if op.name == "CALL_ONCE" for i in op.subgraphs}
@@ -179,10 +159,7 @@ class Subgraphs:
     def charge(self, index: int) -> None:
         """Count that a subgraph is built; it may have to be for several sets of shapes.
 
-        Raises
-        ------
-        ParserError
-            If that happens too often.
+        Raises ParserError if that happens too often.
         """
         self._built_operators += 1 + len(self.operators(index))
         own = sum(map(len, self._operators.values()))

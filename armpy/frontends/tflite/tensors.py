@@ -25,38 +25,22 @@ _FIRST_EXTERNAL_OFFSET = 2  # 0 and 1 say that the data is inside the flatbuffer
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Tensor as the file states it.
+    """Tensor as the file states it."""
 
-    Parameters
-    ----------
-    name : str
-        Empty if the file has none.
-    shape : tuple of int, or None
-        As the file was written for; None if the rank is not known.
-    table : TableReader
-        For messages and for what is read later.
-    is_packed : bool
-        Whether two elements share a byte.
-    is_complex : bool
-        Whether `data_type` stands for complex numbers by their bits.
-    """
-
-    name: str
-    shape: tuple[int, ...] | None
+    name: str  # empty if the file has none
+    shape: tuple[int, ...] | None  # as the file was written for; None if the rank is not known
     data_type: DataType
     quantization: Quantization | None
     is_variable: bool
-    table: TableReader
-    is_packed: bool
-    is_complex: bool
+    table: TableReader  # for messages and for what is read later
+    is_packed: bool  # whether two elements share a byte
+    is_complex: bool  # whether `data_type` stands for complex numbers by their bits
 
     def input_info(self) -> TensorInfo:
         """Type, quantisation, and the shape with None for dimensions that callers may choose.
 
-        Raises
-        ------
-        ParserError
-            If the file's two shapes of the tensor, with and without such dimensions, differ.
+        Raises ParserError if the file's two shapes of the tensor, with and without such dimensions,
+        differ.
         """
         signature = self.shape_signature()
         if not shapes_agree(signature, self.shape):
@@ -71,10 +55,7 @@ class Tensor:
     def shape_signature(self) -> Shape | None:
         """The shape with None for open dimensions; None if the file has no such shape.
 
-        Raises
-        ------
-        ParserError
-            If the rank is too high, or a size below -1.
+        Raises ParserError if the rank is too high, or a size below -1.
         """
         signature = _checked_shape(self.table, self.table.numbers("ShapeSignature"), lowest=-1)
         return tuple(None if dim < 0 else dim for dim in signature) if signature else None
@@ -97,15 +78,14 @@ class Tensor:
 
 
 class Tensors:
-    """The tensors of one subgraph by index.
+    """The tensors of one subgraph by index."""
 
-    Parameters
-    ----------
-    memory_limit_bytes : int
-        How much one tensor may take up.
-    """
-
-    def __init__(self, tensors: Tables, buffers: Tables, memory_limit_bytes: int) -> None:
+    def __init__(
+        self,
+        tensors: Tables,
+        buffers: Tables,
+        memory_limit_bytes: int,  # how much one tensor may take up
+    ) -> None:
         self._tables = tensors
         self._buffers = buffers
         self._memory_limit_bytes = memory_limit_bytes
@@ -138,17 +118,14 @@ class Tensors:
     def constant(self, tensor: Tensor) -> Array | None:
         """The elements of a constant.
 
+        Raises ParserError if the file holds another number of bytes than the shape says, or in a
+        form that is not supported.
+
         Returns
         -------
         ndarray, or None
             A read-only view of the file where its alignment allows that. None if the file
             holds no elements for the tensor.
-
-        Raises
-        ------
-        ParserError
-            If the file holds another number of bytes than the shape says, or in a form that
-            is not supported.
         """
         table = tensor.table
         stored = stored_bytes(self._buffers, table)

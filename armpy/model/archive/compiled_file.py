@@ -90,14 +90,12 @@ class FileViews(Mapping[str, "Sequence[View]"]):
         return self._found
 
 
-def signatures_of(file: CompiledFile, name: str | None = None) -> Signatures[Model]:
-    """The ways to call a prepared model.
-
-    Parameters
-    ----------
-    name : str, optional
-        The signature that the first model is for; the file's first network if left out.
-    """
+def signatures_of(
+    file: CompiledFile,
+    # The signature that the first model is for; the file's first network if left out.
+    name: str | None = None,
+) -> Signatures[Model]:
+    """The ways to call a prepared model."""
     records = signature_records(file.container)
 
     def open_one(name: str, signatures: Signatures[Model], first: Model) -> Model:

@@ -47,16 +47,15 @@ MOST_SHAPES = 8
 _log = logging.getLogger("armpy.execution")
 
 
-def keep_model(path: str, model: Model, request: LoadRequest) -> None:
+def keep_model(
+    path: str,
+    model: Model,
+    request: LoadRequest,  # what it was loaded for
+) -> None:
     """Keep a model that was loaded, if that can be done.
 
     `path` names what the file held before it was loaded. Another may have taken its place until it
     was read, or it was written to while it was: nothing is kept then.
-
-    Parameters
-    ----------
-    request : LoadRequest
-        What it was loaded for.
     """
     # Elements in other files have contents of their own, which name nothing.
     if not model.provenance.is_one_file:
@@ -122,15 +121,15 @@ class ShapesKeeper:
         _write(path, self._path, self._request, save)
 
 
-def _write(path: str, key: str, request: LoadRequest, save: Callable[..., int]) -> None:
-    """Write a file of the cache, if that can be done.
-
-    Parameters
-    ----------
-    save : callable
-        Called with a path and the entry's name; returns the size of the file in bytes, 0 if
-        none was written.
-    """
+def _write(
+    path: str,
+    key: str,
+    request: LoadRequest,
+    # Called with a path and the entry's name; returns the size of the file in bytes, 0 if none was
+    # written.
+    save: Callable[..., int],
+) -> None:
+    """Write a file of the cache, if that can be done."""
     place = Path(path)
     # Named after process and chance: two that keep the same model do not write to one file.
     unfinished = Path(f"{path}.{os.getpid()}.{os.urandom(4).hex()}{UNFINISHED_SUFFIX}")

@@ -119,14 +119,11 @@ def _say(text: str, *about: object) -> None:
     logging.getLogger("armpy.execution").info(text, *about)
 
 
-def open_prepared(request: LoadRequest, kind: str = KIND_MODEL) -> CompiledFile:
-    """Open a compiled model, check it whole, and judge whether its code may be used.
-
-    Parameters
-    ----------
-    kind : str
-        What the file has to be.
-    """
+def open_prepared(
+    request: LoadRequest,
+    kind: str = KIND_MODEL,  # what the file has to be
+) -> CompiledFile:
+    """Open a compiled model, check it whole, and judge whether its code may be used."""
     asked = request.options
     if asked.runtime is None:
         code = TRUSTED if asked.code is None else asked.code
@@ -166,19 +163,15 @@ def _code_sections(file: CompiledFile) -> list[str]:
 
 
 def light_model(
-    file: CompiledFile, load_original: Callable[[], Model] | None = None, path: str = ""
+    file: CompiledFile,
+    # Loads the model file that it was made from, where that is still what it was; the ordinary
+    # network is made from the compiled model if left out.
+    load_original: Callable[[], Model] | None = None,
+    # Of the file in the model cache, as `cached_path` gave it: the programs of one that takes
+    # several shapes lie beside it.
+    path: str = "",
 ) -> Model:
-    """A model that runs at once.
-
-    Parameters
-    ----------
-    load_original : callable, optional
-        Loads the model file that it was made from, where that is still what it was; the ordinary
-        network is made from the compiled model if left out.
-    path : str
-        Of the file in the model cache, as `cached_path` gave it: the programs of one that takes
-        several shapes lie beside it.
-    """
+    """A model that runs at once."""
     _check_request(file.request.options, file)
     manifest = file.container.manifest
     quick, interface = manifest.get("quick"), manifest.get("interface") if path else None

@@ -31,14 +31,12 @@ def signature_record(file: CompiledFile, name: str | None) -> Mapping[str, Any]:
     raise no_signature(name, names)
 
 
-def read_placement(file: CompiledFile, *, is_cached: bool = False) -> Placement:
-    """The placement report of the file's first network, or of its programs.
-
-    Parameters
-    ----------
-    is_cached : bool
-        Whether it was kept by armpy itself when the model was loaded before.
-    """
+def read_placement(
+    file: CompiledFile,
+    *,
+    is_cached: bool = False,  # whether it was kept by armpy itself when the model was loaded before
+) -> Placement:
+    """The placement report of the file's first network, or of its programs."""
     container = file.container
     if PLACEMENT in container.sections:
         stored = container.document(PLACEMENT)

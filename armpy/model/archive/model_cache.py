@@ -98,13 +98,10 @@ def cached_path(request: LoadRequest) -> str | None:
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
 
 
-def shapes_path(path: str, shapes: Shapes) -> str:
-    """Return where the programs of an open model are for some input shapes.
-
-    Parameters
-    ----------
-    path : str
-        Of the model itself, as `cached_path` gave it.
-    """
+def shapes_path(
+    path: str,  # of the model itself, as `cached_path` gave it
+    shapes: Shapes,
+) -> str:
+    """Return where the programs of an open model are for some input shapes."""
     digest = sha256(repr(shapes).encode()).hexdigest()
     return f"{path.removesuffix(SUFFIX)}-{digest[:16]}{SUFFIX}"

@@ -77,21 +77,16 @@ class FrontEnds:
     def __iter__(self) -> Iterator[FrontEndProxy]:
         return iter(self._found)
 
-    def choose(self, file: ModelFile, name: str | None = None) -> FrontEndProxy:
+    def choose(
+        self,
+        file: ModelFile,
+        # The wanted front-end; otherwise one of armpy's own magic numbers selects it, then the
+        # longest of others, then a front-end's `recognizes`, then the longest suffix.
+        name: str | None = None,
+    ) -> FrontEndProxy:
         """The front-end that takes a file.
 
-        Parameters
-        ----------
-        name : str, optional
-            The wanted front-end; otherwise one of armpy's own magic numbers selects it, then the
-            longest of others, then a front-end's `recognizes`, then the longest suffix.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If there is none of that name.
-        ParserError
-            If none takes it.
+        Raises InvalidArgumentError if there is none of that name; ParserError if none takes it.
         """
         if name is not None:
             return self._named(name)
@@ -186,13 +181,6 @@ class FrontEnds:
 class FrontEndProxy:
     """A front-end, called through the plugin boundary.
 
-    Parameters
-    ----------
-    candidate : Candidate
-        The plugin that has registered it.
-    hint : str
-        Added to what it says of files that it does not understand.
-
     Attributes
     ----------
     is_own : bool
@@ -200,7 +188,11 @@ class FrontEndProxy:
     """
 
     def __init__(
-        self, front_end: FrontEnd, candidate: Candidate, plugins: HookPlugins, hint: str = ""
+        self,
+        front_end: FrontEnd,
+        candidate: Candidate,  # the plugin that has registered it
+        plugins: HookPlugins,
+        hint: str = "",  # added to what it says of files that it does not understand
     ) -> None:
         self.front_end = front_end
         self.candidate = candidate
@@ -229,10 +221,7 @@ class FrontEndProxy:
     def check_options(self, given: Mapping[str, object]) -> dict[str, object]:
         """Options checked and completed with defaults.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If one is not declared, or its value not allowed.
+        Raises InvalidArgumentError if one is not declared, or its value not allowed.
         """
         declared = self.front_end.options
         scopes = check_options(declared, given, f"front-end '{self.name}'", whose="front-end")
@@ -241,10 +230,8 @@ class FrontEndProxy:
     def parse(self, file: ModelFile, settings: ParseSettings) -> Network | Graph:
         """The network of a file.
 
-        Raises
-        ------
-        ParserError
-            If the parser raises, or what it returns is no sound network, or larger than the limit.
+        Raises ParserError if the parser raises, or what it returns is no sound network, or larger
+        than the limit.
         """
 
         def parse() -> Network | Graph:

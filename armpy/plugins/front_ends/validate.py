@@ -20,10 +20,7 @@ from armpy.tensor import TensorInfo
 def plain_front_end(given: FrontEnd) -> FrontEnd:
     """A front-end whose fields are of plain types, which armpy can compare without a guard.
 
-    Raises
-    ------
-    BaseException
-        Whatever fields that cannot be used, or are code, raise.
+    Raises whatever fields raise that cannot be used, or are code.
     """
     return replace(
         given,
@@ -56,12 +53,8 @@ def _plain_options(front_end: FrontEnd) -> tuple[BackendOption, ...]:
 def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
     """Copy the graph of a plugin's parser without the parser's own methods.
 
-    Raises
-    ------
-    ArmpyError
-        If it is no sound graph, or larger than the limit.
-    BaseException
-        Whatever the plugin's objects raise.
+    Raises ArmpyError if it is no sound graph, or larger than the limit; BaseException (whatever the
+    plugin's objects raise).
     """
     if type(network) not in (Network, Graph):  # not of a subclass, whose methods are its own
         raise _wrong_type("the parser's answer", "Network or Graph", network)

@@ -21,12 +21,8 @@ Plain = Callable[[object], Any]  # Any: by field
 def plain_metadata(given: object) -> ModelMetadata:
     """A file's metadata as plain text and numbers; None says nothing.
 
-    Raises
-    ------
-    ParserError
-        If it is something else, or a field is of another type.
-    BaseException
-        Whatever the plugin's objects raise.
+    Raises ParserError if it is something else, or a field is of another type; BaseException
+    (whatever the plugin's objects raise).
     """
     return ModelMetadata() if given is None else _record(ModelMetadata, given)
 
@@ -34,12 +30,8 @@ def plain_metadata(given: object) -> ModelMetadata:
 def plain_outline(given: object) -> FileOutline:
     """An outline of plain texts and numbers, whose places all lead somewhere.
 
-    Raises
-    ------
-    ParserError
-        If it is something else, or a place leads nowhere.
-    BaseException
-        Whatever the plugin's objects raise.
+    Raises ParserError if it is something else, or a place leads nowhere; BaseException (whatever
+    the plugin's objects raise).
     """
     outline = _record(FileOutline, given)
     num_graphs = len(outline.graphs)

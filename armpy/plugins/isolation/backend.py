@@ -180,10 +180,8 @@ class IsolatedBackend(RemoteBackend):
     ) -> OptimizationViews:
         """Let it prepare a part.
 
-        Raises
-        ------
-        ArmpyError
-            What it could not prepare the part for; a `DeadObjectError` if its process ended.
+        Raises ArmpyError (what it could not prepare the part for; a `DeadObjectError` if its
+        process ended).
         """
         views = OptimizationViews()
         values = (*view.inputs, *view.outputs)

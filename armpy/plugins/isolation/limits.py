@@ -94,10 +94,7 @@ class IsolationStatus:
 def check_isolation(isolation: object) -> None:
     """Check what was given for the option.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is none of the choices.
+    Raises InvalidArgumentError if it is none of the choices.
     """
     by_id = isolation if isinstance(isolation, Mapping) else {"": isolation}
     for backend_id, chosen in by_id.items():

@@ -28,15 +28,15 @@ T = TypeVar("T")
 
 
 class IsolatedPart:
-    """A part of a network, to be prepared by whichever worker is there.
+    """A part of a network, to be prepared by whichever worker is there."""
 
-    Parameters
-    ----------
-    relaxed : bool
-        Whether float32 may be computed less exactly.
-    """
-
-    def __init__(self, graph: Graph, model_options: OptionValues, *, relaxed: bool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        model_options: OptionValues,
+        *,
+        relaxed: bool,  # whether float32 may be computed less exactly
+    ) -> None:
         self.number = next(_numbers)
         self.infos = tuple(v.info for v in (*graph.inputs, *graph.outputs))  # of inputs and outputs
         self.num_inputs = len(graph.inputs)
@@ -149,12 +149,8 @@ class Supervisor(IBackendContext):
     ) -> None:
         """Let a worker prepare a part, if it has not.
 
-        Raises
-        ------
-        ArmpyError
-            What goes wrong there.
-        DeadObjectError
-            If the worker ends; it is replaced then.
+        Raises ArmpyError (what goes wrong there); DeadObjectError if the worker ends; it is
+        replaced then.
         """
         # Without the lock, as a worker that has a part keeps it as long as the part is there.
         if part.number in worker.prepared:
@@ -189,12 +185,8 @@ class Supervisor(IBackendContext):
     def with_worker(self, task: Callable[[WorkerProcess], T]) -> T:
         """Do something that a worker is needed for, once more where the first could not serve.
 
-        Raises
-        ------
-        ArmpyError
-            What goes wrong there.
-        DeadObjectError
-            If the worker ends otherwise, or the next cannot serve either.
+        Raises ArmpyError (what goes wrong there); DeadObjectError if the worker ends otherwise, or
+        the next cannot serve either.
         """
         worker = self.worker()
         try:
@@ -323,14 +315,11 @@ class Supervisor(IBackendContext):
                 else:
                     self._starting = starting
 
-    def make_spare(self, hurry: threading.Event) -> None:
-        """Start a spare worker and prepare all parts in it; what goes wrong is only logged.
-
-        Parameters
-        ----------
-        hurry : Event
-            Set when the spare worker is needed as it is.
-        """
+    def make_spare(
+        self,
+        hurry: threading.Event,  # set when the spare worker is needed as it is
+    ) -> None:
+        """Start a spare worker and prepare all parts in it; what goes wrong is only logged."""
         self._bury()
         worker = self._spare
         try:

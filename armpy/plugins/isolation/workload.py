@@ -66,13 +66,6 @@ class Place:
     Raises ArmpyError as for `Worker.request`; OSError if the application can have no more
     descriptors or shared memory.
 
-    Parameters
-    ----------
-    part : IsolatedPart
-        Which the worker has prepared.
-    timeout_s : float
-        How long opening may take.
-
     Attributes
     ----------
     inputs, outputs : list of ndarray
@@ -81,7 +74,12 @@ class Place:
         The worker's thread for it, as fault reports call it.
     """
 
-    def __init__(self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float) -> None:
+    def __init__(
+        self,
+        part: IsolatedPart,  # which the worker has prepared
+        worker: WorkerProcess,
+        timeout_s: float,  # how long opening may take
+    ) -> None:
         self.worker = worker
         with ExitStack() as opened:
             # Packets, so that a failure comes whole with one `read`.
@@ -116,12 +114,8 @@ class Place:
     ) -> None:
         """Execute once; tensors are copied to and from shared memory.
 
-        Raises
-        ------
-        ArmpyError
-            What went wrong there.
-        _LostError
-            If the worker has ended, or was ended as it is late.
+        Raises ArmpyError (what went wrong there); _LostError if the worker has ended, or was ended
+        as it is late.
         """
         for mine, shared in zip(sources, self.inputs, strict=True):
             shared[...] = mine

@@ -85,14 +85,14 @@ class HandleFactoryProxy(ITensorHandleFactory):
         """Bytes that a tensor takes, with its padding."""
         return rounded_up(info.size_bytes, self.padding_bytes)
 
-    def gives_room_for(self, reader: HandleFactoryProxy, *, is_imported: bool = False) -> bool:
-        """Return whether its tensors lie as another factory declares.
-
-        Parameters
-        ----------
-        is_imported : bool
-            Whether they lie in memory that it has imported, and not in an arena.
-        """
+    def gives_room_for(
+        self,
+        reader: HandleFactoryProxy,
+        *,
+        # Whether they lie in memory that it has imported, and not in an arena.
+        is_imported: bool = False,
+    ) -> bool:
+        """Return whether its tensors lie as another factory declares."""
         alignment, padding = self.alignment_bytes, self.padding_bytes
         # Arenas of the core's give every tensor a block; the caller's arrays have no such thing.
         if not self._has_arenas and not is_imported and self._backend_id != HOST:

@@ -31,18 +31,13 @@ SETTLED_NS = 2_000_000_000
 seconds."""
 
 
-def check_once(container: Container, always: Sequence[str] = ()) -> None:
+def check_once(
+    container: Container,
+    always: Sequence[str] = (),  # sections that their readers check every time, such as code
+) -> None:
     """Check a file's sections, unless the same state of it has been checked before.
 
-    Parameters
-    ----------
-    always : sequence of str
-        Sections that their readers check every time, such as code.
-
-    Raises
-    ------
-    ParserError
-        If a checksum is wrong.
+    Raises ParserError if a checksum is wrong.
     """
     if container.info is None or container.path is None:
         container.check(always)

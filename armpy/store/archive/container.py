@@ -62,17 +62,6 @@ class FileSection(NamedTuple):
 class Container:
     """A compiled model that was opened; its sections are read-only arrays over the mapped file.
 
-    Parameters
-    ----------
-    data : ndarray, uint8
-        The whole file.
-    where : str
-        What messages call it.
-    info : os.stat_result, optional
-        Of the descriptor that was mapped; None for bytes in memory.
-    path : str, optional
-        By which it was opened.
-
     Attributes
     ----------
     manifest : dict
@@ -90,10 +79,11 @@ class Container:
 
     def __init__(
         self,
-        data: Bytes,
-        where: str,
+        data: Bytes,  # uint8; the whole file
+        where: str,  # what messages call it
+        # Of the descriptor that was mapped; None for bytes in memory.
         info: os.stat_result | None = None,
-        path: str | None = None,
+        path: str | None = None,  # by which it was opened
     ) -> None:
         self.data = data
         self.where = where
@@ -145,14 +135,11 @@ class Container:
             self.refuse(f"section '{name[:80]}' is not one compressed text")
         return self._json(text, name)
 
-    def check(self, leave_out: Sequence[str] = ()) -> None:
-        """Check every section's checksum, and that zeros are between them.
-
-        Parameters
-        ----------
-        leave_out : sequence of str
-            Sections that are checked otherwise.
-        """
+    def check(
+        self,
+        leave_out: Sequence[str] = (),  # sections that are checked otherwise
+    ) -> None:
+        """Check every section's checksum, and that zeros are between them."""
         others, end = set(leave_out), self._begin
         for name, section in self.sections.items():
             # No checksum covers what lies between, so that nothing may lie there.
@@ -242,18 +229,14 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"{text} is not a number")
 
 
-def open_container(source: Source, where: str = "", *, is_mapped: bool = True) -> Container:
-    """Open a compiled model; the header and the manifest are checked, the sections are not.
-
-    Parameters
-    ----------
-    source : path or bytes-like
-        A file is mapped, and must stay as it is while it is used; bytes are copied.
-    where : str
-        What messages call it; the path if left out.
-    is_mapped : bool
-        Whether a file is mapped; else it is read, and may be changed or cut while it is used.
-    """
+def open_container(
+    source: Source,  # a file is mapped, and must stay as it is while it is used; bytes are copied
+    where: str = "",  # what messages call it; the path if left out
+    *,
+    # Whether a file is mapped; else it is read, and may be changed or cut while it is used.
+    is_mapped: bool = True,
+) -> Container:
+    """Open a compiled model; the header and the manifest are checked, the sections are not."""
     if not isinstance(source, str | os.PathLike):
         return Container(_copied(source), where or "a compiled model in memory")
     where = where or os.fspath(source)
@@ -329,20 +312,12 @@ def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
 
 def write_container(
     path: str | os.PathLike[str],
-    manifest: Mapping[str, object],
+    manifest: Mapping[str, object],  # what JSON can hold; the table of sections is added
+    # Mapping of str to (bytes or ndarray, uint8); in the order in which they are written.
     sections: Mapping[str, bytes | Bytes],
-    sign: Callable[[bytes], FileSignature] | None = None,
+    sign: Callable[[bytes], FileSignature] | None = None,  # signs the first 64 bytes of the file
 ) -> int:
     """Write a compiled model; it appears whole, by renaming.
-
-    Parameters
-    ----------
-    manifest : mapping of str to object
-        What JSON can hold; the table of sections is added.
-    sections : mapping of str to (bytes or ndarray, uint8)
-        In the order in which they are written.
-    sign : callable, optional
-        Signs the first 64 bytes of the file.
 
     Returns
     -------

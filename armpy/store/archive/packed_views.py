@@ -105,27 +105,20 @@ class PackedView(NamedTuple):
         return is_single and not self.add and self.stored.itemsize == self.dtype.itemsize
 
 
-def read_view(recipe: Recipe, blob: Bytes) -> Array:
+def read_view(
+    recipe: Recipe,  # of whatever a file holds; all of it is checked
+    blob: Bytes,  # uint8, shape (bytes,); c-contiguous
+) -> Array:
     """Read an array out of packed bytes.
 
-    Parameters
-    ----------
-    recipe : dict
-        Of whatever a file holds; all of it is checked.
-    blob : ndarray, uint8, shape (bytes,)
-        C-contiguous.
+    Raises ParserError if the recipe is of another form, reads outside the bytes, or makes more of
+    them than there are.
 
     Returns
     -------
     ndarray
         Not to be written to: a view of the bytes where one strided view says it all and nothing is
         to be added, else a copy.
-
-    Raises
-    ------
-    ParserError
-        If the recipe is of another form, reads outside the bytes, or makes more of them than there
-        are.
     """
     # Checked as a whole, before memory is taken for anything that it says.
     view = checked(recipe, blob.size)

@@ -57,25 +57,15 @@ def key_text(public_key: bytes) -> str:
 
 
 def sign(
-    message: bytes, key_file: str | os.PathLike[str], password: bytes | None = None
+    message: bytes,  # the file's first 64 bytes
+    # A private key, PEM, as `generate_keys` and ``openssl genpkey -algorithm ed25519`` write it.
+    key_file: str | os.PathLike[str],
+    password: bytes | None = None,  # with which the key is encrypted
 ) -> FileSignature:
     """Sign a compiled model.
 
-    Parameters
-    ----------
-    message : bytes
-        The file's first 64 bytes.
-    key_file : path
-        A private key, PEM, as `generate_keys` and ``openssl genpkey -algorithm ed25519`` write it.
-    password : bytes, optional
-        With which the key is encrypted.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the file cannot be read, or holds no such key, or the password is another one.
-    UnimplementedError
-        If the ``cryptography`` package is not installed.
+    Raises InvalidArgumentError if the file cannot be read, or holds no such key, or the password is
+    another one; UnimplementedError if the ``cryptography`` package is not installed.
     """
     ed25519 = _ed25519("files are signed")
     name = os.fspath(key_file)
@@ -102,35 +92,24 @@ def sign(
 def verify(message: bytes, signature: FileSignature) -> None:
     """Check a signature; whether its key is to be trusted is another question.
 
-    Raises
-    ------
-    WrongSignatureError
-        If the key has not signed this message.
-    UnimplementedError
-        If the ``cryptography`` package is not installed.
+    Raises WrongSignatureError if the key has not signed this message; UnimplementedError if the
+    ``cryptography`` package is not installed.
     """
     ed25519 = _ed25519("a signature is checked")
     if not ed25519.is_signed(_PURPOSE + message, signature.public_key, signature.signature):
         raise WrongSignatureError(f"{key_text(signature.public_key)} has not made this signature")
 
 
-def generate_keys(path: str | os.PathLike[str], password: bytes | None = None) -> tuple[str, bytes]:
+def generate_keys(
+    # Where the private key is written (PEM, PKCS 8), for its user alone; the public key, for
+    # everybody, goes beside it with ``.pub`` added. Neither may be there.
+    path: str | os.PathLike[str],
+    password: bytes | None = None,  # to encrypt the private key with
+) -> tuple[str, bytes]:
     """Make a pair of keys.
 
-    Parameters
-    ----------
-    path : path
-        Where the private key is written (PEM, PKCS 8), for its user alone; the public key, for
-        everybody, goes beside it with ``.pub`` added. Neither may be there.
-    password : bytes, optional
-        To encrypt the private key with.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a file is there or cannot be written, or the password is empty.
-    UnimplementedError
-        If the ``cryptography`` package is not installed.
+    Raises InvalidArgumentError if a file is there or cannot be written, or the password is empty;
+    UnimplementedError if the ``cryptography`` package is not installed.
     """
     ed25519 = _ed25519("keys are made")
     if password == b"":
@@ -154,21 +133,15 @@ def trusted_keys(sources: Iterable[KeySource]) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(map(read_public_key, sources)))
 
 
-def read_public_key(source: KeySource) -> bytes:
+def read_public_key(
+    # A PEM file, as ``openssl pkey -pubout`` and `generate_keys` write it, which no other user may
+    # be able to change; the text ``ed25519:BASE64``; or the 32 bytes.
+    source: KeySource,
+) -> bytes:
     """The 32 bytes of a public key.
 
-    Parameters
-    ----------
-    source : path, str or bytes
-        A PEM file, as ``openssl pkey -pubout`` and `generate_keys` write it, which no other
-        user may be able to change; the text ``ed25519:BASE64``; or the 32 bytes.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is none of these.
-    UnimplementedError
-        If it is a file, and the ``cryptography`` package is not installed.
+    Raises InvalidArgumentError if it is none of these; UnimplementedError if it is a file, and the
+    ``cryptography`` package is not installed.
     """
     if isinstance(source, bytes):
         key, where = source, "trusted_keys"
