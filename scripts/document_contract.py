@@ -242,7 +242,7 @@ def describe(thing: Any) -> str:  # Any: a class or a function
         if _is_public(name) and name not in fields and _says_something(member)
     ]
     if rows:
-        parts.append("\n".join(["| member | |", "|---|---|", *rows]))
+        parts += ["Members:"] * bool(fields) + ["\n".join(rows)]
     return "\n\n".join(parts)
 
 
@@ -295,7 +295,7 @@ def _says_something(member: Any) -> bool:  # Any: whatever a class holds
 
 
 def _member(name: str, member: Any) -> str:  # Any: a property, method or class method
-    """The row of one member."""
+    """The line of one member."""
     # `IBackendInternal.__new__` refuses a class without this one, which is not abstract.
     is_required = name == "get_api_version" or getattr(member, "__isabstractmethod__", False)
     note = "**Required.** " if is_required else ""
@@ -306,7 +306,7 @@ def _member(name: str, member: Any) -> str:  # Any: a property, method or class 
     else:
         function = member.__func__ if isinstance(member, classmethod) else member
         title = f"{name}{plain_signature(function)}"
-    return f"| `{title}` | {note}{summary(member.__doc__)} |"
+    return f"- `{title}`: {note}{summary(member.__doc__)}"
 
 
 def plain_signature(function: Any) -> str:  # Any: anything with a signature

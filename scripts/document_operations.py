@@ -32,8 +32,9 @@ Generated from the definitions in `armpy/ops/` by `scripts/document_operations.p
   None.
 - **Attributes** have their default after `=`. Negative axes count from the end; `data_layout` of
   images is NHWC or NCHW.
-- **Types**: a row per combination. T stands for one of the types in the last column, the same in
-  the whole row. No table means that every type is allowed.
+- **Types**: a line per combination of input and output types. T stands for one of the types after
+  the colon, the same in the whole line; *floats* are FLOAT16, FLOAT32 and FLOAT64, *integers* the
+  signed and unsigned ones of 8 to 64 bits. Without types every type is allowed.
 
 **NaN.** Every output element that is computed from a NaN is NaN, also in maxima, minima,
 activations, clamps, softmax and normalisation. A sum uses every product that its definition has: a
@@ -44,6 +45,14 @@ NOT_EQUAL is true; NaN is a true truth value. Operations that order elements, se
 produce integers state their rule below. A backend that computes a convolution with fewer products
 can also make neighbours of a NaN NaN.
 """
+
+GROUPS = {
+    "floats": frozenset({"FLOAT16", "FLOAT32", "FLOAT64"}),
+    "integers": frozenset(
+        f"{sign}{bits}" for sign in ("SIGNED", "UNSIGNED") for bits in (8, 16, 32, 64)
+    ),
+}
+"""Words for types that are often allowed together."""
 
 
 def operations() -> list[type[Operation]]:
@@ -62,7 +71,8 @@ def describe(kind: type[Operation]) -> str:
     parts = [f"## {kind.__name__}", prose(kind.__doc__), f"Call: {inputs} -> {outputs}".strip()]
     parts += _attributes(kind)
     if kind.type_rules:
-        parts.append(_type_table(kind.type_rules))
+        lines = _type_lines(kind.type_rules)
+        parts.append("\n".join(["Types:", "", *lines] if lines[1:] else [f"Types: {lines[0][2:]}"]))
     return "\n\n".join(parts)
 
 
@@ -97,8 +107,8 @@ def _setting(field: dataclasses.Field[object]) -> str:
     return f"{field.name}={value!r}"
 
 
-def _type_table(type_rules: Sequence[TypeRule]) -> str:
-    """The allowed types; rules that differ in one type are one row, with T in its place."""
+def _type_lines(type_rules: Sequence[TypeRule]) -> list[str]:
+    """List the allowed types; rules that differ in one type are one line, with T in its place."""
     rules = [
         tuple(
             tuple(frozenset(data_type.name for data_type in types) for types in side)
@@ -106,7 +116,7 @@ def _type_table(type_rules: Sequence[TypeRule]) -> str:
         )
         for type_rule in type_rules
     ]
-    lines = ["| inputs | outputs | T |", "|---|---|---|"]
+    lines = []
     while rules:
         candidates = [pattern for rule in rules for pattern in _patterns(rule)]
         covered = [_covered(pattern, rules) for pattern in candidates]
@@ -117,17 +127,20 @@ def _type_table(type_rules: Sequence[TypeRule]) -> str:
             pattern, types = candidates[best], list(covered[best])
             handled = list(covered[best].values())
         cells = [", ".join(_short(sorted(names), "/") for names in side) for side in pattern]
-        lines.append(f"| {cells[0]} | {cells[1]} | {_short(types, ', ')} |")
+        choices = _short(types, ", ")
+        lines.append(f"- {cells[0]} -> {cells[1]}" + f"; T: {choices}" * bool(choices))
         rules = [rule for rule in rules if rule not in handled]
-    return "\n".join(lines)
+    return lines
 
 
 def _short(names: Sequence[str], separator: str) -> str:
-    """The names of types, or those that are left out if few are."""
+    """The names of types, with words for common groups, or the omitted types if they are few."""
     missing = sorted({data_type.name for data_type in DataType} - set(names))
     if len(missing) < 3:
         return f"every type but {' and '.join(missing)}" if missing else "every type"
-    return separator.join(names)
+    groups = {group: members for group, members in GROUPS.items() if members <= {*names}}
+    grouped = frozenset().union(*groups.values())
+    return separator.join([*groups, *(name for name in names if name not in grouped)])
 
 
 def _patterns(rule: Rule) -> Iterator[Rule]:
