@@ -127,9 +127,9 @@ and notes of a member are in its docstring: `help(armpy.backend.IWorkload.execut
 |---|---|
 | [Arm NN's names](arm_nn_names.md) | the name of each class and method of Arm NN |
 | [Calls in order](calls_in_order.md) | the order of the core's calls |
-| [Layers and attributes](layers_and_attributes.md) | what is a layer, and what an attribute |
+| [Layers and attributes](layers_and_attributes.md) | parts of models as layers or attributes |
 | [Operations](operations.md) | operands, attributes and types of every operation |
-| [Compatibility](compatibility.md) | what stays the same between versions |
+| [Compatibility](compatibility.md) | guarantees between versions |
 """
 
 CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions

@@ -116,7 +116,7 @@ class IBackendCache(ABC):
 
     @abstractmethod
     def verify(self) -> Sequence[CacheEntry]:
-        """The same with every entry read and checked, and what is wrong said as `problem`."""
+        """The same with every entry read and checked; `problem` has the faults."""
 
     @abstractmethod
     def clear(self) -> int:

@@ -86,7 +86,7 @@ class LayerMeasurement(Measurement):
     # Operation and name of the model's layer, such as ``Convolution2d`` and ``conv_3``.
     operation: str = ""
     layer: str = ""
-    kernel: str = ""  # what has computed it
+    kernel: str = ""  # the code that computed it
 
 
 class IBackendProfilingContext:

@@ -120,7 +120,7 @@ class IBackendInternal(ABC):
 
     @property
     def version(self) -> str:
-        """The backend's own version, for reports; what was compiled by another one is not used."""
+        """The backend's own version, for reports; programs of another one are not used."""
         return ""
 
     def get_devices(self) -> Sequence[DeviceInfo]:
@@ -166,7 +166,7 @@ class IBackendInternal(ABC):
         return OptimizationViews(untouched=[view])
 
     def get_programs(self) -> IPrograms | None:
-        """Return what writes compiled programs down, and makes programs of what was written.
+        """Return the writer and reader of compiled programs; None if they are not kept.
 
         None, the default, stands for a backend that compiles its parts at each load. Programs are
         kept in compiled models, in the cache for the next process, and in the cache files of the

@@ -11,7 +11,7 @@ from armpy.ops.operation import Operation
 
 @dataclass(frozen=True, eq=False)
 class Substitution:
-    """A subgraph and what is to stand in its place."""
+    """A subgraph and its replacement."""
 
     subgraph: SubgraphView  # the offered view, or a part of it that is convex
     replacement: Graph

@@ -52,7 +52,7 @@ class SavedProgram(NamedTuple):
     """
     code: tuple[str, ...] = ()
     """Names of the parts that hold machine code or anything else that is executed. They are read as
-    copies of what was checked, and not at all where the file's code is not trusted.
+    checked copies, and not at all where the file's code is not trusted.
     """
     views: Mapping[str, Sequence[View]] = MappingProxyType({})
     """How arrays lie in parts that are no code, by the part's name, as `packed_view` describes
@@ -70,7 +70,7 @@ class SavedKernels(NamedTuple):
 
 
 class IPrograms(ABC):
-    """Writes the programs of `PreCompiled` layers down, and makes programs of what was written.
+    """Writer and reader of the programs of `PreCompiled` layers.
 
     Notes
     -----

@@ -35,12 +35,12 @@ class TuningResult:
 
     backend_id: BackendId
     what: str  # which part, for people
-    # How long the whole part takes without and with what was found.
+    # Time of the whole part without and with the result.
     before_us: float = 0.0
     after_us: float = 0.0
     choices: Sequence[TunedChoice] = ()
     problem: str = ""
-    """Why nothing was measured, or why what was found is not kept; empty otherwise."""
+    """Why nothing was measured, or why the result is not kept; empty otherwise."""
 
 
 class TuningRequest:
@@ -97,7 +97,7 @@ _REQUEST: ContextVar[TuningRequest | None] = ContextVar("armpy tuning request", 
 
 @contextmanager
 def request_tuning(seconds: float) -> Iterator[TuningRequest]:
-    """Ask backends to measure what is fastest for the networks that a block loads.
+    """Ask backends to measure their choices for the networks that a block loads.
 
     Parameters
     ----------

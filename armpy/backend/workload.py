@@ -128,7 +128,7 @@ class ICompletion(ABC):
         """
 
     def cancel(self) -> None:
-        """Stop what is under way, if the device can; `wait` comes back soon then."""
+        """Stop the command, if the device can; `wait` returns soon then."""
         return
 
 

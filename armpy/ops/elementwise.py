@@ -340,7 +340,7 @@ class LogicalBinary(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Prelu(Operation):
-    """Keep what is not negative and multiply the rest by an element of `alpha`.
+    """Keep elements that are not negative; multiply the rest by an element of `alpha`.
 
     Notes
     -----

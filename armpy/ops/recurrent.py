@@ -35,7 +35,7 @@ class RecurrentActivation(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Svdf(Operation):
-    """Filter the input, remember the results, and filter what is remembered.
+    """Filter the input, remember the results, and filter the memory.
 
     Notes
     -----

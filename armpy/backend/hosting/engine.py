@@ -70,7 +70,7 @@ class IEngineProgram(ABC):
 
 
 class IEnginePrograms(IPrograms):
-    """Has an engine compile models, and keeps what was compiled in files."""
+    """Has an engine compile models, and keeps its programs in files."""
 
     @abstractmethod
     def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
@@ -106,7 +106,7 @@ class IEnginePrograms(IPrograms):
         return SavedProgram(self.describe(options), {_MODEL: program.model})
 
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Compare what the program depends on with what is here."""
+        """Compare the dependencies of a program with this machine."""
         for name, wanted in self.describe({**about, **options}).items():
             if about.get(name) != wanted:
                 reason = f"it was made for {name} {about.get(name)!r}, and here that is {wanted!r}"
@@ -120,7 +120,7 @@ class IEnginePrograms(IPrograms):
     def create_workload(
         self, program: object, info: WorkloadInfo, options: OptionValues
     ) -> IWorkload:
-        """Make what runs the program on host memory."""
+        """Make the workload that runs the program on host memory."""
         assert isinstance(program, IEngineProgram)
         return _EngineWorkload(program)
 
@@ -188,10 +188,10 @@ class IEngineBackend(IBackendInternal):
 
     @abstractmethod
     def get_engine(self) -> IEnginePrograms:
-        """Return what has the engine compile models."""
+        """Return the engine."""
 
     def get_programs(self) -> IPrograms | None:
-        """Return what keeps compiled models: the engine."""
+        """Return the engine, which keeps compiled models."""
         return self.get_engine()
 
     @abstractmethod

@@ -216,7 +216,7 @@ class ITensorHandleFactory(ABC):
 
 
 class HostTensorHandleFactory(ITensorHandleFactory):
-    """Handles in plain host memory, shared with everybody who can use that."""
+    """Handles in plain host memory."""
 
     @property
     def factory_id(self) -> str:
