@@ -120,8 +120,8 @@ Generated from the docstrings in `armpy/backend/` by `scripts/document_contract.
 
 Import every name that a backend needs from `armpy.backend`; `armpy.graph`, `armpy.tensor` and
 `armpy.ops` have the types of its arguments. This page lists all names. Parameters, results, errors
-and notes of a member are in its docstring: `help(armpy.backend.IWorkload.execute)`, or the page of
-`armpy.backend` of the site. Begin with [A backend on two screens](../tutorials/a_backend.md).
+and further rules are in the docstrings: `help(armpy.backend.ITensorArena)`, or the [site's pages of
+classes](api/index.rst). Begin with [A backend on two screens](../tutorials/a_backend.md).
 
 | | |
 |---|---|
@@ -224,12 +224,24 @@ CHAPTERS: dict[str, tuple[Any, ...]] = {  # Any: classes and functions
     "Memory strategies": (IMemoryOptimizerStrategy, PackingType, MemBlock, MemBin),
 }
 
+WHOLE = (
+    IBackendInternal,
+    IWorkload,
+    IResizableProgram,
+    OptimizationViews,
+    Capability,
+    IBackendContext,
+    ExternalMemory,
+)
+"""Names with their notes on the page; the notes of all others are in their docstrings alone."""
+
 
 def describe(thing: Any) -> str:  # Any: a class or a function
     """The section of one name."""
+    text = prose(thing.__doc__) if thing in WHOLE else summary(thing.__doc__)
     if inspect.isfunction(thing):
-        return f"### `{thing.__name__}{plain_signature(thing)}`\n\n{prose(thing.__doc__)}"
-    parts = [f"### {thing.__name__}", prose(thing.__doc__)]
+        return f"### `{thing.__name__}{plain_signature(thing)}`\n\n{text}"
+    parts = [f"### {thing.__name__}", text]
     if issubclass(thing, enum.Enum):
         parts.append(", ".join(f"`{m.name}` = `{m.value!r}`" for m in thing) + ".")
         return "\n\n".join(parts)
