@@ -11,6 +11,7 @@ import dataclasses
 import enum
 import inspect
 import itertools
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
@@ -30,8 +31,8 @@ Generated from the definitions in `armpy/ops/` by `scripts/document_operations.p
 - **Call**: `inputs -> outputs`. Operands in brackets are optional. `[axis: axis]` is an operand
   that becomes the attribute after the colon when its value is known; until then the attribute is
   None.
-- **Attributes** have their default after `=`. Negative axes count from the end; `data_layout` of
-  images is NHWC or NCHW.
+- **Attributes** have their default after `=`; it is None where the type allows None. Negative axes
+  count from the end; `data_layout` of images is NHWC or NCHW.
 - **Types**: a line per combination of input and output types. T stands for one of the types after
   the colon, the same in the whole line; *floats* are FLOAT16, FLOAT32 and FLOAT64, *integers* the
   signed and unsigned ones of 8 to 64 bits. Without types every type is allowed.
@@ -77,8 +78,13 @@ def describe(kind: type[Operation]) -> str:
 
 
 def _attributes(kind: type[Operation]) -> list[str]:
-    """List the attributes; neighbours without a comment share a line."""
+    """List the attributes; those with a common text, or without any, share a line."""
     texts = field_texts(kind)
+    for name, text in list(texts.items()):
+        names, separator, common = text.partition(": ")
+        shared = re.findall(r"`(\w+)`", names)
+        if separator and name in shared and not re.sub(r"`\w+`|,| and ", "", names).strip():
+            texts |= dict.fromkeys(shared, common[:1].upper() + common[1:])
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every one is a dataclass
     lines = [
         "- " + ", ".join(f"`{_setting(field)}`" for field in group) + f": {text}" * bool(text)
@@ -96,12 +102,10 @@ def _operand(operand: Operand) -> str:
 
 
 def _setting(field: dataclasses.Field[object]) -> str:
-    """An attribute with its default value, or its type if it has none or None."""
+    """An attribute with its default value, or with its type if that is missing or None."""
     value = field.default
-    if value is dataclasses.MISSING:
+    if value is dataclasses.MISSING or value is None:
         return f"{field.name}: {field.type}"
-    if value is None:
-        return f"{field.name}: {field.type} = None"
     if isinstance(value, enum.Enum):
         return f"{field.name}={type(value).__name__}.{value.name}"
     return f"{field.name}={value!r}"

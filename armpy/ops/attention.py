@@ -67,7 +67,7 @@ class Attention(Operation):
     num_past: int = 0
     """Position of the first query; not used where `key_lengths` says it."""
     scores: AttentionScores = AttentionScores.NONE
-    """What a second output is."""
+    """Content of a second output."""
     scales_products: bool = False
     """Whether `scale` multiplies the products. Otherwise it multiplies the queries before the
     product, which avoids overflow for scales below 1.

@@ -266,7 +266,7 @@ class DetectionPostProcess(Operation):
     scale_x: float = 1.0
     scale_h: float = 1.0
     scale_w: float = 1.0
-    """`scale_y`, `scale_x`, `scale_h` and `scale_w`: what the encodings are divided by."""
+    """`scale_y`, `scale_x`, `scale_h` and `scale_w`: divisors of the encodings."""
     background_in_labels: bool = False
     """Whether labels count the columns ahead of the classes."""
     strict_thresholds: bool = False

@@ -45,7 +45,7 @@ class Normalization(Operation):
     beta: float = 0.5
     """Exponent."""
     k: float = 1.0
-    """What is added to the sum."""
+    """Added to the sum."""
     axes: tuple[int, ...] = (-1,)
     """Axes along which the neighbours lie."""
 
@@ -86,9 +86,9 @@ class InstanceNormalization(Operation):
     gamma: float = 1.0
     """Factor of the normalised elements."""
     beta: float = 0.0
-    """What is added to them."""
+    """Added to them."""
     eps: float = 1e-12
-    """What is added to the variance."""
+    """Added to the variance."""
     data_layout: DataLayout = DataLayout.NHWC
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(4,)),)
@@ -120,7 +120,7 @@ class LayerNormalization(Operation):
     axes: tuple[int, ...] = (-1,)
     """Axes that one mean and variance are of."""
     eps: float = 1e-5
-    """What is added to the variance."""
+    """Added to the variance."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -153,7 +153,7 @@ class RmsNormalization(Operation):
     axes: tuple[int, ...] = (-1,)
     """Axes that one mean is of."""
     eps: float = 1e-5
-    """What is added to the mean of the squares."""
+    """Added to the mean of the squares."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

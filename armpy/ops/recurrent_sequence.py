@@ -93,7 +93,7 @@ class RecurrentSequence(Operation):
     state is no such sum.
     """
     is_reversed: bool = False
-    """Whether each sequence is run from its end; what comes out has the input's order of time."""
+    """Whether each sequence is run from its end; the output has the input's order of time."""
     resets_after: bool = False
     """Whether a GRU's reset gate is applied after the product with the state."""
     couples_gates: bool = False

@@ -30,9 +30,9 @@ class StandIn(Operation):
     """
 
     operator: str
-    """What the model's file calls it."""
+    """Its name in the model's file."""
     options: bytes = b""
-    """Bytes. What the file says besides, in the vendor's own form."""
+    """The file's options, in the vendor's own form."""
     num_results: int = 1
     """Number of outputs."""
 

@@ -39,7 +39,7 @@ class DecisionTrees(Operation):
     `TreeComparison`; thresholds (m); missing bool (m), whether NaN goes the way of what is true;
     if_true and if_false int32 (m), the next node, or ``-1 - leaf``; roots int32 (t), of the same
     kind; output int32 (n, t), the number of the leaf. What leads nowhere, or has not ended after
-    ``m`` nodes, ends in leaf 0. What a leaf is worth is looked up by `Gather`.
+    ``m`` nodes, ends in leaf 0. `Gather` looks up values of leaves.
 
     References
     ----------
