@@ -12,6 +12,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
 WIDTH = 100
+MOST_LINES = 5
 _HEADING = re.compile(r"^(\w+(?: \w+)*)\n-+$\n?", re.M)
 
 
@@ -51,9 +52,12 @@ def field_texts(kind: type) -> dict[str, str]:
 
 
 def wrap(page: str) -> str:
-    """Break the long lines of a page's prose; tables, headings and comments keep theirs."""
+    """Break the long lines of a page's prose; tables, headings and comments keep theirs.
+
+    Paragraphs of more than five lines are divided between sentences.
+    """
     lines: list[str] = []
-    for line in page.splitlines():
+    for line in "\n".join(map(_divided, page.splitlines())).splitlines():
         if len(line) <= WIDTH or line.startswith(("|", "#", "<")):
             lines.append(line)
             continue
@@ -62,6 +66,19 @@ def wrap(page: str) -> str:
             line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
     return "\n".join(lines) + "\n"
+
+
+def _divided(paragraph: str) -> str:
+    """A paragraph, or two or more of similar length where it has too many lines."""
+    count = -(-len(textwrap.wrap(paragraph, WIDTH, break_on_hyphens=False)) // MOST_LINES)
+    if count < 2 or paragraph.startswith(("|", "#", "<", "- ")):
+        return paragraph
+    parts = [""]
+    for sentence in re.split(r"(?<=[.]) (?=[A-Z`])", paragraph):
+        if parts[-1] and len(parts[-1]) + len(sentence) / 2 > len(paragraph) / count:
+            parts.append("")
+        parts[-1] = f"{parts[-1]} {sentence}".strip()
+    return "\n\n".join(parts)
 
 
 def write_or_check(name: str, page: str, script: str, description: str) -> int:
