@@ -30,11 +30,8 @@ EXIT_INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the `armpy` command, with the process's arguments if none are given.
 
-    Returns
-    -------
-    int
-        Exit code: 0, 1 for a failure, 2 for a command line that cannot be followed, 130
-        after an interrupt.
+    Returns the exit code: 0, 1 for a failure, 2 for a command line that cannot be followed, 130
+    after an interrupt.
     """
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:

@@ -72,8 +72,6 @@ def in_time(
     Raises PreparationTimeoutError if the deadline has passed before it began, or passes before it
     is done; QueueFullError if the process can have no thread for it.
 
-    Notes
-    -----
     Nothing in a process can stop a backend's native code. With a deadline, it runs in a thread of
     its own, which is abandoned when the deadline has passed: what it answers or raises later
     is dropped. So the caller has its answer in time even if the backend never comes back, for the

@@ -38,8 +38,6 @@ class _HostSupport(ILayerSupport):
 class HostBackend(IBackendInternal):
     """Takes control flow that no backend takes; the layers in its graphs are placed anew.
 
-    Notes
-    -----
     It is not a plugin and never listed. The runtime makes its workloads, which run networks.
     """
 

@@ -29,8 +29,6 @@ def dump(
 ) -> None:
     """Write a graph down, if the options or the environment say where.
 
-    Notes
-    -----
     Files are ``<process>-<number>-<stage>.dot`` in the order in which they are written. One that
     cannot be written is a warning.
 

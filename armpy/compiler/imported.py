@@ -78,11 +78,8 @@ def import_tensors(
 ) -> ImportedNetwork:
     """Let backends read inputs and write outputs where they have been imported.
 
-    Returns
-    -------
-    ImportedNetwork
-        With the layers of `network` under their ids. Copies of imported tensors are removed;
-        a backend that can share none of the imports gets a copy.
+    The result has the layers of `network` under their ids. Copies of imported tensors are removed;
+    a backend that can share none of the imports gets a copy.
     """
     return _ImportRewriter(network, factories, inputs, outputs).run(strategies)
 

@@ -41,8 +41,6 @@ def with_fixed_shapes(
 ) -> While:
     """A loop whose graphs know all shapes and layers; the same if shapes change in turns.
 
-    Notes
-    -----
     Errors in a graph are raised when it has to run.
     """
     values = [value for value in inputs if value is not None]

@@ -20,8 +20,6 @@ _MODEL = (
 def machine_identity() -> str:
     """Digest of what decides how fast this machine is: 32 hexadecimal digits.
 
-    Notes
-    -----
     Made of the processor, as the kernel describes it, the number of processors that the system
     has, and the system's name. Two machines that are alike have one identity: what is measured on
     one holds on the other, and a container that is made anew keeps it. How many processors this

@@ -325,8 +325,6 @@ def _with_known_shapes(
 ) -> If:
     """An If whose branches know what they are handed: shapes, and constants.
 
-    Notes
-    -----
     Errors in a branch are raised when it has to run.
     """
     arguments = inputs[1:]

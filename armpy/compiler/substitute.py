@@ -24,10 +24,7 @@ def offer(
     Raises ArmpyError if the backend raises one; BackendError if the backend raises something else,
     or its answer cannot be applied.
 
-    Returns
-    -------
-    OptimizationViews
-        With what is to be deleted written as substitutions by nothing.
+    What is to be deleted is written as substitutions by nothing.
     """
     backend_id, name = backend.get_id(), "optimize_subgraph_view"
     request = request or PreparationRequest()

@@ -25,8 +25,6 @@ def content_digest(path: str) -> str:
 
     Raises OSError if the file cannot be read, or is not a regular one.
 
-    Notes
-    -----
     The contents are read at each call. Device, inode, size and times do not prove that a file is
     unchanged: a write through a memory mapping shows in them when the page is written back, and on
     tmpfs never.

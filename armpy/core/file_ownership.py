@@ -124,8 +124,6 @@ def why_not_own(opened: os.stat_result) -> str:
 def is_private_group(gid: int) -> bool:
     """Return whether a group has a single user; its files count as that user's own.
 
-    Notes
-    -----
     Many systems make such a group for each user, of his name and without other members, and let
     groups write what is made (a umask of 002). By the same tokens it is recognised here.
 
@@ -155,8 +153,6 @@ def why_exposed(
 ) -> str:
     """Why others can change a file that was opened, or have put it there; empty if they cannot.
 
-    Notes
-    -----
     The file, every directory above it and every link on the way have to belong to the current
     user or root, and neither file nor directories may be written by others; the user's private
     group is no other. In a directory with a sticky bit only an entry's owner can put another in
@@ -235,8 +231,6 @@ def make_own_folder(path: str | os.PathLike[str]) -> None:
 
     Raises OSError if it cannot be made, or is no folder.
 
-    Notes
-    -----
     `os.makedirs` makes those above as the process's umask says: for everybody, where it is 0, who
     could then put other folders in the place of what is in them.
     """

@@ -19,11 +19,8 @@ def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:
 
     A sweep over the steps: n log n, and one step more for each pair.
 
-    Returns
-    -------
-    list of list of int, or None
-        None if there are too many pairs: more than `FEW_PAIRS`, and than `FEW_PAIRS_EACH` for
-        each lifetime. What places things has to do with `place_in_order` then.
+    Returns None if there are too many pairs: more than `FEW_PAIRS`, and than `FEW_PAIRS_EACH` for
+    each lifetime. What places things has to do with `place_in_order` then.
     """
     allowed = max(FEW_PAIRS, FEW_PAIRS_EACH * len(lifetimes))
     pairs: list[list[int]] = [[] for _ in lifetimes]
@@ -49,10 +46,7 @@ def place_in_order(lifetimes: Sequence[Lifetime], sizes: Sequence[int]) -> list[
     Each takes the smallest gap that fits when its lifetime begins, as an allocator would that
     does not know what comes: n log n, however much lives at the same time.
 
-    Returns
-    -------
-    list of int
-        Multiples of what all sizes are multiples of.
+    Offsets are multiples of what all sizes are multiples of.
     """
     offsets = [0] * len(lifetimes)
     gaps = _Gaps()

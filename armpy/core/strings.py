@@ -45,16 +45,13 @@ def as_strings(array: npt.NDArray[Any]) -> Strings:  # Any: of every type
 
     Raises InvalidArgumentError if an element is not a string, or cannot be encoded as UTF-8.
 
+    Returns `array` itself if it is canonical.
+
     Parameters
     ----------
     array : ndarray of str, bytes or objects
         NumPy's types ``S``, ``U`` and ``T`` (``StringDType``), or objects that are ``str`` or
         ``bytes``.
-
-    Returns
-    -------
-    ndarray of object, C-contiguous
-        `array` itself if it is canonical.
     """
     elements = array.reshape(-1).tolist()
     canonical = [_canonical(element) for element in elements]
@@ -119,10 +116,6 @@ def unpacked(
 
     Raises InvalidArgumentError if the bytes hold another number of strings, or an offset is outside
     of the bytes or below the previous one.
-
-    Returns
-    -------
-    ndarray of object, shape (count,)
     """
     actual = int(stored[:_WORD_BYTES].copy().view("<i4")[0]) if stored.size >= _WORD_BYTES else 0
     begin = _WORD_BYTES * (count + 2)

@@ -52,11 +52,6 @@ class SymbolicTrace:
     ----------
     sizes : sequence of int
         The first ones' values while they are traced.
-
-    Attributes
-    ----------
-    given : list of Size
-        The first ones.
     """
 
     def __init__(self, sizes: Sequence[int]) -> None:
@@ -65,6 +60,7 @@ class SymbolicTrace:
         self._plain: dict[tuple[type, Number], int] = {}
         self._steps: dict[tuple[Function, tuple[int, ...]], Size] = {}
         self._conditions: dict[tuple[str, int, int], bool] = {}
+        # The first ones.
         self.given = [Size(self, number, size) for number, size in enumerate(sizes)]
 
     def step(self, function: Function, *operands: object) -> Size:

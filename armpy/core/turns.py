@@ -16,9 +16,11 @@ Clock = Callable[[], float]
 
 
 def take_turns(
+    # Each takes a turn and gives what is found in it, such as `timed` its seconds.
     turns: Mapping[Name, Callable[[], Found]],
-    seconds: float,
+    seconds: float,  # how long together, about: no round begins later
     *,
+    # `least` and `most`: numbers of rounds.
     least: int = 5,
     most: int = 1000,
     clock: Clock = time.perf_counter,
@@ -28,19 +30,7 @@ def take_turns(
     The order of a round is random, and that of the next one its opposite: what changes with time
     falls on all alike.
 
-    Parameters
-    ----------
-    turns : mapping of str to callable
-        Each takes a turn and gives what is found in it, such as `timed` its seconds.
-    seconds
-        How long together, about: no round begins later.
-    least, most
-        Rounds.
-
-    Returns
-    -------
-    dict of str to list
-        What each has found in its turns, round by round.
+    Returns what each has found in its turns, round by round.
     """
     results: dict[Name, list[Found]] = {name: [] for name in turns}
     until = clock() + seconds

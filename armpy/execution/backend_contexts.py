@@ -41,10 +41,7 @@ class BackendContexts:
     ) -> NotifyOutcome:
         """Notify every context, or some, that a network is loaded or unloaded.
 
-        Returns
-        -------
-        NotifyOutcome
-            Also if some raise: what they have raised is in it.
+        There is a result also if some raise: what they have raised is in it.
         """
         notified: list[BackendId] = []
         first: ArmpyError | None = None

@@ -82,25 +82,8 @@ def _with_ids(
 class BackendSetup:
     """The backends of a runtime with their contexts, and why others are left out.
 
-    Attributes
-    ----------
-    backends : tuple of BackendProxy
-        Most preferred first.
-    contexts : BackendContexts
-    left_out : dict of str to str
-        Reason by backend id.
-    model_options : dict of str to mapping
-        Checked options of scope MODEL of the backends that were given any.
-    memory_strategies : dict of str to IMemoryOptimizerStrategy
-    isolated : dict of str to IsolatedBackend
-        Those that have processes of their own.
-
-    Raises
-    ------
-    BackendUnavailableError
-        If a backend named in the options cannot be used, or none is left.
-    InvalidArgumentError
-        If an option is not known or not allowed.
+    Raises BackendUnavailableError if a backend named in the options cannot be used, or none is
+    left; InvalidArgumentError if an option is not known or not allowed.
     """
 
     def __init__(self, options: RuntimeOptions, registry: BackendRegistry) -> None:
@@ -109,12 +92,14 @@ class BackendSetup:
         self._options = options
         self._registry = registry
         self.contexts = BackendContexts()
-        self.left_out: dict[BackendId, str] = {}
+        self.left_out: dict[BackendId, str] = {}  # reason by backend id
+        # Those that have processes of their own.
         self.isolated: dict[BackendId, IsolatedBackend] = {}
+        # Checked options of scope MODEL of the backends that were given any.
         self.model_options: dict[BackendId, OptionValues] = {}
         self.memory_strategies: dict[BackendId, IMemoryOptimizerStrategy] = {}
         try:
-            self.backends = self._set_up_all()
+            self.backends = self._set_up_all()  # most preferred first
             self._check_known(registry)
             self._check_unused()
         except BaseException:

@@ -19,8 +19,6 @@ _log = logging.getLogger("armpy.execution")
 class LoadedNetworks:
     """The loaded networks of a runtime by id, and the contexts that are notified of them.
 
-    Notes
-    -----
     It outlives its runtime for as long as it takes to end all this, so it does not refer to it.
     """
 

@@ -15,8 +15,6 @@ def check_layers(
     Raises MemoryLimitError if a tensor cannot be an array, or what a layer writes is larger than
     the limit together with what computing it takes besides.
 
-    Notes
-    -----
     What backends do before they know how much memory the whole takes, such as packing tables,
     goes by the sizes of tensors: none of these may be larger than the caller allows.
     """

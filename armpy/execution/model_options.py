@@ -22,10 +22,7 @@ def merged_model_options(
     Raises InvalidArgumentError if the runtime does not use a backend, or this has no such option,
     or not of this scope.
 
-    Returns
-    -------
-    dict of str to mapping
-        Every option of scope MODEL, of the backends that were given any by either.
+    Returns every option of scope MODEL, of the backends that were given any by either.
     """
     by_id = {backend.get_id(): backend for backend in backends}
     merged = dict(of_runtime)

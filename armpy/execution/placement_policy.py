@@ -32,10 +32,7 @@ def decide(
 ) -> PlacementDecision | None:
     """Return where the layers of a graph are to run, by the preference of its settings.
 
-    Returns
-    -------
-    PlacementDecision or None
-        None if the order of the backends decides, or no backend takes a layer.
+    Returns None if the order of the backends decides, or no backend takes a layer.
     """
     place, options = settings.place, settings.optimizer
     if place is None or not graph.layers:

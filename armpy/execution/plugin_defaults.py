@@ -43,8 +43,6 @@ def configured_setup(
     Raises BackendUnavailableError or InvalidArgumentError as for `BackendSetup`, for the
     application's own options alone.
 
-    Notes
-    -----
     Options with which no setup can be made are the plugin's mistake: they are left out.
     """
     if not registry.has_plugins(_HOOK):

@@ -48,18 +48,7 @@ NetworkT = TypeVar("NetworkT", bound=InnerNetwork)
 
 
 class SubgraphNetworks(Generic[NetworkT]):
-    """Backends, their sessions, and one loaded network per graph that control flow runs.
-
-    Attributes
-    ----------
-    sessions : Sessions
-        By backend id, the core's own included. A backend makes what a network needs when it first
-        gets a layer of it.
-    lock : context manager
-        Held while any of the networks makes a plan.
-    graph_names : mapping of Graph to str
-        What control flow calls the graphs that it runs, if the network is profiled.
-    """
+    """Backends, their sessions, and one loaded network per graph that control flow runs."""
 
     def __init__(
         self,
@@ -74,8 +63,10 @@ class SubgraphNetworks(Generic[NetworkT]):
         self.settings = settings
         # Reentrant, as to plan a graph is to plan those inside it.
         lock = threading.RLock()
+        # Held while any of the networks makes a plan.
         self.lock = lock if settings.profiler is None else WatchedLock(lock, "the plans")
         # Weak: graphs go with the plans that hold them.
+        # What control flow calls the graphs that it runs, if the network is profiled.
         self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
         self._load = load
         # Plans hold the graphs that they run, and there are as many as the caller's shapes.
@@ -86,6 +77,8 @@ class SubgraphNetworks(Generic[NetworkT]):
         # A proxy, as this holds the session.
         self._host = host_session(weakref.proxy(self))
         by_id = {backend.get_id(): backend for backend in self.backends}
+        # By backend id, the core's own included. A backend makes what a network needs when it first
+        # gets a layer of it.
         self.sessions = Sessions(self._host, partial(_open_session, by_id, settings))
         self._refusals: dict[BackendId, Support] = {}
 
@@ -161,8 +154,6 @@ class SubgraphNetworks(Generic[NetworkT]):
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
         """Prepare a graph, after those that wait already; errors are raised when it runs.
 
-        Notes
-        -----
         Preparing a graph asks for those inside it. They wait for it, so that graphs which lie
         deep in each other do not need a deep stack. After the first `MOST_AHEAD`, a graph is
         prepared when it first runs.

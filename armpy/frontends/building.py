@@ -78,8 +78,6 @@ class Layers:
     ) -> Value:
         """Add a layer with one output.
 
-        Notes
-        -----
         Where the operation does not take elements of these types, it is computed with the next
         wider ones that it takes, and the output cast back.
         """

@@ -68,11 +68,8 @@ def allocate_device_memory(
 ) -> DeviceMemoryProxy | None:
     """Ask the one backend that all roles are of for a buffer.
 
-    Returns
-    -------
-    DeviceMemoryProxy or None
-        None if there are several backends, or it has no such buffers, or none now: the reason is
-        logged.
+    Returns None if there are several backends, or it has no such buffers, or none now: the reason
+    is logged.
 
     References
     ----------

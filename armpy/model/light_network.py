@@ -144,18 +144,12 @@ def _allocate(size_bytes: int) -> tuple[Array, Callable[[], object]]:
 
 
 class ArchivedGraph(NamedTuple):
-    """Graph of an archived network, as far as calls ask for it.
+    """Graph of an archived network, as far as calls ask for it."""
 
-    Parameters
-    ----------
-    inputs, outputs : tuple of TensorSpec
-        Dimensions may be unknown.
-    default_shapes : tuple of (tuple of int or None)
-        Of the inputs: those that are prepared, or what the model's file says.
-    """
-
+    # `inputs` and `outputs`: dimensions may be unknown.
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    # Of the inputs: those that are prepared, or what the model's file says.
     default_shapes: tuple[tuple[int, ...] | None, ...]
 
     @property
@@ -254,10 +248,8 @@ class ArchivedNetwork:
     ) -> BoundProgram | None:
         """Prepare for some shapes, if that takes no more than to read what is archived.
 
-        Returns
-        -------
-        BoundProgram or None
-            None if it takes more; the whole network says what is wrong with shapes that cannot be.
+        Returns None if it takes more; the whole network says what is wrong with shapes that cannot
+        be.
         """
         chosen = {
             value.name: value.info.shape if value.info.is_fully_shaped else default

@@ -22,32 +22,21 @@ class Derivation(NamedTuple):
 
 
 class Provenance:
-    """Files of a model, what they say, and the request or the step that it was made by.
-
-    Parameters
-    ----------
-    files : mapping of str to (FileStamp or None)
-        The files that it was made of, and what they were like then.
-    are_all : bool
-        Whether the list is complete: front-ends of plugins need not report theirs.
-    data_files : iterable of str
-        Paths of the files that the model names. The model's own is among them if it names itself.
-    derivation : Derivation, optional
-        The step that made it of another model.
-    signatures : Signatures, optional
-        Ways to call the model's file.
-    read_metadata : callable, optional
-        Returns what the model's file says of itself.
-    """
+    """Files of a model, what they say, and the request or the step that it was made by."""
 
     def __init__(
         self,
+        # The files that it was made of, and what they were like then.
         files: FileState | None = None,
         *,
+        # Whether the list is complete: front-ends of plugins need not report theirs.
         are_all: bool = False,
+        # Paths of the files that the model names. The model's own is among them if it names itself.
         data_files: Iterable[str] = (),
-        derivation: Derivation | None = None,
+        derivation: Derivation | None = None,  # the step that made it of another model
+        # Ways to call the model's file.
         signatures: Signatures[Any] | None = None,  # Any: of models
+        # Returns what the model's file says of itself.
         read_metadata: Callable[[], ModelMetadata] | None = None,
     ) -> None:
         self.files: FileState = files or {}

@@ -95,10 +95,7 @@ def save_model(
 ) -> int:
     """Write a model with all that preparing it has made; see `armpy.Model.save`.
 
-    Returns
-    -------
-    int
-        Bytes of the file.
+    Returns the size of the file in bytes.
     """
     network = contents.network
     if network.latest is None:
@@ -185,10 +182,7 @@ def save_interface(
     The network is not in it. Front-ends leave layers for later where shapes are not known yet, and
     what makes these is in no file.
 
-    Returns
-    -------
-    int
-        Bytes of the file.
+    Returns the size of the file in bytes.
     """
     network = contents.network
     manifest: dict[str, object] = {
@@ -214,11 +208,8 @@ def save_shapes(
 ) -> int:
     """Write what a network runs for some input shapes, without the network itself.
 
-    Returns
-    -------
-    int
-        Bytes of the file; 0 if none is written, as programs have more, or it takes more than
-        programs to run the model.
+    Returns the size of the file in bytes; 0 if none is written, as programs have more, or it takes
+    more than programs to run the model.
     """
     plan = _compiled(prepared)
     assert plan is not None

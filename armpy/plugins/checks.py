@@ -124,8 +124,6 @@ def why_incompatible(
 ) -> str:
     """Why a backend's API version does not fit the core's; empty if it does.
 
-    Notes
-    -----
     The major must be equal and the minor at most the core's.
 
     References

@@ -78,8 +78,6 @@ class _PluginRecord(CandidateRecord):
 class HookPlugins:
     """Plugins that implement hooks, loaded when the first hook is called.
 
-    Notes
-    -----
     What a plugin raises or answers in error never reaches another one, nor the caller: it is logged
     once, kept in `problems`, and left out. All methods may be called from several threads.
     """
@@ -153,10 +151,7 @@ class HookPlugins:
     ) -> list[Answer[T]]:
         """Call a hook of every plugin.
 
-        Returns
-        -------
-        list of Answer
-            One for each that was given, in the order in which plugins count.
+        Returns one for each that was given, in the order in which plugins count.
         """
         self.load(hook, own_alone=own_alone)
         others = [plugin for name, plugin in self._manager.list_name_plugin() if name != OWN[0]]

@@ -37,20 +37,15 @@ _MACHINES = {
 def check_library(path: str, module: str) -> str:
     """Check that a library is for this machine, and what it is.
 
-    Returns
-    -------
-    str
-        ``PyInit_<module>`` for an extension module of the name, or `C_INTERFACE`.
+    Returns ``PyInit_<module>`` for an extension module of the name, or `C_INTERFACE`.
+
+    Files that are not in ELF are left to the system's loader. Names of exported functions lie in
+    the file as they are.
 
     Raises
     ------
     RejectionError
         If it is not. The reason has the file, expected and actual values, and the fix.
-
-    Notes
-    -----
-    Files that are not in ELF are left to the system's loader. Names of exported functions lie in
-    the file as they are.
 
     References
     ----------

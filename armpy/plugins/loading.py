@@ -99,15 +99,12 @@ def check_invalid_id(backend_id: BackendId) -> None:
 
 
 def attempt(
-    step: Callable[[], None], private_name: str = "", name: str = ""
+    step: Callable[[], None],
+    # `private_name` and `name`: as for `describe_failure`.
+    private_name: str = "",
+    name: str = "",
 ) -> tuple[CandidateStatus, Failure] | None:
-    """Do something with a candidate; what has become of it if that goes wrong, else None.
-
-    Parameters
-    ----------
-    private_name, name : str
-        As for `describe_failure`.
-    """
+    """Do something with a candidate; what has become of it if that goes wrong, else None."""
     try:
         step()
     # Without a traceback: the text names the broken rule, and no code of the candidate failed.
@@ -135,14 +132,14 @@ def leave_out(candidate: Candidate, status: CandidateStatus, failure: Failure) -
     )
 
 
-def describe_failure(error: BaseException, private_name: str = "", name: str = "") -> Failure:
-    """Put an exception into words.
-
-    Parameters
-    ----------
-    private_name, name : str
-        The private name of the module that raised it, and the one to read instead.
-    """
+def describe_failure(
+    error: BaseException,
+    # `private_name` and `name`: the private name of the module that raised it, and the one to read
+    # instead.
+    private_name: str = "",
+    name: str = "",
+) -> Failure:
+    """Put an exception into words."""
 
     def public(text: str) -> str:
         if not private_name:

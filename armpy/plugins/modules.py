@@ -57,8 +57,6 @@ def private_name(
 ) -> str:
     """A name for a directory's module that no other has.
 
-    Notes
-    -----
     A library is called as its own file is and not as a link to it, if that is a module's name: its
     entry point ``PyInit_<name>`` is called so.
     """
@@ -84,8 +82,6 @@ def open_module(
     Raises RejectionError if an entry point is missing or wrong, or the version does not fit;
     BaseException (whatever the module raises).
 
-    Notes
-    -----
     Afterwards ``sys.path`` is what it was, and if anything was raised, ``sys.modules`` has
     nothing of the module.
 
@@ -152,8 +148,6 @@ def _open_c_library(
 def forget_module(name: str) -> None:
     """Remove a private module and its submodules from ``sys.modules``.
 
-    Notes
-    -----
     What its group shares goes with the last of the group's modules.
     """
     _forget(name)
@@ -211,8 +205,6 @@ _mapped: dict[str, tuple[int, ...]] = {}
 class _LibraryLoader(ExtensionFileLoader):
     """Loads a library, unless an older one is in its place.
 
-    Notes
-    -----
     The interpreter never unmaps one, and whatever lies at its path later, the system gives the old
     one for the same name.
     """

@@ -26,8 +26,6 @@ _HOOK = "armpy_register_placer"
 class Placers:
     """The placers of a registry's plugins, in the order in which they are asked: armpy's last.
 
-    Notes
-    -----
     A registry without placers, such as one that is made by hand, has those of the distributions
     that are installed.
     """

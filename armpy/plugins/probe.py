@@ -248,13 +248,8 @@ def fingerprint(
 ) -> str:
     """Digest that changes with a candidate and anything that it may import.
 
-    Returns
-    -------
-    str
-        Empty if the candidate's files cannot be found.
+    The result is empty if the candidate's files cannot be found.
 
-    Notes
-    -----
     Made of the files' paths, sizes, inodes and times, the versions of armpy and Python,
     ``sys.path`` and the distributions on it, and the environment variables of armpy and its
     backends: a wrong one must not be held against a backend when it is gone.

@@ -50,8 +50,6 @@ class EventNode:
 def nested(events: Iterable[ProfilingEvent]) -> list[EventNode]:
     """The outermost events of each thread, with all others within them.
 
-    Notes
-    -----
     Durations are whole nanoseconds and children lie within their parents, one after the other, so
     that the own times of an event and of all within it add up to its duration exactly. Where
     events lie across each other, the later one ends with the earlier one; one of a backend

@@ -47,14 +47,13 @@ _TRANSFERS = frozenset(("MemCopy",))
 """Operations that copy from one memory to another."""
 
 
-def phase_of(kind: EventKind, name: str, operation: str = "") -> TracePhase:
-    """Return the phase of a network during an event of a profile.
-
-    Parameters
-    ----------
-    name, operation : str
-        As for `ProfilingEvent`.
-    """
+def phase_of(
+    kind: EventKind,
+    # `name` and `operation`: as for `ProfilingEvent`.
+    name: str,
+    operation: str = "",
+) -> TracePhase:
+    """Return the phase of a network during an event of a profile."""
     if kind in (EventKind.WAITING, EventKind.QUEUED):
         return TracePhase.QUEUEING
     if kind is EventKind.LOAD:

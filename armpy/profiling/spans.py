@@ -67,8 +67,6 @@ def _attributes(label: EventLabel | ProfilingEvent) -> dict[str, str]:
 def spans_for_application() -> Spans | None:
     """Make the spans for the application's tracer; None if it has none.
 
-    Notes
-    -----
     OpenTelemetry is not imported for those who do not use it: an application that traces has
     imported it, and set a provider, before it loads networks.
     """

@@ -189,15 +189,12 @@ def _table(parts: Iterable[tuple[str, Sequence[Share], int]]) -> list[str]:
 
 
 def summarize(
-    events: Sequence[ProfilingEvent], load_events: Sequence[ProfilingEvent], num_dropped: int = 0
+    # `events` and `load_events`: as a `Profiler` has them.
+    events: Sequence[ProfilingEvent],
+    load_events: Sequence[ProfilingEvent],
+    num_dropped: int = 0,
 ) -> Summary:
-    """Say where all of the time went.
-
-    Parameters
-    ----------
-    events, load_events : sequence of ProfilingEvent
-        As a `Profiler` has them.
-    """
+    """Say where all of the time went."""
     collected = _TimeTotals()
     queued = [event for event in events if event.kind is EventKind.QUEUED]
     roots = nested([*(e for e in events if e.kind is not EventKind.QUEUED), *load_events])

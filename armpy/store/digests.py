@@ -28,11 +28,8 @@ def digest_of(
 ) -> bytes:
     """Digest of some values, with everything that they consist of.
 
-    Returns
-    -------
-    bytes, 32
-        SHA-256. Equal ones mean equal parts: constants are a part with all of their elements, and
-        layers' names, which programs show to people.
+    Returns a SHA-256. Equal ones mean equal parts: constants are a part with all of their elements,
+    and layers' names, which programs show to people.
     """
     digest = hashlib.sha256(origin)
     for part in parts:

@@ -149,23 +149,17 @@ class Entries(IFolderCache):
         return LookupResult(parts)
 
     def write(
-        self, kind: str, key: str, parts: Sequence[Part], description: str, group: str = ""
+        self,
+        # `kind` and `key`: letters and digits.
+        kind: str,
+        key: str,
+        parts: Sequence[Part],
+        description: str,  # for people; the end of a long one is left out
+        group: str = "",  # what it is summed up with for people: the name of a model, as a rule
     ) -> bool:
         """Keep something, if that can be done.
 
-        Parameters
-        ----------
-        kind, key : str
-            Letters and digits.
-        description : str
-            For people; the end of a long one is left out.
-        group : str
-            What it is summed up with for people: the name of a model, as a rule.
-
-        Returns
-        -------
-        bool
-            Whether it is kept now.
+        Returns whether it is kept now.
         """
         try:
             shown, summed = description[:_LONGEST_DESCRIPTION], group[:_LONGEST_DESCRIPTION]

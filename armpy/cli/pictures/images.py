@@ -93,9 +93,7 @@ def resized_pixels(image: Image.Image, layout: ImageLayout, method: str) -> Pixe
     sides, or pads it with black. Bilinear, with a filter as wide as the reduction asks for
     (antialiased).
 
-    Returns
-    -------
-    ndarray, uint8, shape (H, W, C)
+    Returns an array, uint8, shape (H, W, C).
     """
     axes = layout.data_layout.spatial_axes if layout.has_channels else (1, 2)
     height, width = (layout.shape[axis] for axis in axes)

@@ -92,8 +92,6 @@ def normalized(
     The hint is what was assumed without knowing, empty if nothing was: without a `normalization`
     that the user wants, the type and quantisation suggest one.
 
-    Notes
-    -----
     For 8-bit types the whole stored range is the whole range of pixels: uint8 holds the
     pixel itself, int8 the pixel less 128. That is right for every real range that an image
     input usually has. Other integers hold the pixel. Float inputs, and quantised ones of

@@ -92,8 +92,6 @@ def bridge(
 ) -> PlacedGraph:
     """Copy each value into every memory in which it is read and cannot be shared.
 
-    Notes
-    -----
     Each value lies in the memory of that one of its writer's factories whose users need the
     fewest copies to read it, of several in that of the preferred one.
 
@@ -136,8 +134,6 @@ def hands_on(
 ) -> bool:
     """Return whether one factory's handles can be given to another's users as they are.
 
-    Notes
-    -----
     So it is for host memory, and for all kinds that both know where the reader has no way of its
     own to import them, if tensors lie there as the reader declares.
     """

@@ -67,8 +67,6 @@ def plan_memory(
 ) -> MemoryPlan:
     """Place every value that lives only during an execution.
 
-    Notes
-    -----
     Graph inputs, results and constants are not placed: they live in the caller's memory,
     in the loaded network's, or in the model file's. Neither are strings.
     """

@@ -46,8 +46,6 @@ class GreedyBySize(IMemoryOptimizerStrategy):
     def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
         """Offsets are multiples of `ALIGNMENT_BYTES`.
 
-        Notes
-        -----
         Where too many blocks live together to look at all pairs (see `neighbours`), they are
         placed in order of time, each into the smallest gap that fits.
         """

@@ -99,8 +99,6 @@ class _FoundAttention:
 def join_attention(graph: Graph, context: PassContext) -> Graph:
     """Make one layer of products, scale, mask and softmax that are attention written out.
 
-    Notes
-    -----
     Of float32 only, with three or four axes, where nothing else reads what lies between and the
     layer stays on its backend. The same up to rounding, but for NaN of what is not seen: queries
     that see nothing give 0, and keys and values that a query does not see leave it alone. A
@@ -239,8 +237,6 @@ def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
 def _unscaled(graph: Graph, product: Layer, name: str) -> tuple[Value, float, tuple[Layer, ...]]:
     """Return the base of a product's operand, the factor, and the layers.
 
-    Notes
-    -----
     A factor above 1 stays a layer: it could make another operand overflow.
     """
     value, factor, layers = product[name], 1.0, [product]
@@ -268,8 +264,6 @@ def _seen(
 ) -> tuple[Attention, tuple[_ScoreTerm, ...]]:
     """Attention that sees what constant terms say, and the terms that are left.
 
-    Notes
-    -----
     Beside other terms a finite number does not hide for sure: where all is hidden, its
     differences count.
     """

@@ -43,8 +43,6 @@ class _FoldedNorm:
 def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
     """Multiply weights by the constant factors that follow, and add constant terms to the bias.
 
-    Notes
-    -----
     In float64, rounded once. Results are not the same to the bit: sums are of other numbers.
 
     References

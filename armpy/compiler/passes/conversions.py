@@ -18,8 +18,6 @@ _FINE = (2.0**-100, 2.0**100)
 def merge_casts(graph: Graph, context: PassContext) -> Graph:
     """Make one cast of two, or none, where stored integers only change their name.
 
-    Notes
-    -----
     Exact: the integers are of one size and sign. Front-ends write such casts where a file has
     plain integers that stand for real numbers.
     """
@@ -57,8 +55,6 @@ def _renames(layer: Layer) -> bool:
 def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
     """Remove conversions that end where others began, also around layers that move elements.
 
-    Notes
-    -----
     Exactly those that give back every element: quantised to float32 and the same way back, or a
     shorter floating-point type. The way from float32 through a shorter one and back rounds.
 
@@ -98,8 +94,6 @@ def cancel_conversions(graph: Graph, context: PassContext) -> Graph:
 def move_conversions(graph: Graph, context: PassContext) -> Graph:
     """Move quantised elements instead of floats: quantise before a movement, dequantise after it.
 
-    Notes
-    -----
     Exact. It pays where moving takes time for every byte; a compiled backend may do both at once.
     """
     early: dict[Layer, list[Layer]] = {}

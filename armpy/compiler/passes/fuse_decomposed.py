@@ -36,8 +36,6 @@ from armpy.types import DataType
 def join_written_out(graph: Graph, context: PassContext) -> Graph:
     """Make one layer of those that are one written out: biases, Gelu, layer normalisation.
 
-    Notes
-    -----
     Of float32 only, where nothing else reads what lies between and the layer stays on its
     backend. The same up to rounding: a joined layer rounds less often.
 

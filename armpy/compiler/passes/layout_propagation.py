@@ -62,10 +62,7 @@ def permuted_from_input(
 ) -> PermutedLayer | None:
     """Rewrite a layer for a first input whose axes have another order.
 
-    Returns
-    -------
-    PermutedLayer or None
-        None if it cannot be.
+    Returns None if it cannot be.
     """
     kind = kind_of(layer)
     if kind not in CARRYING or not layer.inputs:
@@ -168,8 +165,6 @@ def _through_blocks(
 ) -> Permutation | None:
     """Return the order after a reshape for an order before it; None if a block is split.
 
-    Notes
-    -----
     Axes of one element may be anywhere.
     """
     if blocks is None:

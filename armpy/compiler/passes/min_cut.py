@@ -11,15 +11,10 @@ _SOURCE, _SINK = "source", "sink"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of a choice if any of some layers is chosen and any of others is not.
-
-    Parameters
-    ----------
-    chosen, other : tuple of hashable
-        An empty one stands for something that is always so.
-    """
+    """Cost of a choice if any of some layers is chosen and any of others is not."""
 
     weight: int
+    # `chosen` and `other`: an empty one stands for something that is always so.
     chosen: tuple[Hashable, ...]
     other: tuple[Hashable, ...]
 

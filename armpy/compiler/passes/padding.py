@@ -24,8 +24,6 @@ _Windows = Convolution2d | DepthwiseConvolution2d | Pooling2d
 def fold_pad(graph: Graph, context: PassContext) -> Graph:
     """Let convolutions and pooling read what padding in front of them reads, and pad it.
 
-    Notes
-    -----
     What is added must make no difference to how they pad: zeros for convolutions, which pad with
     zeros, and for maximum pooling, which leaves padding out, nothing above any element. Averages
     count what a layer adds, but not their own padding. The layer stays on its backend: one that

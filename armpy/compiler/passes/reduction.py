@@ -32,14 +32,9 @@ _REDUCED_PRODUCTS = (Convolution2d, DepthwiseConvolution2d, FullyConnected)
 
 @dataclass(frozen=True, slots=True)
 class _Types:
-    """The floating-point types that a layer is computed with.
+    """The floating-point types that a layer is computed with."""
 
-    Parameters
-    ----------
-    inputs, outputs : tuple of DataType
-        One per operand; those that are no floats stay what they are.
-    """
-
+    # `inputs` and `outputs`: one per operand; those that are no floats stay what they are.
     inputs: tuple[DataType | None, ...]
     outputs: tuple[DataType, ...]
 
@@ -47,8 +42,6 @@ class _Types:
 def reduce_fp32_to_fp16(graph: Graph, context: PassContext) -> Graph:
     """Compute in float16 what is float32, where operations and backends do that.
 
-    Notes
-    -----
     A layer is left in float32 where its operation knows no float16, a constant does not fit
     there, or the first backend that takes it at all takes it in float32 only.
 
@@ -63,8 +56,6 @@ def reduce_fp32_to_fp16(graph: Graph, context: PassContext) -> Graph:
 def reduce_fp32_to_bf16(graph: Graph, context: PassContext) -> Graph:
     """Round what products read to bfloat16; sums, biases and results are float32.
 
-    Notes
-    -----
     Operations know no bfloat16, so each tensor is converted there and back in front of the
     product, which a backend with such products takes as one with it. Weights are rounded here.
     A layer whose backend does not convert to bfloat16 is left as it is.

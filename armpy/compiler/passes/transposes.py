@@ -27,8 +27,6 @@ from armpy.tensor import TensorInfo
 def cancel_transposes(graph: Graph, context: PassContext) -> Graph:
     """Compute layers with their axes in another order where fewer elements are transposed so.
 
-    Notes
-    -----
     Consecutive transposes become one or none. Around each transpose the layers are found that can
     be computed in the order of its other side: elementwise layers, concatenations, pads, slices,
     reductions, reshapes that keep the axes apart. Which of them are is chosen so that the
@@ -227,8 +225,6 @@ def _costs(graph: Graph, region: _Region) -> Iterator[Cost]:
 def _costs_of(graph: Graph, region: _Region, value: Value, perm: Permutation) -> Iterator[Cost]:
     """Return the cost of transposing one value.
 
-    Notes
-    -----
     Its writer gives it in one order; it is transposed at most once for readers of the other
     order. A transpose reads whichever there is.
     """

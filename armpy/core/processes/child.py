@@ -25,10 +25,7 @@ class Handler(Protocol):
     ) -> Mapping[str, object]:
         """Do what is asked for.
 
-        Returns
-        -------
-        mapping of str to object
-            In the form of JSON.
+        The answer has the form of JSON.
         """
 
 

@@ -32,8 +32,6 @@ def check_descriptors(are_whole: bool) -> None:
 def why_unfit(error: BaseException) -> str:
     """Why this process cannot serve any more, in which an error was raised; empty if it can.
 
-    Notes
-    -----
     What an error says of its reason is not asked, as code in between has put it in words of its
     own; except of memory, which may be back by now. A few microseconds and a thread.
     """

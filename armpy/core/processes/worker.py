@@ -80,15 +80,6 @@ class Worker:
 
     Raises OSError if no process can be started.
 
-    Attributes
-    ----------
-    failed_s : float or None
-        When it was noticed that it failed, by `time.perf_counter`.
-    is_late : bool
-        Whether it was ended as it gave no answer in time.
-
-    Notes
-    -----
     It is started anew with the same interpreter and ``sys.path``, but without Python's own
     environment variables and without standard input, and ends with the last reference to this, or
     with the application, together with all that it has started: a `keeper` stands in between.
@@ -107,8 +98,9 @@ class Worker:
         self._where = where
         self._lock = threading.Lock()  # one request at a time: answers come in their order
         self._reason = ""
+        # When it was noticed that it failed, by `time.perf_counter`.
         self.failed_s: float | None = None
-        self.is_late = False
+        self.is_late = False  # whether it was ended as it gave no answer in time
         self._pid: int | None = None
         # The number comes once, and can be asked for by the thread that waits for an answer.
         self._pid_lock = threading.Lock()
@@ -175,25 +167,17 @@ class Worker:
 
     def request(
         self,
-        request: object,
-        descriptors: Sequence[int] = (),
+        request: object,  # of the form of JSON
+        descriptors: Sequence[int] = (),  # files for the process
         *,
         timeout_s: float,
+        # Whether time for which the process waits for a processor is left out of its limit.
         is_own_time: bool = False,
     ) -> dict[str, Any]:  # Any: the reader checks
         """Ask for something and wait for the answer.
 
         Raises ArmpyError (what went wrong there); DeadObjectError if the process has ended, or does
         not answer in time, and is ended therefore.
-
-        Parameters
-        ----------
-        request : object
-            Of the form of JSON.
-        descriptors : sequence of int
-            Files for the process.
-        is_own_time : bool
-            Whether time for which the process waits for a processor is left out of its limit.
         """
         with self._lock:
             try:
@@ -429,8 +413,6 @@ def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
 def find_in_force() -> dict[str, str]:
     """Return the limits in force in a confined worker on this machine, by name, in words.
 
-    Notes
-    -----
     Where no worker can be started, the only entry says why.
     """
     try:

@@ -37,10 +37,8 @@ def as_input(
     Raises InvalidArgumentError if type or shape do not fit; MemoryLimitError if a copy would take
     too much.
 
-    Returns
-    -------
-    ndarray, dtype of `info`, C-contiguous, native byte order
-        `given` itself, or over its memory, wherever possible.
+    Returns an array, dtype of `info`, C-contiguous, native byte order: `given` itself, or over its
+    memory, wherever possible.
     """
     dtype = info.data_type.dtype
     if info.data_type.is_string:
@@ -145,8 +143,6 @@ _OTHER_NAMES = {"FLOAT8_E8M0FNU": "FLOAT8_E8M0", "FLOAT4_E2M1FN": "FLOAT4_E2M1"}
 def is_small(dtype: np.dtype[np.generic]) -> bool:
     """Return whether a type is one that a library adds to NumPy: a small float or integer.
 
-    Notes
-    -----
     ``ml_dtypes`` has them, which JAX, TensorFlow and onnx use. They are known by their names, so
     that armpy does not depend on it. NumPy calls 2 what libraries register.
     """
@@ -156,10 +152,7 @@ def is_small(dtype: np.dtype[np.generic]) -> bool:
 def small_dtype(data_type: DataType) -> np.dtype[np.generic] | None:
     """The type that ``ml_dtypes`` has for small floats and integers.
 
-    Returns
-    -------
-    dtype, or None
-        None for other data types, where the package is not installed, or has no such type.
+    Returns None for other data types, where the package is not installed, or has no such type.
     """
     if not (data_type.is_bit_pattern or data_type.is_narrow):
         return None
@@ -234,10 +227,7 @@ def quantize_array(
 
     Raises InvalidArgumentError if a number is not finite.
 
-    Returns
-    -------
-    ndarray, dtype of `info`
-        As of `Quantization.quantize`.
+    Returns an array, dtype of `info`: as of `Quantization.quantize`.
     """
     how = info.quantization or Quantization.per_tensor(1.0)
     return how.quantize(real, info.data_type)
@@ -260,10 +250,7 @@ def check_output_array(
 
     Raises InvalidArgumentError if it cannot take the output as it is.
 
-    Returns
-    -------
-    ndarray, dtype of `info`, C-contiguous
-        `given` itself, or an array over its memory.
+    Returns an array, dtype of `info`, C-contiguous: `given` itself, or an array over its memory.
     """
     dtype = info.data_type.dtype
     array = given if isinstance(given, np.ndarray) else _view(name, info, given)

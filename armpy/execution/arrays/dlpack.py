@@ -28,13 +28,9 @@ def as_view(
     Raises InvalidArgumentError if its memory cannot be an array: of another device, of a type that
     NumPy has not; if bytes are not as many as the tensor's.
 
-    Returns
-    -------
-    ndarray or None
-        Read-only if the memory is. None if the object has neither ``__dlpack__`` nor a buffer.
+    The array is read-only if the memory is; None if the object has neither ``__dlpack__`` nor a
+    buffer.
 
-    Notes
-    -----
     Bytes without a type (``bytes``, ``bytearray``, ``mmap``, and memoryviews of format ``B`` with
     one dimension) are taken for the tensor's elements in native byte order. Everything else has the
     type and shape that it says.

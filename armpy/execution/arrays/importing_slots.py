@@ -16,25 +16,18 @@ from armpy.tensor import TensorInfo, shapes_agree
 
 
 class ImportingInputSlot(InputSlot):
-    """Requirements on an input that is imported in every call.
-
-    Parameters
-    ----------
-    name, info, shape, limit_bytes
-        As for `InputSlot`.
-    sources : MemorySource
-        Kinds of memory that the application gives.
-    """
+    """Requirements on an input that is imported in every call."""
 
     __slots__ = ("_given_shape", "_sources")
 
     def __init__(
         self,
+        # All as for `InputSlot`.
         name: str,
         info: TensorInfo,
         shape: tuple[int, ...] | None,
         limit_bytes: int,
-        sources: MemorySource,
+        sources: MemorySource,  # kinds of memory that the application gives
     ) -> None:
         super().__init__(name, info, shape, limit_bytes)
         self._given_shape = info.known_shape if info.is_fully_shaped else shape
@@ -59,19 +52,17 @@ class ImportingInputSlot(InputSlot):
 
 
 class ImportingOutputSlot(OutputSlot):
-    """Requirements on an output that is imported in every call.
-
-    Parameters
-    ----------
-    name, info
-        As for `OutputSlot`.
-    sources : MemorySource
-        Kinds of memory that the application gives.
-    """
+    """Requirements on an output that is imported in every call."""
 
     __slots__ = ("_sources",)
 
-    def __init__(self, name: str, info: TensorInfo, sources: MemorySource) -> None:
+    def __init__(
+        self,
+        # `name` and `info`: as for `OutputSlot`.
+        name: str,
+        info: TensorInfo,
+        sources: MemorySource,  # kinds of memory that the application gives
+    ) -> None:
         super().__init__(name, info)
         self._sources = sources
 

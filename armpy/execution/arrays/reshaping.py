@@ -70,8 +70,6 @@ def with_input_shapes(
     Raises InvalidArgumentError if there is no such input, a shape cannot be used, or a layer does
     not take what follows; the text names it.
 
-    Notes
-    -----
     Where nothing but the inputs' common first dimension changes, a Reshape to a constant shape that
     begins with it, of a tensor that does so as well, follows the change: it reshapes each row by
     itself. TensorFlow Lite refuses that.

@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 class InputSlot:
     """Requirements on one input array.
 
-    Notes
-    -----
     Nothing is remembered of the arrays: type, shape, strides, memory and writability of an array
     can all be changed in place between two calls.
     """
@@ -59,8 +57,6 @@ class InputSlot:
     def converted(self, given: object, *, quantize: bool) -> Array:
         """An array that can be read, made of `given`; errors as for `as_input`.
 
-        Notes
-        -----
         An imported tensor stands for itself, and so does what is to be imported;
         `LoadedNetwork.prepared_for` checks them.
         """
@@ -89,8 +85,6 @@ class OutputSlot:
     def fits(self, given: object) -> TypeGuard[Array]:
         """Return whether `given` can be written in place, and owns its memory.
 
-        Notes
-        -----
         Two arrays that own their memory overlap only if they are one. Others may be used as
         well, but have to be compared with each other.
         """
@@ -114,8 +108,6 @@ class OutputSlot:
     def converted(self, given: object) -> Array:
         """An array over `given` that can be written; errors as for `check_output_array`.
 
-        Notes
-        -----
         An imported tensor stands for itself, and so does what is to be imported.
         """
         if arrays.imported_tensor.stands_for_array(given):

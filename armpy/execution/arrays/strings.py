@@ -23,10 +23,7 @@ def as_string_array(
 
     Raises InvalidArgumentError if an element is not a string.
 
-    Returns
-    -------
-    ndarray of object, C-contiguous
-        `given` itself if its elements are canonical strings; see `armpy.core.strings`.
+    Returns `given` itself if its elements are canonical strings; see `armpy.core.strings`.
     """
     try:
         # Of objects, as NumPy's other types remove zeros from the ends of strings.

@@ -93,18 +93,16 @@ class CompileOutcome(NamedTuple):
 class CompileProcess:
     """A process that compiles what is asked for, at a lower priority, and ends with this one.
 
+    It is a new interpreter, which imports neither ``__main__`` nor anything else of the
+    application's. It ends with the application, even if a forked child of that goes on, and so do
+    those that backends start in it.
+
     Raises
     ------
     OSError
         If no process can be started.
     pickle.PicklingError, TypeError, AttributeError
         If the request cannot be handed over.
-
-    Notes
-    -----
-    It is a new interpreter, which imports neither ``__main__`` nor anything else of the
-    application's. It ends with the application, even if a forked child of that goes on, and so do
-    those that backends start in it.
     """
 
     def __init__(self, request: CompileRequest) -> None:
@@ -266,8 +264,6 @@ def compile_now(request: CompileRequest) -> str:
 def failure(placement: Placement, backends: Collection[BackendId]) -> str:
     """Why none of some backends has compiled what it had taken; empty if one has.
 
-    Notes
-    -----
     A backend may give back some of its layers, as the placement shows; others run there.
     """
     if not placement.layers_by_backend.keys().isdisjoint(backends):

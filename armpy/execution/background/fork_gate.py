@@ -16,8 +16,6 @@ _log = logging.getLogger("armpy.execution")
 class ForkGate:
     """Calls as a context; a fork waits until none is under way.
 
-    Notes
-    -----
     OpenBLAS, with which NumPy computes matrix products, has locks that a child gets as they are: if
     a thread computes while another one forks, the next product of the child waits for ever.
     """

@@ -176,8 +176,6 @@ class _Exchange:
 class Tiers:
     """Tiers of one loaded network.
 
-    Notes
-    -----
     For each set of input shapes, the network is prepared while backends are asked to leave what
     they would have to compile (`armpy.backend.postpone_compilation`). If none does, there is no
     second tier. Otherwise the layers run on the other backends, and a thread has another process
@@ -318,8 +316,6 @@ class Tiers:
     def finish(self, exchange: _Exchange, outcome: CompileOutcome | None) -> None:
         """Let what has been compiled run, or compile it here, or go on without.
 
-        Notes
-        -----
         An error is kept for `wait`, and shown in the log and in the placement.
         """
         network = self._network()

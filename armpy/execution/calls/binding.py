@@ -24,21 +24,9 @@ if TYPE_CHECKING:
 class Binding:
     """The arrays that a network is executed with, again and again.
 
-    Attributes
-    ----------
-    stops_in_place : bool
-        Whether executions stop soon when they are cancelled. Others that are to be stopped at any
-        time write into arrays of their own, as their work may have to be abandoned.
-    shown : dict of str to ndarray
-        The outputs by name.
+    Raises InvalidArgumentError if an array is missing, not known, does not fit or could not be used
+    in place.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If an array is missing, not known, does not fit or could not be used in place.
-
-    Notes
-    -----
     All arrays are views of its own: whatever becomes of the shape or type of the caller's array
     objects does not matter. It also keeps weak references to who owns the memory, as NumPy does
     not resize an array in place that has such a reference, whatever the arguments.
@@ -61,10 +49,12 @@ class Binding:
         self._copies = call.copies
         pairs = zip(network.inputs, arrays, strict=True)
         self._strings = [(slot, array) for slot, array in pairs if slot.takes_strings]
+        # Whether executions stop soon when they are cancelled. Others that are to be stopped at any
+        # time write into arrays of their own, as their work may have to be abandoned.
         self.stops_in_place: bool = call.prepared.stops_in_place or call.writes_imported
         self._names = call.names
         self._targets: list[Array | None] = []
-        self.shown: dict[str, Array] = {}
+        self.shown: dict[str, Array] = {}  # the outputs by name
         for slot, target in zip(call.prepared.outputs, call.targets, strict=True):
             array = slot.new_array() if target is None else target
             self._targets.append(None if array is None else _own_view(array))

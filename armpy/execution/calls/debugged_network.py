@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 class DebuggedNetwork:
     """A loaded network as calls see it that reports to a callback.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the callback cannot be called.
+    Raises InvalidArgumentError if the callback cannot be called.
     """
 
     latest: BoundProgram | None = None

@@ -24,15 +24,13 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a compi
 class Invocation(NamedTuple):
     """Everything that a call asks of a network.
 
-    Notes
-    -----
     `LoadedNetwork.invoke` runs it, `LoadedNetwork.bind` prepares it for many runs, and
     `armpy.execution.calls.async_execution.start` runs it on a thread of the runtime's. A call that
     asks for nothing but outputs makes none: it goes to `armpy.execution.calls.run` at once.
     Bound executions read and write stored elements in place, with the settings' time for loops.
     """
 
-    inputs: Mapping[str, object]  # Every input
+    inputs: Mapping[str, object]  # every input
     # Arrays to write stored outputs to; the ones missing are made.
     outputs: Mapping[str, object] | None = None
     quantize_inputs: bool = False  # whether real numbers are quantised for a quantised input

@@ -18,32 +18,18 @@ if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepa
 
 
 def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a call
-    network: Callee,
-    inputs: Mapping[str, object],
+    network: Callee,  # a `NetworkMemory` for an execution in it
+    inputs: Mapping[str, object],  # every input
+    # Arrays, tensors with ``__dlpack__`` or buffers to write outputs to; the ones missing are made.
     outputs: Mapping[str, object] | None = None,
-    quantize_inputs: bool = False,
+    quantize_inputs: bool = False,  # whether real numbers are quantised for a quantised input
 ) -> dict[str, Array]:
     """Check inputs and outputs given by name, execute, and name the results.
 
     Raises InvalidArgumentError if an input is missing, not known, or does not fit; if an output
     array does not fit; MemoryLimitError if an input is larger than all that the network may take.
 
-    Parameters
-    ----------
-    network : Callee
-        A `NetworkMemory` for an execution in it.
-    inputs : mapping of str to array_like
-        Every input.
-    outputs : mapping of str to ndarray, optional
-        Arrays, tensors with ``__dlpack__`` or buffers to write outputs to; the ones missing are
-        made.
-    quantize_inputs : bool
-        Whether real numbers are quantised for a quantised input.
-
-    Returns
-    -------
-    dict of str to ndarray
-        Every output.
+    Returns every output.
     """
     if type(inputs) is not dict:  # others may make up what they are asked for
         inputs = as_dict("inputs", inputs)
@@ -114,10 +100,7 @@ def run_in_order(
 ) -> list[Array]:
     """Check inputs given in order and execute; errors as for `run_by_name`.
 
-    Returns
-    -------
-    list of ndarray
-        Every output, made anew.
+    Returns every output, made anew.
     """
     prepared = network.latest
     slots = network.inputs if prepared is None else prepared.inputs
@@ -192,10 +175,7 @@ def settle(
 ) -> BoundProgram:
     """Check output arrays, also against each other, and copy the inputs that they overlap.
 
-    Returns
-    -------
-    BoundProgram
-        The one to run: `prepared`, or another one if outputs are imported.
+    Returns the one to run: `prepared`, or another one if outputs are imported.
     """
     written: list[Array] = []
     read = inputs

@@ -24,13 +24,9 @@ T = TypeVar("T")
 class CheckedAllocator(ICustomAllocator):
     """Another allocator, inside the plugin boundary.
 
-    Raises
-    ------
-    BackendError
-        If it does not say what its memory is; from `allocate` and `allocate_external`, if it raises
-        or gives something else, which goes back.
-    MemoryLimitError
-        From the two, if it has no memory, which it says by MemoryError.
+    Raises BackendError if it does not say what its memory is; from `allocate` and
+    `allocate_external`, if it raises or gives something else, which goes back; MemoryLimitError
+    from the two, if it has no memory, which it says by MemoryError.
     """
 
     def __init__(

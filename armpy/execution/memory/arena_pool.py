@@ -27,15 +27,7 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
 
 
 class PooledArena:
-    """Memory of the host for one execution at a time, of any network that it is large enough for.
-
-    Attributes
-    ----------
-    owner : weak reference, optional
-        To the working memory whose executions use it; they do so without asking.
-    users : weak mapping of ArenaUser to int
-        Every working memory with handles in it, and how many bytes that needs.
-    """
+    """Memory of the host for one execution at a time, of any network that fits into it."""
 
     __slots__ = ("__weakref__", "backend_id", "memory", "owner", "source", "users")
 
@@ -50,7 +42,9 @@ class PooledArena:
         self.source = source
         self.memory = memory
         # Weak, both: users keep the arena, and one that is gone leaves it to the others.
+        # To the working memory whose executions use it; they do so without asking.
         self.owner: weakref.ref[ArenaUser] | None = None
+        # Every working memory with handles in it, and how many bytes that needs.
         self.users: weakref.WeakKeyDictionary[ArenaUser, int] = weakref.WeakKeyDictionary()
         finalizer = weakref.finalize(self, free)
         finalizer.atexit = False  # their owners, such as runtimes, end before
@@ -65,8 +59,6 @@ class PooledArena:
 class ArenaPool:
     """The arenas of the process that working memories have handles in.
 
-    Notes
-    -----
     It keeps none: an arena goes with the last working memory that has handles in it. An arena is
     its owner's until another one is needed while the owner is idle; so executions of a network
     that has the arena to itself do not ask.

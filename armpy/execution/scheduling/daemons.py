@@ -27,8 +27,6 @@ def start_daemon(target: Callable[[], object], name: str) -> None:
     Raises RuntimeError if the process can have no more threads, or the interpreter none that end
     with it.
 
-    Notes
-    -----
     `threading.Thread.start` is not proof against handlers of signals that raise: interrupted
     between two of its steps it raises KeyError in the caller's place, or in the new thread's before
     that has begun. Handlers run on the main thread alone. So a plain thread, which is started in

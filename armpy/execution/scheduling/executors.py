@@ -22,8 +22,6 @@ def default_num_executors() -> int:
 class Executors:
     """Threads that run tasks; they start when there is something to do.
 
-    Notes
-    -----
     Threads end when there is nothing to do for a while, and with the last reference to this.
     """
 

@@ -22,8 +22,6 @@ AnyTask = ExecutionTask[Any]  # Any: tasks of all results wait in one queue
 class _PriorityLevel:
     """The tasks of one priority, by owner.
 
-    Notes
-    -----
     Next is who has had the threads for the least time. Who has been away takes part from where the
     others are, as time that was not used is not saved up.
     """
@@ -68,8 +66,6 @@ class _PriorityLevel:
 class FairQueue:
     """Tasks that wait for a thread.
 
-    Notes
-    -----
     Higher priorities come first, but not for ever: after `MOST_IN_A_ROW` tasks of one comes
     one of a lower priority, so that no task waits without end.
 

@@ -58,8 +58,6 @@ def check_priority(given: object) -> Priority:
 class ExecutionTask(Generic[T]):
     """One execution, run by whichever thread, that its caller or its deadline can stop.
 
-    Notes
-    -----
     Until `enter_place` or `CancellationToken.commit` are called, the work writes to nothing that
     the caller has. A task that is stopped before is over at once for the caller, and its work is
     abandoned: it goes on until it looks or ends.
@@ -278,8 +276,6 @@ class ExecutionTask(Generic[T]):
 class ExecutionFuture(Future[T]):
     """Future of an execution.
 
-    Notes
-    -----
     As a `concurrent.futures.Future`, except that one that is under way can be cancelled, too:
     `result` raises `armpy.errors.ExecutionCancelledError` then.
     """

@@ -29,8 +29,6 @@ _BEGIN_S = 5.0
 class ThreadPool:
     """Threads that run tasks, and end after some idle time.
 
-    Notes
-    -----
     A signal handler of the application may raise in any call that the main thread makes here, or
     start executions itself. The main thread therefore only queues tasks and wakes threads; the
     threads, on which no handler runs, keep all counts. `abandon` makes its changes without a call
@@ -109,10 +107,7 @@ class ThreadPool:
     def _wake_for_place(self) -> _Worker | None:
         """Wake a thread if there is a place for one that none is about to take; with the lock.
 
-        Returns
-        -------
-        _Worker or None
-            The worker of a new thread, if one was started.
+        Returns the worker of a new thread, if one was started.
         """
         # Woken threads take tasks of `run_apart` first; only the others take from the queue.
         num_coming = max(len(self._woken) - len(self._apart), 0)

@@ -19,8 +19,6 @@ from armpy.ops.operation import Array
 class Append:
     """A carried value that turns append to and do not read.
 
-    Notes
-    -----
     Nothing reads the shape either. So the body, which gets the value without elements, returns
     those that a turn adds, and has the same shapes in every turn.
     """

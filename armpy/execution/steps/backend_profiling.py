@@ -61,16 +61,14 @@ def open_profiling(
 ) -> tuple[IBackendProfiling | None, IBackendProfilingContext | None]:
     """Let a backend begin to measure one network, if that is profiled.
 
+    One that fails is not measured from within.
+
     Returns
     -------
     IBackendProfiling or None
         The backend's way into the profile; None if there is none.
     IBackendProfilingContext or None
         What the backend has made.
-
-    Notes
-    -----
-    One that fails is not measured from within.
     """
     if profiler is None:
         return None, None

@@ -98,8 +98,6 @@ class NestedGraph:
     def plan(self, sources: Sequence[Array]) -> NetworkPlan:
         """The plan for the shapes of some arrays.
 
-        Notes
-        -----
         A plan is the same for all shapes of inputs that no layer reads: the condition of a loop
         whose tensors grow mostly reads a counter.
         """

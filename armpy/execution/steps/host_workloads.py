@@ -28,17 +28,15 @@ from armpy.types import HOST, BackendId
 
 
 class CopyWorkload(IWorkload):
-    """Executes a MemCopy between two backends' memories.
+    """Executes a MemCopy between two backends' memories."""
 
-    Parameters
-    ----------
-    source_id, target_id : str
-        Whose memory is read and written, for messages.
-    info : TensorInfo
-        Fully shaped.
-    """
-
-    def __init__(self, source_id: BackendId, target_id: BackendId, info: TensorInfo) -> None:
+    def __init__(
+        self,
+        # `source_id` and `target_id`: whose memory is read and written, for messages.
+        source_id: BackendId,
+        target_id: BackendId,
+        info: TensorInfo,  # fully shaped
+    ) -> None:
         self._source_id = source_id
         self._target_id = target_id
         self._info = info

@@ -64,8 +64,6 @@ def traced_steps(
 ) -> Measure:
     """Mark each call of a workload as a section.
 
-    Notes
-    -----
     The section of a workload that enqueues ends when its call returns: waiting for the device here
     would change the order of events that the trace is to show.
     """

@@ -96,17 +96,12 @@ class BackendSession:
 
 
 class ModelContext:
-    """Model context of a backend; closed when nothing refers to it any more.
-
-    Attributes
-    ----------
-    close : callable
-        Closes it now, unless that has happened.
-    """
+    """Model context of a backend; closed when nothing refers to it any more."""
 
     __slots__ = ("__weakref__", "close")
 
     def __init__(self, backend_id: BackendId, context: IBackendModelContext) -> None:
+        # Closes it now, unless that has happened.
         self.close = weakref.finalize(self, close_context, backend_id, context)
         self.close.atexit = False  # the runtime's end comes first, and drops it
 
@@ -162,30 +157,20 @@ class HandleFactories(Mapping[BackendId, Factories]):
 
 def open_session(
     backend: BackendProxy,
+    # Checked; None if the caller gave none for this backend.
     model_options: OptionValues | None = None,
-    allocator: ICustomAllocator | None = None,
-    profiler: Profiler | None = None,
+    allocator: ICustomAllocator | None = None,  # the application's, if it gave one
+    profiler: Profiler | None = None,  # the network's, if it is profiled
+    # `input_sources` and `output_sources`: kinds of memory that the network's inputs and outputs
+    # are imported from.
     input_sources: MemorySource = MemorySource.UNDEFINED,
     output_sources: MemorySource = MemorySource.UNDEFINED,
     *,
-    relaxed: bool = False,
+    relaxed: bool = False,  # whether float32 may be computed less exactly
 ) -> BackendSession:
     """Let a backend make what a loaded network needs.
 
     Raises ArmpyError if the backend fails or answers against its contract.
-
-    Parameters
-    ----------
-    model_options : mapping of str to value, optional
-        Checked; None if the caller gave none for this backend.
-    allocator : ICustomAllocator, optional
-        The application's, if it gave one.
-    profiler : Profiler, optional
-        The network's, if it is profiled.
-    input_sources, output_sources : MemorySource
-        Kinds of memory that the network's inputs and outputs are imported from.
-    relaxed : bool
-        Whether float32 may be computed less exactly.
     """
     profiling, measured = open_profiling(backend, model_options or NO_OPTIONS, profiler)
     manager = backend.create_memory_manager()

@@ -99,8 +99,6 @@ class QueueUse:
 def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[QueueUse, ...] | None:
     """Return each step's use of queues; None if no backend has any.
 
-    Notes
-    -----
     A backend's queue keeps its own order. Other steps after it may read what is under way, or
     write to memory that it reads.
     """

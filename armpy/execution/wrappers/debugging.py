@@ -60,8 +60,6 @@ def debugged(
 ) -> Runs:
     """Execute the plan of `with_every_value`, report to a callback, and give the outputs only.
 
-    Notes
-    -----
     The callback is called when all has been computed: a backend may run many layers as one
     program. State is not written yet then.
     """

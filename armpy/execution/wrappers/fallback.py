@@ -40,8 +40,6 @@ def falling_back(
 ) -> Runs:
     """Execute a plan that is made anew, without the backend, when one fails to execute it.
 
-    Notes
-    -----
     A `BackendError` leads to the next backend, and so do a device that is gone, and memory that a
     backend has not got; what a caller has got wrong, cancellations and deadlines do not. Executions
     read their sources only, and write state when they have come to their end, so that each attempt

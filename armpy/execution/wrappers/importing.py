@@ -38,8 +38,6 @@ class _Place:
 class ImportBinding:
     """Binding of imported tensors' own handles to the steps of a program.
 
-    Notes
-    -----
     Sources and results are those of the program that the network was made from: `ImportedTensor`
     objects stand in the place of arrays for what is imported.
     """

@@ -30,8 +30,6 @@ def logged(
 ) -> Runs:
     """The same execution, whose begin and end are logged.
 
-    Notes
-    -----
     Nothing is prepared where executions are bound, so that each of them is logged.
     """
     run = runs.run

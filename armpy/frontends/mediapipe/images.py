@@ -66,8 +66,6 @@ def transposed_convolution(parts: OperatorParts) -> Value:
 def pooling_with_positions(parts: OperatorParts) -> Sequence[Value]:
     """Convert ``MaxPoolingWithArgmax2D``: maxima, and the place of each in its window.
 
-    Notes
-    -----
     A place is ``row * window width + column + 0.1`` in float32; of equal elements the first one
     counts.
 
@@ -105,8 +103,6 @@ def pooling_with_positions(parts: OperatorParts) -> Sequence[Value]:
 def unpooling(parts: OperatorParts) -> Value:
     """Convert ``MaxUnpooling2D``: each element at its place in its window, zeros elsewhere.
 
-    Notes
-    -----
     Windows must lie side by side. An index that is not a place of the window writes nothing.
 
     References
@@ -137,8 +133,6 @@ def unpooling(parts: OperatorParts) -> Value:
 def bilinear_transform(parts: OperatorParts) -> Value:
     """Convert ``TransformTensorBilinear``: an image sampled where a matrix leads its pixels.
 
-    Notes
-    -----
     Pixels are transformed by their centres (version 2). One that comes to lie outside of the
     image is 0.
 

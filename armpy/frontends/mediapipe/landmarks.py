@@ -57,8 +57,6 @@ def transformed(parts: OperatorParts) -> Value:
 def crop_matrix(parts: OperatorParts) -> Value:
     """Convert ``Landmarks2TransformMatrix`` (version 2): the crop that upright landmarks fill.
 
-    Notes
-    -----
     The image is turned until the line between two landmarks has the wanted angle, and cropped to
     the others of `subset_idxs`, scaled. The matrix leads pixels of the crop to those of the image.
 

@@ -83,17 +83,13 @@ def pairs_of(network: Network, value: Value, name: str) -> Value:
 
 
 def converter_for(
-    operator: str, inputs: Sequence[bool], outputs: Sequence[bool], converters: ConverterTable
+    operator: str,
+    # `inputs` and `outputs`: which of them are complex.
+    inputs: Sequence[bool],
+    outputs: Sequence[bool],
+    converters: ConverterTable,  # of operators on real numbers
 ) -> Converter | None:
-    """Return the converter of an operator with complex tensors; None if it does not take them.
-
-    Parameters
-    ----------
-    inputs, outputs : sequence of bool
-        Which of them are complex.
-    converters : mapping of str to Converter
-        Of operators on real numbers.
-    """
+    """Return the converter of an operator with complex tensors; None if it does not take them."""
     if operator in _MOVERS:
         return converters[operator]
     if operator in _READERS and all(inputs) and not any(outputs):

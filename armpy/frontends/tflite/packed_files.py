@@ -32,10 +32,7 @@ _DAMAGE = (
 class PackedFiles:
     """The files packed after a model.
 
-    Raises
-    ------
-    ParserError
-        If the archive is damaged, or its directory too large.
+    Raises ParserError if the archive is damaged, or its directory too large.
     """
 
     def __init__(
@@ -89,18 +86,12 @@ def _damage_reported(where: str = "packed files") -> Iterator[None]:
 
 
 class _MemoryFile:
-    """File object over memory, through which `zipfile` reads without a copy.
-
-    Attributes
-    ----------
-    left_bytes : int or None
-        How much may still be read; None for no limit.
-    """
+    """File object over memory, through which `zipfile` reads without a copy."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
         self._position = 0
-        self.left_bytes: int | None = None
+        self.left_bytes: int | None = None  # how much may still be read; None for no limit
 
     def read(self, size: int | None = -1) -> bytes:
         """The next bytes, all that are left if `size` is negative or None."""

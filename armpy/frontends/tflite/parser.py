@@ -46,10 +46,7 @@ def parse_tflite(
 ) -> Network:
     """Turn a .tflite file into a network.
 
-    Returns
-    -------
-    Network
-        Inputs and outputs are in the file's order.
+    Inputs and outputs are in the file's order.
 
     Raises
     ------

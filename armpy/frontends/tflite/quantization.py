@@ -42,13 +42,7 @@ _KEEP_SCALE = (DataType.SIGNED32, DataType.SIGNED64)
 
 
 def read_type(tensor: TableReader) -> str:
-    """Name of a tensor's type in the schema.
-
-    Raises
-    ------
-    ParserError
-        If armpy has no such type.
-    """
+    """Name of a tensor's type in the schema; raises ParserError if armpy has no such type."""
     number = tensor.integer("Type")
     name = enumerators("TensorType").get(number, str(number))
     if name not in _PLAIN_TYPES:
@@ -57,21 +51,14 @@ def read_type(tensor: TableReader) -> str:
 
 
 def read_element_type(
-    tensor: TableReader, type_name: str, shape: tuple[int, ...] | None
+    tensor: TableReader,
+    type_name: str,  # as `read_type` gives it
+    shape: tuple[int, ...] | None,  # as in the file; None if its rank is not known
 ) -> tuple[DataType, Quantization | None]:
     """Data type and quantisation that a tensor's type and quantisation table stand for.
 
-    Parameters
-    ----------
-    type_name : str
-        As `read_type` gives it.
-    shape : tuple of int, or None
-        As in the file; None if its rank is not known.
-
-    Raises
-    ------
-    ParserError
-        If the scales or zero points are unusable or do not go with the type and shape.
+    Raises ParserError if the scales or zero points are unusable or do not go with the type and
+    shape.
     """
     plain = _PLAIN_TYPES[type_name]
     table = tensor.table("Quantization")

@@ -69,8 +69,6 @@ class Resources:
     def _variable(self, key: Key) -> Value | None:
         """A variable as an execution finds it; None if nothing ever gives it elements before.
 
-        Notes
-        -----
         What another signature initialises may be used as well, as all signatures of a model
         share its variables.
         """
@@ -238,8 +236,6 @@ class Hashtables:
     def _filled(self, table: TableReader, handle: int) -> _TableContents:
         """Return the contents of a table.
 
-        Notes
-        -----
         What another signature fills may be used as well, as all signatures of a model share
         its tables.
         """

@@ -13,22 +13,14 @@ from armpy.plugins.hooks.flatbuffers import TableReader
 
 @dataclass(frozen=True, slots=True)
 class TfliteSignature:
-    """One way to call a model.
-
-    Parameters
-    ----------
-    subgraph : int
-        Index of the subgraph that it calls.
-    inputs, outputs : mapping of str to int
-        Index of the tensor that each name stands for, in the file's order.
-    is_main : bool
-        Whether it calls the main subgraph with all of its inputs and outputs, in their order.
-    """
+    """One way to call a model."""
 
     name: str
-    subgraph: int
+    subgraph: int  # index of the subgraph that it calls
+    # `inputs` and `outputs`: index of the tensor that each name stands for, in the file's order.
     inputs: Mapping[str, int]
     outputs: Mapping[str, int]
+    # Whether it calls the main subgraph with all of its inputs and outputs, in their order.
     is_main: bool = False
 
 

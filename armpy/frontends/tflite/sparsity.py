@@ -39,9 +39,7 @@ def densified(
 
     Raises ParserError if the file's description does not fit the shape or the elements.
 
-    Returns
-    -------
-    ndarray, dtype of `stored`, of the given shape
+    Returns an array, dtype of `stored`, of the given shape.
 
     References
     ----------

@@ -121,11 +121,8 @@ class Tensors:
         Raises ParserError if the file holds another number of bytes than the shape says, or in a
         form that is not supported.
 
-        Returns
-        -------
-        ndarray, or None
-            A read-only view of the file where its alignment allows that. None if the file
-            holds no elements for the tensor.
+        Returns a read-only view of the file where its alignment allows that. None if the file holds
+        no elements for the tensor.
         """
         table = tensor.table
         stored = stored_bytes(self._buffers, table)

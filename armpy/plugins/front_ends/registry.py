@@ -41,8 +41,6 @@ _HOOK = "armpy_register_front_end"
 class FrontEnds:
     """Every front-end that can be used.
 
-    Notes
-    -----
     armpy's own come first, so that no plugin can take their names, suffixes or magic numbers.
     Plugins are asked only for files that have none of these magic numbers.
     """
@@ -179,13 +177,7 @@ class FrontEnds:
 
 
 class FrontEndProxy:
-    """A front-end, called through the plugin boundary.
-
-    Attributes
-    ----------
-    is_own : bool
-        Whether it is armpy's, whose parsers keep the limits and raise ParserError alone.
-    """
+    """A front-end, called through the plugin boundary."""
 
     def __init__(
         self,
@@ -196,6 +188,7 @@ class FrontEndProxy:
     ) -> None:
         self.front_end = front_end
         self.candidate = candidate
+        # Whether it is armpy's, whose parsers keep the limits and raise ParserError alone.
         self.is_own = plugins.is_own(candidate)
         self._around_calls = plugins.around_calls
         self.name, self.title = front_end.name, front_end.title

@@ -77,8 +77,6 @@ def open_model_file(source: ModelSource) -> ModelFile:
 def _map_file(path: Path) -> mmap.mmap | bytes:
     """Map a regular file; opening another kind of file might never return.
 
-    Notes
-    -----
     In a sub-interpreter the file is read: one that ends with its process, with a model left open,
     would have to wait for the interpreter's lock to unmap it, and CPython 3.11 waits for ever.
     """

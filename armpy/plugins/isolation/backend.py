@@ -72,8 +72,6 @@ class IsolatedBackend(RemoteBackend):
 
     Raises BackendUnavailableError if it cannot be loaded there, or its process ends instead.
 
-    Notes
-    -----
     It is asked by messages which layers it takes, is sent each part of a network as a graph, and
     executes parts with tensors in shared memory. What it does to its process it does to that alone.
     Vendor extensions that it declares are not offered, as their operations' code would be needed
@@ -281,8 +279,6 @@ def choose(
     Raises BackendUnavailableError if a named backend without a process of its own cannot be used;
     InvalidArgumentError if the list of names is empty.
 
-    Notes
-    -----
     None of the code of isolated backends is run here. Modules in directories, whose
     ids are known once they are loaded, are loaded in processes of their own unless named.
     """

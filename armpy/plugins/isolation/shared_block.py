@@ -27,11 +27,8 @@ def create_block(size_bytes: int) -> int:
 
     Raises OSError if there is no memory, or there are no descriptors left.
 
-    Returns
-    -------
-    int
-        A descriptor, not inherited. It is of a ``memfd`` where the system has them, else of a
-        file without a name.
+    Returns a descriptor, not inherited, of a ``memfd`` where the system has them, else of a
+    file without a name.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -71,8 +68,6 @@ def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
 class TensorLayout:
     """Layout of tensors in shared memory, in order, after a header.
 
-    Notes
-    -----
     The header is one cache line, of which the first int64 asks the worker to stop, and the second
     holds the time that the device took.
     """

@@ -24,38 +24,15 @@ NO_EXECUTION = object()
 class WorkerProcess(Worker):
     """A process that has one backend.
 
-    Parameters
-    ----------
-    options : mapping, optional
-        Of scope RUNTIME; the backend is only described if they are left out.
-
-    Attributes
-    ----------
-    description : dict of str to object
-        What the backend says of itself.
-    busy : set of object
-        The executions that are under way, and preparations.
-    prepared : set of int
-        Numbers of the parts that it has.
-    culprit : object
-        The execution that has ended it, `UNKNOWN` or `NO_EXECUTION`; None while it runs.
-    preparing : Lock
-        Held while parts are prepared, one after the other.
-
-    Raises
-    ------
-    ArmpyError
-        What the backend raises there while it is loaded.
-    DeadObjectError
-        If the process ends instead.
-    OSError
-        If none can be started.
+    Raises ArmpyError (what the backend raises there while it is loaded); DeadObjectError if the
+    process ends instead; OSError if none can be started.
     """
 
     def __init__(
         self,
         source: BackendSource,
         limits: IsolationLimits,
+        # Of scope RUNTIME; the backend is only described if they are left out.
         options: dict[str, Any] | None = None,  # Any: as the options are
     ) -> None:
         writable = tuple(os.fspath(path) for path in limits.writable_paths)
@@ -66,13 +43,15 @@ class WorkerProcess(Worker):
         settings = WorkerSettings(limits.memory_bytes, limits.confined, writable)
         super().__init__(HANDLER, settings, where=source.backend_id)
         self._start_timeout_s = limits.start_timeout_s
-        self.busy: set[object] = set()
-        self.prepared: set[int] = set()
+        self.busy: set[object] = set()  # the executions that are under way, and preparations
+        self.prepared: set[int] = set()  # numbers of the parts that it has
+        # The execution that has ended it, `UNKNOWN` or `NO_EXECUTION`; None while it runs.
         self.culprit: object = None
         # Requests are answered in order: waiting here does not count against a part's limit.
-        self.preparing = threading.Lock()
+        self.preparing = threading.Lock()  # held while parts are prepared, one after the other
         try:
             answer = self.request((LOAD, source), timeout_s=limits.start_timeout_s)
+            # What the backend says of itself.
             self.description: dict[str, Any] = answer  # Any: read with care
             if options is not None:
                 self.configure(options)

@@ -25,10 +25,7 @@ def check_figures(figures: DeviceFigures, backend_id: BackendId) -> DeviceFigure
     Raises BackendError if a figure is not a number, is not above 0 or not finite, or a key is of
     another kind.
 
-    Returns
-    -------
-    DeviceFigures
-        Equal to `figures`, made of plain floats and dicts.
+    The result is equal to `figures`, made of plain floats and dicts.
     """
     where = f"{backend_id} / get_devices"
     if not isinstance(figures, DeviceFigures):

@@ -84,8 +84,6 @@ def _where(backend_id: BackendId, method: Callable[..., object]) -> str:
 def call_method(backend_id: BackendId, owner: object, name: str, *args: object) -> object:
     """Call a method of an object that a backend made; errors as for `call_backend`.
 
-    Notes
-    -----
     Looking the method up may already run the backend's code, and the method may have
     another name of its own; hence the contract's name.
     """
@@ -140,8 +138,6 @@ def describe(value: object) -> str:
 def named_error(where: str, error: ArmpyError) -> ArmpyError:
     """A copy of a backend's own error with the backend's name, if it is a whole ArmpyError.
 
-    Notes
-    -----
     The copy takes the traceback over: a backend may raise one object again and again, and
     that would gather the tracebacks of all times.
     """
@@ -172,8 +168,6 @@ def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> bool:
 def exact(answer: object) -> object:
     """Copy a backend's answer; of a text its characters, whatever its class makes of them.
 
-    Notes
-    -----
     An instance of a subclass of `str` may be equal to whatever it is compared with.
     """
     # By `type`, which cannot be made to lie as `__class__` can.
@@ -191,8 +185,6 @@ def plain_text(text: str) -> str:
 def let_user_interrupt(error: BaseException) -> None:
     """Raise again what the user or the application has sent by a signal; let all else pass.
 
-    Notes
-    -----
     Called where a backend's BaseExceptions are contained. What the application's handler of a
     signal raises (a time-out, ``sys.exit()``) is raised wherever the interpreter happens to be, and
     is not the backend's. The interpreter raises the user's KeyboardInterrupt between instructions,

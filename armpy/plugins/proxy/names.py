@@ -111,8 +111,6 @@ def _look_at(kind: type) -> Iterator[str]:
 def _nearest(name: str, members: Mapping[str, tuple[str, bool]], is_method: bool) -> str:
     """The member that a name is nearly that of; empty if there is none.
 
-    Notes
-    -----
     Properties stand for getters, and getters for properties, where their words are equal; a plural
     stands for its singular, and the reverse.
     Misspelt names are compared with members of the same kind: ``closed`` beside ``close`` is a

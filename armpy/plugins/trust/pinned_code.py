@@ -99,8 +99,6 @@ class SnapshotSourceLoader(SourceFileLoader):
 class SnapshotFinder:
     """Finds modules in a snapshot, and nowhere else.
 
-    Notes
-    -----
     It answers for the snapshot's outermost modules and packages and all that is in them. A part
     that the snapshot does not have is not found, even if there is a file of its name.
     """

@@ -62,6 +62,8 @@ class FileSection(NamedTuple):
 class Container:
     """A compiled model that was opened; its sections are read-only arrays over the mapped file.
 
+    Raises ParserError if the file is damaged or of another version.
+
     Attributes
     ----------
     manifest : dict
@@ -70,11 +72,6 @@ class Container:
         SHA-256 of the manifest, and through it of everything.
     key, signature : bytes
         Ed25519 public key and signature; zeros if the file is not signed.
-
-    Raises
-    ------
-    ParserError
-        If the file is damaged or of another version.
     """
 
     def __init__(
@@ -319,10 +316,7 @@ def write_container(
 ) -> int:
     """Write a compiled model; it appears whole, by renaming.
 
-    Returns
-    -------
-    int
-        Bytes of the file.
+    Returns the size of the file in bytes.
     """
     payloads = {name: np.frombuffer(data, np.uint8) for name, data in sections.items()}
     text, places = _laid_out(manifest, payloads)

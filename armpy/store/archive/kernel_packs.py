@@ -53,24 +53,7 @@ _log = logging.getLogger("armpy.store")
 
 
 class KernelPack:
-    """A kernel pack that was opened.
-
-    Attributes
-    ----------
-    where : str
-        Its path.
-    backend_id : str
-        Whose kernels they are.
-    about : dict
-        What the backend says of them: its own words for what they are for.
-    version : str
-        Of the armpy that has made it.
-
-    Raises
-    ------
-    ParserError
-        If it is damaged, or no kernel pack.
-    """
+    """A kernel pack that was opened; raises ParserError if it is damaged, or no kernel pack."""
 
     def __init__(self, container: Container) -> None:
         manifest = container.manifest
@@ -86,10 +69,11 @@ class KernelPack:
         self._index = container.checked(_INDEX)
         if not isinstance(about, dict) or len(self._index) % _RECORD.size:
             container.refuse("the description of its kernels cannot be read")
-        self.where = container.where
-        self.backend_id: BackendId = str(manifest.get("backend"))
+        self.where = container.where  # its path
+        self.backend_id: BackendId = str(manifest.get("backend"))  # whose kernels they are
+        # What the backend says of them: its own words for what they are for.
         self.about: dict[str, Any] = about  # Any: whatever JSON holds
-        self.version = str(manifest.get("armpy"))
+        self.version = str(manifest.get("armpy"))  # of the armpy that has made it
 
     def __len__(self) -> int:
         return len(self._index) // _RECORD.size
@@ -156,10 +140,7 @@ def write_pack(
 ) -> int:
     """Write a kernel pack; it appears whole, by renaming.
 
-    Returns
-    -------
-    int
-        Bytes of the file.
+    Returns the size of the file in bytes.
     """
     code, records = bytearray(), []
     for name in sorted(kernels, key=_key):

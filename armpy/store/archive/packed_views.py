@@ -114,11 +114,8 @@ def read_view(
     Raises ParserError if the recipe is of another form, reads outside the bytes, or makes more of
     them than there are.
 
-    Returns
-    -------
-    ndarray
-        Not to be written to: a view of the bytes where one strided view says it all and nothing is
-        to be added, else a copy.
+    The result is not to be written to: a view of the bytes where one strided view says it all and
+    nothing is to be added, else a copy.
     """
     # Checked as a whole, before memory is taken for anything that it says.
     view = checked(recipe, blob.size)
