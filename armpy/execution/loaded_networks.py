@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Integral
 
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.backend_contexts import BackendContexts, NotifyOutcome
+from armpy.execution.backend_contexts import BackendContexts
 from armpy.execution.loaded_network import LoadedNetwork
 
 _log = logging.getLogger("armpy.execution")
+
+
+@dataclass(slots=True)
+class NetworkEntry:
+    """Id of a network that is being loaded, and the network as soon as it is made."""
+
+    id: int
+    network: LoadedNetwork = field(init=False)
 
 
 class LoadedNetworks:
@@ -50,40 +59,36 @@ class LoadedNetworks:
                 self._under_way.remove(thread)
                 self._changed.notify_all()
 
-    def load(self, make: Callable[[int], LoadedNetwork]) -> int:
-        """Add a network, made between the two notifications of the contexts; return its id.
+    @contextmanager
+    def loading(self) -> Iterator[NetworkEntry]:
+        """Notify the contexts before and after the block, which puts a network into the entry.
 
         Raises InvalidArgumentError if the runtime is closed.
         """
+        contexts = self._contexts
         with self._working():
             with self._changed:
                 if self.is_closed:
                     raise InvalidArgumentError("the runtime is closed", fix="Make another one")
-                network_id = self._next_id
+                entry = NetworkEntry(self._next_id)
                 self._next_id += 1
             # Without the lock: loading takes long, and contexts may ask for other networks.
-            self._networks[network_id] = self._loaded(make, network_id)
-        return network_id
-
-    def _loaded(self, make: Callable[[int], LoadedNetwork], network_id: int) -> LoadedNetwork:
-        """Make a network; if that fails, the notified contexts are notified of its end."""
-        contexts = self._contexts
-        begun = contexts.notify("before_load_network", network_id)
-        ended: NotifyOutcome | None = None
-        try:
-            if begun.error is not None:
-                raise begun.error
-            loaded = make(network_id)
-            ended = contexts.notify("after_load_network", network_id)
-            if ended.error is None:
-                return loaded
-            contexts.notify_regardless("before_unload_network", network_id, ended.heard)
-            loaded.close()
-            raise ended.error
-        # On Ctrl-C as well: contexts that have heard of the network have to hear that it is gone.
-        except BaseException:
-            contexts.notify_regardless("after_unload_network", network_id, begun.heard)
-            raise
+            begun = contexts.notify("before_load_network", entry.id)
+            try:
+                if begun.error is not None:
+                    raise begun.error
+                yield entry
+                ended = contexts.notify("after_load_network", entry.id)
+                if ended.error is not None:
+                    contexts.notify_regardless("before_unload_network", entry.id, ended.heard)
+                    entry.network.close()
+                    raise ended.error
+            # On Ctrl-C as well: contexts that have heard of the network have to hear that it is
+            # gone.
+            except BaseException:
+                contexts.notify_regardless("after_unload_network", entry.id, begun.heard)
+                raise
+            self._networks[entry.id] = entry.network
 
     def get(self, network_id: int) -> LoadedNetwork:
         """The loaded network of an id; raises InvalidArgumentError if no such network is loaded."""

@@ -254,25 +254,23 @@ class Runtime:
         shared = None
         if shares_state_with is not None:
             shared = self.get_network(shares_state_with).shared_state
-
-        def make(network_id: int) -> LoadedNetwork:
+        with self._networks.loading() as entry:
             if is_on.model:
                 from armpy.execution.wrappers.logged import described_graph  # noqa: PLC0415 - few log
 
-                vlog("model", "network %d is loaded: %s", network_id, described_graph(graph))
+                vlog("model", "network %d is loaded: %s", entry.id, described_graph(graph))
             with profiled_by(settings.profiler), phase("load"):
-                return LoadedNetwork(
+                entry.network = LoadedNetwork(
                     graph,
                     backends,
                     self._evaluator,
-                    settings.watched_by(self._setup.contexts, network_id),
+                    settings.watched_by(self._setup.contexts, entry.id),
                     shared_state=shared,
                     wanted=wanted,
                     again=again,
                     original=same,
                 )
-
-        return self._networks.load(make)
+        return entry.id
 
     def optimize_network(
         self,
