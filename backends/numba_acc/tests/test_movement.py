@@ -64,6 +64,8 @@ CASES = (
     (ops.Pad(pad_list=((0, 0), (1, 2), (3, 0), (0, 0))), (2, 5, 6, 3)),
     (ops.Pad(pad_list=((0, 0), (0, 0), (2, 5)), pad_value=1.5), (2, 5, 6)),
     (ops.Pad(pad_list=((1, 1), (0, 0), (2, 5)), pad_value=1.0), (2, 5, 6)),
+    (ops.Pad(pad_list=((0, 0), (0, 0), (0, 4))), (2, 9, 28)),
+    (ops.Pad(pad_list=((1, 2), (0, 0))), (2, 9)),
     (ops.Pad(((2, 1), (0, 0), (3, 2)), padding_mode=ops.PaddingMode.REFLECT), (4, 3, 5)),
     (ops.Pad(((2, 1), (1, 3), (0, 0)), padding_mode=ops.PaddingMode.SYMMETRIC), (4, 3, 5)),
     (ops.Pad(((2, 1), (0, 0), (3, 2)), padding_mode=ops.PaddingMode.EDGE), (4, 3, 5)),

@@ -107,7 +107,9 @@ def _lower_image(emit: Emitter, layer: Layer, element: bytes) -> None:
     shape, pads = value.info.known_shape, _pads(layer)
     is_bfloat16 = emit.kind_of(output) == "bf16"
     size = FORMAT_BYTES["bf16"] if is_bfloat16 else len(element)
-    y = _padded_axes(layer)[0]
+    padded = _padded_axes(layer)
+    # Columns alone are padded within rows: as rows of an image each would be one element.
+    y = padded[0] - (len(padded) == 1 and padded[0] > 0)
     x = y + 1
     column = prod(shape[x + 1 :]) * size
     left, right = pads[x] if x < len(shape) else (0, 0)

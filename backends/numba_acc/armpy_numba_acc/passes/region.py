@@ -19,6 +19,7 @@ from armpy_numba_acc.passes.fusion import find_fusions
 from armpy_numba_acc.passes.grouping import with_depthwise
 from armpy_numba_acc.passes.images import Images, images_of, volumes_of
 from armpy_numba_acc.passes.joining import find_joins
+from armpy_numba_acc.passes.late_products import with_late_products
 from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy_numba_acc.passes.rewriting import rewritten
 from armpy_numba_acc.passes.views import find_views
@@ -159,7 +160,8 @@ def _lower_byte_chain(emitter: Emitter, chain: Sequence[Layer]) -> None:
 
 def prepared(view: SubgraphView) -> SubgraphView:
     """A region with the layers that are lowered; the same if it is one of those already."""
-    return with_folded_padding(with_depthwise(rewritten(without_zero_sized(view))))
+    legal = with_depthwise(rewritten(without_zero_sized(view)))
+    return with_late_products(with_folded_padding(legal))
 
 
 def _worthwhile_threads(choices: Choices, view: SubgraphView, num_threads: int) -> int:
