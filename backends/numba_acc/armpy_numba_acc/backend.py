@@ -39,10 +39,18 @@ from armpy.types import BackendId, DeviceType
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.device_figures import device_figures
 from armpy_numba_acc.machine.processors.features import this_processor
-from armpy_numba_acc.options import OPTIONS, ResolvedOptions, known_figures, matrix_unit_state
+from armpy_numba_acc.options import (
+    OPTIONS,
+    ResolvedOptions,
+    built_in_figures,
+    figures_in_force,
+    known_figures,
+    matrix_unit_state,
+)
 from armpy_numba_acc.passes.support import support, support_of_constants
 from armpy_numba_acc.program.limits import GivenBackError
 from armpy_numba_acc.runtime.factory import ProgramFactory
+from armpy_numba_acc.runtime.machine import judge_figures
 from armpy_numba_acc.runtime.profiling import NumbaProfilingContext, recorder_of
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries, machine_entries
@@ -113,6 +121,8 @@ class NumbaBackend(IBackendInternal):
             Capability.OWN_CACHE: True,
             Capability.TRACED_SIZES: True,
             "Machine": known_figures(),
+            "BuiltInFigures": built_in_figures(),
+            "FiguresInForce": figures_in_force(),
             "MatrixUnit": matrix_unit_state(),
             "Compiler": missing_compiler() or "Numba and LLVM",
         }
@@ -163,10 +173,13 @@ class NumbaBackend(IBackendInternal):
                 return views
         settings = ResolvedOptions.of(request.model_options)
         if (tuning := requested_tuning()) is not None:
-            # Only tuning needs it.
-            from armpy_numba_acc.tuning.region import tune_region  # noqa: PLC0415
+            # Only tuning needs them.
+            from armpy_numba_acc.tuning import figures, region  # noqa: PLC0415
 
-            tune_region(view, settings.isa, settings.num_threads, tuning, settings.model)
+            if settings.model.is_measured:
+                judge_figures(figures.compared_figures)
+                settings = ResolvedOptions.of(request.model_options)
+            region.tune_region(view, settings.isa, settings.num_threads, tuning, settings.model)
         try:
             program = compiled_program(view, settings.isa, settings.num_threads, settings.model)
         except GivenBackError as error:

@@ -15,10 +15,10 @@ from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import NAMES, Isa
 from armpy_numba_acc.machine.processors.cores import MOST_THREADS, usable_cores
 from armpy_numba_acc.machine.processors.matrix_unit import has_matrix_unit, may_use_matrix_unit
-from armpy_numba_acc.runtime.machine import this_machine
+from armpy_numba_acc.runtime.machine import is_slower, this_machine
 from armpy_numba_acc.runtime.threads import LOOK_S
 from armpy_numba_acc.store.host import known_isas
-from armpy_numba_acc.store.machine import kept_model
+from armpy_numba_acc.store.machine import kept_comparison, kept_model
 from armpy_numba_acc.store.settings import machine_entries
 
 ISA_VARIABLE = "ARMPY_NUMBA_ISA"
@@ -141,13 +141,36 @@ def known_figures() -> str:
         return name
     if reason := missing_compiler():
         return f"{TYPICAL}: {reason}"
-    if this_machine.cache_info().currsize:
-        model: MachineModel | None = this_machine()
-    else:
-        entries = machine_entries()
-        model = kept_model(entries) if entries is not None else None
-    if model is None:
-        return "not measured yet"
+    entries = machine_entries()
+    model = kept_model(entries) if entries is not None else None
+    if model is None and this_machine.cache_info().currsize:
+        model = this_machine()
+    return "not measured yet" if model is None else _for_people(model)
+
+
+def built_in_figures() -> str:
+    """Return the figures that measured ones compete with, for people."""
+    return _for_people(typical(known_isas()[0]))
+
+
+def figures_in_force() -> str:
+    """Return which figures choose kernels, and how both compare, for people."""
+    entries = machine_entries()
+    model = kept_model(entries) if entries is not None else None
+    if os.environ.get(MACHINE_VARIABLE, MEASURED) not in ("", MEASURED):
+        return f"{MACHINE_VARIABLE} names them"
+    if entries is None or model is None:
+        return "not compared, as none are kept"
+    ratios = kept_comparison(entries, model)
+    if not ratios:
+        return "measured; not compared with the built-in ones, which 'armpy tune --machine' does"
+    shown = "; ".join(f"{kernel} {ratio:.2f}" for kernel, ratio in ratios.items())
+    name = "built-in" if is_slower(ratios) else MEASURED
+    return f"{name}; time of kernels chosen by measured figures, by built-in ones: {shown}"
+
+
+def _for_people(model: MachineModel) -> str:
+    """The figures of a model."""
     shown = "; ".join(f"{part} {figure}" for part, figure in model.figures.items())
     return f"{model.name}: {shown}"
 

@@ -21,12 +21,18 @@ from armpy_numba_acc.machine.cost_model.trials import NUM_ACCESSES, NUM_TOTALS, 
 from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.machine.space import Space
-from armpy_numba_acc.options import ResolvedOptions
+from armpy_numba_acc.options import (
+    ResolvedOptions,
+    built_in_figures,
+    figures_in_force,
+    known_figures,
+)
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.runtime import machine
 from armpy_numba_acc.store import machine as store
 from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.settings import machine_entries
+from armpy_numba_acc.tuning import figures
 
 from armpy.backend import Progress, watch_progress
 from backends.numba_acc.tests.support import ISAS
@@ -109,16 +115,24 @@ def test_a_clock_that_is_twice_as_fast_halves_every_figure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trial", "factor", "message"),
+    ("trial", "cycles", "message"),
     [
-        (TimedLoop("chain"), 100, "a cycle of 27"),
-        (TimedLoop("steps", "f32", 64), 1000, "steps f32 64 of 1e.03 cycles"),
-        (TimedLoop("loads", "", 64), 0.01, "loads 64 of 0.01 cycles"),
+        (TimedLoop("chain"), 1200, "a cycle of 27"),
+        (TimedLoop("steps", "f32", 64), 1000 * NUM_TOTALS, "steps f32 64 of 1e.03 cycles"),
+        (TimedLoop("steps", "f32", 64), 0.4 * NUM_TOTALS, "steps f32 64 of 0.4 cycles"),
+        (TimedLoop("wait", "f32", 64), 1.5, "wait f32 64 of 1.5 cycles"),
+        (TimedLoop("wait", "u8", 32), 0.5, "wait u8 32 of 0.5 cycles"),
+        (TimedLoop("loads", "", 64), 0.25 * NUM_ACCESSES, "loads 64 of 0.25 cycles"),
+        (TimedLoop("stores", "", 64), 0.4 * NUM_ACCESSES, "stores 64 of 0.4 cycles"),
+        (TimedLoop("broadcasts", "", 64), 0.25 * NUM_ACCESSES, "broadcasts 64 of 0.25 cycles"),
+        (TimedLoop("tile", "f32", 64, 7, 2), 5, "tile f32 64 7x2 of 0.357 cycles"),
     ],
+    ids=str,
 )
-def test_what_cannot_be_is_no_figure(trial: TimedLoop, factor: float, message: str) -> None:
+def test_what_cannot_be_is_no_figure(trial: TimedLoop, cycles: float, message: str) -> None:
+    """Times of a turn that no processor reaches, or far too long ones."""
     times = times_on(ZEN4)
-    times[trial] *= factor
+    times[trial] = cycles * ZEN4.cycle_ns
     with pytest.raises(ImplausibleError, match=message):
         measured_model(WIDE, times, ZEN4.levels)
 
@@ -129,6 +143,7 @@ def test_what_cannot_be_is_no_figure(trial: TimedLoop, factor: float, message: s
         ("avx2", "x86_64-pc-linux-gnu", {"haswell"}),
         ("avx512", "x86_64-pc-linux-gnu", {"zen4", "sapphire-rapids"}),
         ("neon-basic", "aarch64-unknown-linux-gnu", {"neoverse", "neoverse-v"}),
+        ("i8mm", "aarch64-unknown-linux-gnu", {"neoverse", "neoverse-v"}),
     ],
 )
 def test_a_machine_is_like_one_with_the_same_family_of_instruction_sets(
@@ -280,3 +295,59 @@ def test_without_a_name_choices_are_made_by_this_machines_figures(
     monkeypatch.delenv("ARMPY_NUMBA_MACHINE")
     kept({**document(), "processor": processor()})
     assert ResolvedOptions.of().model == ZEN4
+
+
+def test_figures_that_choose_slower_kernels_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("ARMPY_NUMBA_MACHINE")
+    wrong = replace(typical(ISAS[0]), name="measured, like a wrong one", cycle_ns=0.2)
+    entries = machine_entries()
+    assert entries is not None
+    store.keep_model(entries, wrong)
+    assert machine.this_machine() == wrong
+    assert "not compared with the built-in ones" in figures_in_force()
+    with caplog.at_level(logging.WARNING, "armpy.NumbaAcc"):
+        machine.judge_figures(lambda *_: {"float32 1x1": 1.4, "int8 1x1": 0.9})
+    assert machine.this_machine() == typical(ISAS[0])
+    assert "built-in figures are used" in caplog.text
+    assert figures_in_force() == (
+        "built-in; time of kernels chosen by measured figures, by built-in ones: "
+        "float32 1x1 1.40; int8 1x1 0.90"
+    )
+    assert known_figures().startswith("measured, like a wrong one: clock 5.00 GHz")
+    assert built_in_figures().startswith(f"{typical(ISAS[0])}: clock")
+
+
+def test_figures_are_compared_once_and_again_when_they_change() -> None:
+    entries = machine_entries()
+    assert entries is not None
+    compared: list[MachineModel] = []
+
+    def compare(_: Isa, measured: MachineModel, built_in: MachineModel) -> dict[str, float]:
+        compared.append(measured)
+        return {"float32 1x1": 1.01}
+
+    for cycle_ns in (0.3, 0.3, 0.25):
+        store.keep_model(entries, replace(typical(ISAS[0]), name="measured", cycle_ns=cycle_ns))
+        machine.judge_figures(compare)
+    assert [model.cycle_ns for model in compared] == [0.3, 0.25]
+    model = store.kept_model(entries)
+    assert model is not None
+    assert not machine.is_slower(store.kept_comparison(entries, model))
+    entries.write("comparison", store._key(), [b"[]"], "comparison", "armpy itself")
+    assert store.kept_comparison(entries, model) == {}
+
+
+@pytest.mark.slow
+def test_five_kernels_compare_figures_and_wrong_ones_are_slower(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Wrong figures: where spreading an element takes long, tiles have one row."""
+    isa, built_in = ISAS[0], typical(ISAS[0])
+    monkeypatch.setattr(figures, "_SECONDS", 0.1)
+    assert figures.compared_figures(isa, built_in, built_in) == dict.fromkeys(figures.PRODUCTS, 1.0)
+    widths = tuple(replace(w, broadcast_ns=20 * w.broadcast_ns) for w in built_in.widths)
+    ratios = figures.compared_figures(isa, replace(built_in, widths=widths), built_in)
+    assert ratios.keys() == figures.PRODUCTS.keys()
+    assert machine.is_slower(ratios), ratios

@@ -33,6 +33,9 @@ _COLUMNS = (
 
 _LONGEST_NAME = 40
 
+_OF_MACHINES = ("Machine", "BuiltInFigures", "FiguresInForce")
+"""Capabilities that describe a machine's speed."""
+
 
 def tune(
     context: click.Context,
@@ -64,7 +67,8 @@ def tune(
         network = Network()
         value = network.input("x", TensorInfo((1,), DataType.FLOAT32))
         network.output("y", network.add(ElementwiseBinary(), value, value))
-        Model(network, runtime=make_runtime(load_request, registry)).close()
+        with request_tuning(seconds):  # of which backends compare figures that choose kernels
+            Model(network, runtime=make_runtime(load_request, registry)).close()
     machines = _machines(registry, load_request.options.backends) if measures_machine else {}
     if as_json:
         document = {
@@ -88,7 +92,9 @@ def _machines(registry: BackendRegistry, backends: Sequence[str] | None) -> dict
     guarded = [BackendProxy(backend) for backend in preferred_backends(registry, backends)]
     capabilities = {backend.get_id(): backend.get_capabilities() for backend in guarded}
     return {
-        name: str(known["Machine"]) for name, known in capabilities.items() if "Machine" in known
+        name: "; ".join(str(known[fact]) for fact in _OF_MACHINES if fact in known)
+        for name, known in capabilities.items()
+        if "Machine" in known
     }
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -31,8 +33,10 @@ from armpy_numba_acc.machine.processors.matrix_unit import configuration, may_us
 from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import (
+    keep_comparison,
     keep_corrections,
     keep_model,
+    kept_comparison,
     kept_corrections,
     kept_model,
     making_model,
@@ -52,6 +56,11 @@ _ALIKE = 1.1
 _FAR_BYTES = 32 << 20
 """That are read from memory."""
 
+_LEAST_LOSS = 1.02
+"""How many times as long kernels take at least whose choice is given up; less is noise."""
+
+CompareFigures: TypeAlias = Callable[[Isa, MachineModel, MachineModel], Mapping[str, float]]
+
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _MOST_LAST_BYTES = 16 << 20
 """Of the last level of the cache, which virtual machines share with others that are not seen."""
@@ -63,7 +72,8 @@ _log = logging.getLogger("armpy.NumbaAcc")
 def this_machine() -> MachineModel:
     """Return the figures of this machine: kept ones, or ones that are measured now, and kept.
 
-    They are corrected by what `armpy tune` has learnt of several networks.
+    They are corrected by what `armpy tune` has learnt of several networks. The built-in ones take
+    their place where it has found that they choose faster kernels.
     """
     entries = machine_entries()
     if entries is None:
@@ -75,6 +85,8 @@ def this_machine() -> MachineModel:
         with making_model(entries):  # processes that measure at the same time disturb each other
             # Another process may have kept its figures while this one waited.
             model = kept_model(entries) or measure_anew()[0]
+    if is_slower(kept_comparison(entries, model)):
+        return typical(known_isas()[0])
     return model.corrected(agreed_corrections([*kept_corrections(entries).values()]))
 
 
@@ -91,6 +103,32 @@ def learn(network: str, corrections: Corrections) -> None:
         keep_corrections(entries, network, corrections)
         # The figures in memory are those from before.
         this_machine.cache_clear()
+
+
+def is_slower(ratios: Mapping[str, float]) -> bool:
+    """Return whether kernels take longer in the geometric mean where measured figures choose."""
+    return bool(ratios) and math.prod(ratios.values()) > _LEAST_LOSS ** len(ratios)
+
+
+def judge_figures(compare: CompareFigures) -> None:
+    """Compare the measured figures with the built-in ones, once for all processes.
+
+    Parameters
+    ----------
+    compare : callable
+        Returns the time of some kernels as the measured figures choose them, by that of the
+        built-in ones, by name.
+    """
+    entries = machine_entries()
+    model = kept_model(entries) if entries is not None else None
+    if entries is None or model is None or kept_comparison(entries, model):
+        return
+    isa = known_isas()[0]
+    ratios = compare(isa, model, typical(isa))
+    keep_comparison(entries, model, ratios)
+    this_machine.cache_clear()
+    if is_slower(ratios):
+        _log.warning("built-in figures are used: kernels chosen by measured ones take %s", ratios)
 
 
 def measure_anew() -> tuple[MachineModel, bool]:

@@ -28,8 +28,9 @@ from armpy_numba_acc.store.keys import package_version
 
 _KIND = "machine"
 _CORRECTIONS = "corrections"
+_COMPARISON = "comparison"
 _MOST_NETWORKS = 64
-_FORMAT = 2
+_FORMAT = 3
 """Raised where figures come to mean something else."""
 
 _ENTRIES: Mapping[str, type[Any]] = {  # Any: dataclasses
@@ -98,6 +99,28 @@ def keep_corrections(entries: Entries, network: str, corrections: Corrections) -
         about = f"what tuning {len(document['corrections'])} networks has taught about this machine"
         contents = json.dumps(document).encode()
         entries.write(_CORRECTIONS, _key(), [contents], about, "armpy itself")
+
+
+def keep_comparison(entries: Entries, model: MachineModel, ratios: Mapping[str, float]) -> None:
+    """Keep how long kernels take that a measured model chooses, by the time of built-in ones."""
+    document = {"processor": processor(), "model": model.digest, "ratios": dict(ratios)}
+    about = f"kernels chosen by {model.name} by those of built-in figures"
+    entries.write(_COMPARISON, _key(), [json.dumps(document).encode()], about, "armpy itself")
+
+
+def kept_comparison(entries: Entries, model: MachineModel) -> dict[str, float]:
+    """Return what `keep_comparison` has kept of a model; nothing if damaged, or of another one."""
+    parts = entries.read(_COMPARISON, _key())
+    if parts is None:
+        return {}
+    try:
+        document = json.loads(bytes(parts[0]))
+        if (document["processor"], document["model"]) != (processor(), model.digest):
+            return {}
+        return {str(name): float(_positive(x)) for name, x in document["ratios"].items()}
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        _log.info("the comparison of this machine's figures is not used: %r", error)
+        return {}
 
 
 def making_model(entries: Entries) -> AbstractContextManager[bool]:

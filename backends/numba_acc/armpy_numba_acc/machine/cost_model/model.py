@@ -122,6 +122,11 @@ class MachineModel:
         return self.name
 
     @property
+    def is_measured(self) -> bool:
+        """Return whether trials of a machine have given the figures."""
+        return self.name.startswith("measured")
+
+    @property
     def digest(self) -> str:
         """Digest of all figures; not of the name."""
         return hashlib.sha256(json.dumps(asdict(replace(self, name=""))).encode()).hexdigest()[:16]
