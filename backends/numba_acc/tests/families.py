@@ -143,6 +143,7 @@ ELSEWHERE: Mapping[str, str] = {
     "convolution_sums_matrix": "test_matrix_unit.py",
     "convolution_u8_matrix": "test_matrix_unit.py",
     "convolution_u8_paired": "the family 'convolution_u8, products', where there is one",
+    "convolution_u8_sorted": "test_sorted_steps.py",
     "executor": "every program",
     "loop": "test_loops.py",
     "machine_trial": "test_tuning.py",

@@ -22,7 +22,12 @@ RECORDS, TILES = "machine/calls/products.py", "lowering/tiles.py"
         ("ConvolutionBf16Pairs", ["convolution_bf16_paired"], "weighted_real"),
         (
             "ConvolutionU8",
-            ["convolution_u8", "convolution_u8_paired", "convolution_u8_matrix"],
+            [
+                "convolution_u8",
+                "convolution_u8_paired",
+                "convolution_u8_sorted",
+                "convolution_u8_matrix",
+            ],
             "weighted_u8",
         ),
         ("ConvolutionSums", ["convolution_sums", "convolution_sums_matrix"], "weighted_sums"),
@@ -45,7 +50,7 @@ def test_a_kind_of_product_is_known_to_its_record_kernels_and_lowering(
 
 def test_every_kernel_of_products_walks_alike() -> None:
     kernels = sorted((ROOT / "kernels").glob("convolution_*.py"))
-    assert len(kernels) == 12
+    assert len(kernels) == 13
     for kernel in kernels:
         text = kernel.read_text(encoding="utf-8")
         walk = "walk_matrix_tiles" if kernel.stem.endswith("_matrix") else "walk_tiles"

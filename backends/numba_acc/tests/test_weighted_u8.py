@@ -49,6 +49,7 @@ class Case:
     weights_zero_point: int = 0
     scale: float = 1.0
     has_bias: bool = True
+    weights_spread: float = 0.0  # of weights around their zero point; of any value if it is 0
 
 
 def quantization(data_type: DataType, scale: float, offset: int) -> Quantization:
@@ -63,6 +64,9 @@ def network(
     kind, weights_kind = case.types
     low, high = kind.integer_range
     weights = random.integers(*weights_kind.integer_range, weights_shape, endpoint=True)
+    if case.weights_spread:
+        small = random.laplace(case.weights_zero_point, case.weights_spread, weights_shape)
+        weights = np.rint(small).astype(np.int64).clip(*weights_kind.integer_range)
     if weights_kind is SYMM:
         scales = Quantization.per_axis(random.uniform(0.005, 0.02, weights_shape[0]).tolist(), 0)
     else:
@@ -116,6 +120,13 @@ CONVOLUTIONS = {
     "u8 with signed weights": Case((1, 6, 5, 9), 33, types=(U8, SYMM), activation=RELU),
     "signed weights with a zero point": Case(
         (1, 5, 5, 6), 9, types=(S8, S8), weights_zero_point=-7
+    ),
+    "small weights": Case((1, 6, 7, 66), 37, activation=RELU, weights_spread=12),
+    "small weights, 3 by 3": Case(
+        (2, 9, 8, 18), 20, (3, 3), (2, 1), padding=SAME, types=(S8, SYMM), weights_spread=16
+    ),
+    "small u8 weights": Case(
+        (1, 9, 5, 35), 33, types=BOTH_U8, weights_zero_point=203, weights_spread=16
     ),
     "scales above 1": Case((1, 6, 6, 20), 33, scale=1e-4),
 }

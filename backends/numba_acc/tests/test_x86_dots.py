@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 
 import pytest
-from armpy_numba_acc.kernels import convolution_u8
-from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.kernels import convolution_u8, convolution_u8_sorted
+from armpy_numba_acc.llvm.compiler import LinkedKernel, compile_assembly
 from armpy_numba_acc.machine.isa import Isa, make_isa
 
 X86 = "x86_64-unknown-linux-gnu"
 AVX10_FEATURES = frozenset({"avx512bf16", "avx512vbmi"})
 
 
-def loop_of(instruction: str, isa: Isa, rows: int, vectors: int) -> list[str]:
+def loop_of(instruction: str, isa: Isa, function: LinkedKernel) -> list[str]:
     """The lines of the block of a product's kernel that has most of an instruction."""
-    function = convolution_u8.make(isa, rows, vectors, *(0,) * 6)
     blocks = re.split(r"^\.?\w+:.*$", compile_assembly(function, "kernel", isa), flags=re.MULTILINE)
     return max(blocks, key=lambda block: block.count(instruction)).splitlines()
 
@@ -35,7 +34,7 @@ def test_the_inner_loop_multiplies_and_keeps_all_in_registers(
     name: str, cpu: str, instruction: str, tile: tuple[int, int]
 ) -> None:
     isa = make_isa(name, X86, cpu, AVX10_FEATURES)
-    lines = loop_of(instruction, isa, *tile)
+    lines = loop_of(instruction, isa, convolution_u8.make(isa, *tile, *(0,) * 6))
     dots = [line for line in lines if f"\t{instruction}" in line]
     register = "%zmm" if isa.vector_bytes == 64 else "%ymm"
     assert len(dots) == tile[0] * tile[1]
@@ -45,7 +44,24 @@ def test_the_inner_loop_multiplies_and_keeps_all_in_registers(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "tile", "register"), [("avx2", (4, 2), "%ymm"), ("avx512", (8, 2), "%zmm")]
+)
+def test_products_of_two_steps_are_widened_once(
+    name: str, tile: tuple[int, int], register: str
+) -> None:
+    isa = make_isa(name, X86, "skylake-avx512", frozenset())
+    lines = loop_of("vpmaddubsw", isa, convolution_u8_sorted.make(isa, *tile, *(0,) * 6))
+    products, widened = (
+        sum(f"\t{word}" in line and register in line for line in lines)
+        for word in ("vpmaddubsw", "vpmaddwd")
+    )
+    assert (products, widened) == (2 * tile[0] * tile[1], tile[0] * tile[1])
+    assert not [line for line in lines if register in line and "(%rsp)" in line]
+
+
+@pytest.mark.slow
 def test_a_tile_with_too_many_registers_spills() -> None:
     isa = make_isa("avx2vnniint8", X86, "sierraforest", frozenset())
-    lines = loop_of("vpdpbssd", isa, 8, 3)
+    lines = loop_of("vpdpbssd", isa, convolution_u8.make(isa, 8, 3, *(0,) * 6))
     assert [line for line in lines if re.search(r"%[xyz]mm", line) and "(%rsp)" in line]

@@ -241,6 +241,9 @@ BF16_PAIRED = replace(
 )
 """Products of bfloat16 of two rows with two columns, four at a time."""
 
+U8_SORTED = replace(U8, name="convolution_u8_sorted")
+"""Products of bytes, those of small weights added up in 16 bits."""
+
 U8_MATRIX = replace(U8, name="convolution_u8_matrix")
 """The same by a matrix unit."""
 

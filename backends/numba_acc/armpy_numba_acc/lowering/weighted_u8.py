@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.symbolic import is_traced
 from armpy.errors import UnimplementedError
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected
@@ -19,7 +20,7 @@ from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
-from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, U8_PAIRED, tile_of
+from armpy_numba_acc.lowering.tiles import U8, U8_MATRIX, U8_PAIRED, U8_SORTED, tile_of
 from armpy_numba_acc.lowering.windows import readable_past
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
@@ -30,6 +31,7 @@ from armpy_numba_acc.packing.quantized import (
     stored_bounds,
     zero_point_of,
 )
+from armpy_numba_acc.packing.sorted_steps import sorted_lines
 from armpy_numba_acc.packing.weights_u8 import pack_weights_u8
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.fusion import Fusion
@@ -206,17 +208,23 @@ def emit_filters_u8(
         kind, tile = U8, tile_of(emit.choices, U8, patches, columns)
     else:
         kind, tile = U8_MATRIX, plan.tile(emit.isa)
+    zero_point, lines = layer["weights"].info.zero_point, None
+    if kind is U8 and emit.isa.has_saturating_bytes and not is_traced(*patches.taps):
+        values = weights.astype(np.int32) - zero_point
+        lines = sorted_lines(emit.isa, values, tile.width(emit.isa), patches.taps)
+        kind = U8 if lines is None else U8_SORTED
     scaling = _Scaling.of(layer, weights, chosen)
     pack = pack_weights_u8 if plan is None else partial(pack_weights_u8, arranged=plan.arranged)
     packed = pack(
         emit.isa,
         weights,
-        layer["weights"].info.zero_point,
+        zero_point,
         None if bias is None else bias[chosen],
         scaling.factors,
         zero_point_of(layer["input"].info),
         tile.width(emit.isa),
         group=kind.group,
+        lines=lines,
     )
     record = partial(
         calls.ConvolutionU8,

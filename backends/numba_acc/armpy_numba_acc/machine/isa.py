@@ -51,6 +51,11 @@ class Isa(NamedTuple):
         return self.byte_products in ("sdot", "vpdpbssd")
 
     @property
+    def has_saturating_bytes(self) -> bool:
+        """True if products of bytes are at best added up in 16 bits: x86 without dot products."""
+        return "avx" in self.name and not self.dot
+
+    @property
     def has_half_conversions(self) -> bool:
         """Return whether instructions convert between float16 and float32."""
         return not {"+f16c", "+neon"}.isdisjoint(self.features.split(","))

@@ -43,6 +43,7 @@ def pack_weights_u8(
     width: int,
     arranged: Callable[[Array], Array] = lambda values: values,
     group: int = GROUP,
+    lines: npt.NDArray[np.uint8] | None = None,
 ) -> PackedWeights:
     """Weights for `armpy_numba_acc.tiles.finish.byte_finish`.
 
@@ -65,6 +66,8 @@ def pack_weights_u8(
         What is done with weights (columns, taps, depth) that are multiplied before they are packed.
     group
         Elements of a step.
+    lines : ndarray, uint8, shape (panels, bytes), optional
+        Lines of weights in an order in which nothing else is read; see `lines_of_groups`.
     """
     values, start, correction = without_zero_point(isa, weights, zero_point, bias, input_zero_point)
     heads = np.stack([start, factors.scales.view(np.int32), factors.nudges.view(np.int32)], axis=1)
@@ -72,6 +75,8 @@ def pack_weights_u8(
     if unused := -len(weights) % width:
         head[-1, 2, -unused:] = heads[-1, 2]  # a 0 would look like a result to be checked
     exact = in_panels(factors.exact, width)
+    if lines is not None:
+        return PackedWeights(PackedArray(side_by_side(head, exact, lines)), correction)
     lines = lines_of_groups(isa, arranged(values), width, group)
     panels = side_by_side(head, exact, lines)
     origins = _origins(isa, weights, bias, zero_point + correction, panels, width, arranged, group)

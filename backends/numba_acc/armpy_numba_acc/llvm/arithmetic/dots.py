@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from armpy_numba_acc.llvm.values import I8, I16, I32, CodeValue, vector
@@ -14,6 +17,9 @@ _PAIR_PRODUCTS = {
     16: "llvm.x86.sse2.pmadd.wd",
 }
 """LLVM's names of x86's instruction, by the bytes of a register."""
+
+_EXACT_BYTES = {64: "llvm.x86.avx512.pmaddubs.w.512", 32: "llvm.x86.avx2.pmadd.ub.sw"}
+"""Likewise, of the one that adds products of bytes in pairs, in 16 bits that saturate."""
 
 _BYTE_PRODUCTS = {
     "sdot": "llvm.aarch64.neon.sdot.v4i32.v16i8",
@@ -198,6 +204,18 @@ class LongProducts(Dots):
         for element, weight in zip(elements, weights, strict=True):
             total = total + total.code.call(name, total.kind, weight, element)
         return total
+
+
+def add_exact_bytes(
+    isa: Isa, total: CodeValue, elements: Sequence[CodeValue], weights: Sequence[CodeValue]
+) -> CodeValue:
+    """Add products of vectors of unsigned and of signed bytes that 16 bits add up exactly."""
+    kind, name = vector(I16, isa.lanes * 2), _EXACT_BYTES[isa.vector_bytes]
+    products = [
+        total.code.call(name, kind, element, weight)
+        for element, weight in zip(elements, weights, strict=True)
+    ]
+    return total + _pairs(isa, reduce(add, products), total.code.constant(kind, 1))
 
 
 def _pairs(isa: Isa, x: CodeValue, y: CodeValue) -> CodeValue:
