@@ -143,7 +143,6 @@ class LoadedNetwork:
         if settings.spread and not is_inner and original is None:
             rows = settings.spread == "rows"
             self.spread = Spread(self, settings.properties, divides_rows=rows)
-            self._users.update(self.spread.networks)
         if not is_inner:  # an inner one is given its shapes
             try:
                 _prepare_default(self)
@@ -279,9 +278,11 @@ class LoadedNetwork:
             if self.tiers is not None:
                 self.tiers.close()
             self.forget_plans()  # a plan that is still referenced holds no memory
+            users = [*self._users, *self.imported]
             if self.original is None:
                 self.subgraphs.close()
-            for user in [*self._users, *self.imported]:
+                users += [] if self.spread is None else self.spread.networks
+            for user in users:
                 user.close()
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
@@ -402,15 +403,13 @@ class LoadedNetwork:
             if prepared is None:
                 with profiled_by(self.profiler), phase("prepare"):
                     # With the lock, or threads with the same shapes would do it all again.
-                    resized = self.plan_cache.resized(shapes)
-                    if self.spread is not None:
-                        prepared = self.spread.prepared(self, shapes)
-                    elif resized is not None:
+                    resized = self.plan_cache.resized(shapes) if self.spread is None else None
+                    if resized is not None:
                         prepared = self.surrounded(shapes, resized)
                     elif self.tiers is not None:
                         prepared = self.tiers.prepared(self, shapes)
                     else:
-                        prepared = self.surrounded(shapes, _first_plan(self, shapes))
+                        prepared = _first_program(self, shapes)
                 self.plan_cache.ready[shapes] = prepared
                 # A program that runs only until the final one is compiled is not kept.
                 is_final = resized is None and _maker_of(self, prepared) is self
@@ -423,7 +422,7 @@ class LoadedNetwork:
         """The network prepared for some input shapes, whatever has to be compiled for it."""
         with self._lock, profiled_by(self.profiler), phase("prepare"):
             self._check_open()
-            return self.surrounded(shapes, _first_plan(self, shapes))
+            return _first_program(self, shapes)
 
     def surrounded(
         self, shapes: Shapes, plan: NetworkProgram, memory: HeldMemory | None = None
@@ -503,13 +502,14 @@ def warm_up(
         network.run([value.info.data_type.zeros(shape) for value, shape in pairs])
 
 
-def _first_plan(network: LoadedNetwork, shapes: Shapes) -> NetworkProgram:
-    """The plan for some input shapes, made from the network or from its original."""
+def _first_program(network: LoadedNetwork, shapes: Shapes) -> BoundProgram:
+    """The program for some input shapes, made from the network or from its original."""
+    if network.spread is not None:
+        return network.spread.prepared(network, shapes)
     if network.original is None:
-        return network.plan_cache.first(shapes)
+        return network.surrounded(shapes, network.plan_cache.first(shapes))
     # Not by `plan`, after which it would be the original's latest.
-    plan: NetworkProgram = network.original._find(shapes).plan
-    return plan
+    return network.surrounded(shapes, network.original._find(shapes).plan)
 
 
 def _maker_of(network: LoadedNetwork, prepared: BoundProgram | None) -> LoadedNetwork:

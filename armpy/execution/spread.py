@@ -17,7 +17,12 @@ from typing import Any, TypeAlias, TypeVar
 from numpy import empty
 
 from armpy.backend import Cancellation
-from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
+from armpy.errors import (
+    ArmpyError,
+    CompilationPostponedError,
+    InvalidArgumentError,
+    MemoryLimitError,
+)
 from armpy.execution.background.tiers import TieredNetwork
 from armpy.execution.error_attribution import FAILURES
 from armpy.execution.programs.program import BoundProgram
@@ -53,9 +58,10 @@ class SpreadBackend:
         Why it gets no more executions.
     """
 
-    def __init__(self, backend_id: BackendId, network: Any) -> None:
+    def __init__(self, backend_id: BackendId) -> None:
         self.backend_id = backend_id
-        self.network = network  # Any: a LoadedNetwork, whose module imports this one
+        # None before the first plan. Any: a LoadedNetwork, whose module imports this one.
+        self.network: Any = None
         self.executions = 0
         self.error: ArmpyError | None = None
         self.num_running = 0
@@ -84,15 +90,14 @@ class Spread:
     InvalidArgumentError
         If the network has variables, which each backend would have for itself; if rows are to be
         divided, and an input or output has no open first dimension.
-    ArmpyError
-        If no backend can prepare the network.
 
     Notes
     -----
-    Each backend has a network of its own, in which the other backends take the layers that it
-    lacks. An execution goes to the backend with the least product of mean time and executions under
-    way. Backends that are new to some shapes come first, so that all are measured. A backend that
-    fails is left out from then on, and its execution is made again by another one.
+    Each backend has a network of its own, made for the first plan, in which the other backends take
+    the layers that it lacks. An execution goes to the backend with the least product of mean time
+    and executions under way. Backends that are new to some shapes come first, so that all are
+    measured. A backend that fails is left out from then on, and its execution is made again by
+    another one.
 
     With `divides_rows`, an execution that comes alone is divided: each backend computes as many
     rows as its measured time allows.
@@ -122,41 +127,38 @@ class Spread:
                 fix="Leave spread out",
             )
         self._lock = threading.Lock()
+        self._network = weakref.ref(network)
         self._divides_rows = divides_rows
-        self.backends: list[SpreadBackend] = []
-        errors: list[ArmpyError] = []
-        for backend in network.backends:
-            others = [other for other in network.backends if other is not backend]
-            try:
-                own = network.on([backend, *others])
-            except ArmpyError as error:
-                _log.warning("no executions go to %s: %s", backend.get_id(), error)
-                errors.append(error)
-            else:
-                self.backends.append(SpreadBackend(backend.get_id(), own))
-        if not self.backends:
-            raise errors[0]
+        self.backends = [SpreadBackend(backend.get_id()) for backend in network.backends]
 
     @property
     def networks(self) -> list[Any]:  # Any: as of `SpreadBackend`
-        """The networks on one preferred backend each."""
-        return [backend.network for backend in self.backends]
+        """The networks on one preferred backend each, as far as they have been made."""
+        return [backend.network for backend in self.backends if backend.network is not None]
 
     def prepared(self, network: TieredNetwork, shapes: Shapes) -> BoundProgram:
         """Return a program that runs on any of the backends.
 
         Raises
         ------
+        CompilationPostponedError
+            If a backend has postponed compiling (`armpy.backend.postpone_compilation`).
         ArmpyError
             If no backend can prepare the network for these shapes.
         """
         programs: dict[SpreadBackend, BoundProgram] = {}
         errors: list[ArmpyError] = []
-        for backend in self.backends:
+        first = self._network() or network  # a network under other names has the same plans
+        for preferred, backend in zip(first.backends, self.backends, strict=True):
             if backend.error is not None:
                 continue
             try:
+                if backend.network is None:
+                    others = [other for other in first.backends if other is not preferred]
+                    backend.network = first.on([preferred, *others])
                 plan = backend.network.plan(shapes)
+            except CompilationPostponedError:
+                raise
             except ArmpyError as error:
                 _log.warning("no executions go to %s: %s", backend.backend_id, error)
                 errors.append(error)

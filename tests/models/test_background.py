@@ -109,6 +109,38 @@ def test_calls_are_answered_before_and_after_the_exchange(
     assert os.getpid() not in compiler.compiled
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("keeps", [True, False])
+def test_calls_go_over_to_several_backends_that_compile(
+    compiler: GatedCompiler, path: Path, keeps: bool
+) -> None:
+    compiler.add("Other")
+    if not keeps:
+        compiler.keep_nothing()
+    with load(path, backends=["Gated", "Other", "CpuRef"], spread="calls") as model:
+        assert answer(model, X) == SLOW
+        assert model.placement is not None
+        assert model.placement.layers_by_backend == {"CpuRef": 2}
+        execution = model.bind({"x": X})
+        compiler.open_gate()
+        model.warm_up()
+        spread = model.handle.loaded.spread
+        assert spread is not None
+        for backend in spread.backends[:2]:
+            backend.seconds.clear()  # it is asked next
+            assert answer(model, X) == FAST
+        assert all(backend.executions for backend in spread.backends[:2])
+        assert execution()["y"].tolist() == SLOW
+        done = model.placement
+        assert done.layers_by_backend == {"Gated": 2, "Other": 2, "CpuRef": 2}
+        assert done.compilation is not None
+        assert done.compilation.backends == ("Gated", "Other")
+        networks = spread.networks
+    assert all(network.is_closed for network in networks)
+    here = compiler.compiled.count(os.getpid())
+    assert (len(compiler.compiled), here) == ((2, 0) if keeps else (4, 2))
+
+
 def test_waiting_is_what_is_done_if_nothing_is_said(compiler: GatedCompiler, path: Path) -> None:
     compiler.open_gate()
     with armpy.load(path, backends=BACKENDS) as model:

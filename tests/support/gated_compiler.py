@@ -100,11 +100,16 @@ class GatedCompiler:
         """Put it into a folder, which is looked into from now on."""
         notes = folder / "notes"
         notes.mkdir()
-        extra = _SOURCE.format(folder=os.fspath(notes), added=ADDED)
-        write_module(folder / "backends", "test_gated_backend", module_source("Gated", extra=extra))
+        cls(notes).add("Gated")
         monkeypatch.setenv("ARMPY_DYNAMIC_BACKENDS_PATH", os.fspath(folder / "backends"))
         monkeypatch.setenv("ARMPY_CACHE_DIR", os.fspath(folder / "cache"))
         return cls(notes)
+
+    def add(self, backend_id: str) -> None:
+        """Put another backend beside it that waits at the same gate."""
+        extra = _SOURCE.format(folder=os.fspath(self.folder), added=ADDED)
+        name = f"test_{backend_id.lower()}_backend"
+        write_module(self.folder.parent / "backends", name, module_source(backend_id, extra=extra))
 
     def open_gate(self) -> None:
         """Let what is compiling come to its end."""
