@@ -84,3 +84,20 @@ def private_modules() -> set[str]:
     """The names of directories' modules that are in ``sys.modules``, and groups without any."""
     names = {name for name in sys.modules if name.startswith(PRIVATE_PREFIX)}
     return names - {name.partition(".")[0] for name in names if "." in name}
+
+
+def write_two_cards(folder: Path) -> str:
+    """Write the backend ``TwoCards``, which has the devices ``card0`` and ``card1``."""
+    devices = """
+    def get_devices(self):
+        return [DeviceInfo(name, DeviceType.GPU) for name in ("card0", "card1")]
+
+    def for_runtime(self, options):
+        return self  # both cards compute alike
+
+    Backend.get_devices = get_devices
+    Backend.for_runtime = for_runtime
+    """
+    path = folder / "two_cards"
+    write_module(path, "test_cards_backend", module_source("TwoCards", extra=devices))
+    return str(path)

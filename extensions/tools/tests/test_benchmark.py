@@ -19,6 +19,7 @@ from armpy_tools.benchmark import (
 from armpy_tools.cli.benchmark.report import print_benchmark
 from armpy_tools.cli.benchmark.work import subjects_of
 from armpy_tools.measure.latency import latency_of
+from tests.support.dynamic_modules import write_two_cards
 
 for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)
@@ -142,6 +143,7 @@ def test_a_shape_that_the_model_does_not_take_is_refused(
         (["--time", "nan"], "not a finite number"),
         (["--threads", ",".join(map(str, range(1, 102)))], "101 combinations"),
         (["--variant", "NumbaAcc.nothing=1"], "nothing"),
+        (["--every-device", "--backends", "CpuRef"], "--every-device does not go with"),
         (["--peer", "caffe"], "'caffe' is not one of"),
     ],
 )
@@ -184,6 +186,7 @@ def chosen(*models: str, **choices: object) -> list[Subject]:
         ("backend_lists", "threads", "callers", "batch", "shape_sets", "variants", "peers"), ()
     )
     usual |= {"inputs": (), "backend_options": (), "dynamic_backends_path": ()}
+    usual["takes_every_device"] = False
     return subjects_of(models or (MODEL,), **usual | choices)  # type: ignore[arg-type]
 
 
@@ -193,6 +196,18 @@ def test_variants_are_measured_beside_the_model_as_it_is() -> None:
     assert usual.backend_options == {"NumbaAcc": {"num_threads": 2}}
     assert variant.backend_options == {"NumbaAcc": {"num_threads": 2, "fast_math_enabled": True}}
     assert name_subjects([usual, variant])[1] == "NumbaAcc.fast_math_enabled=true"
+
+
+def test_every_device_is_a_subject(tmp_path: Path) -> None:
+    folder = write_two_cards(tmp_path)
+    subjects = chosen(takes_every_device=True, dynamic_backends_path=(folder,))
+    devices = [(s.backends, s.variant) for s in subjects]
+    assert devices.count((("TwoCards", "CpuRef"), "TwoCards.device=card0")) == 1
+    assert devices.count((("TwoCards", "CpuRef"), "TwoCards.device=card1")) == 1
+    assert devices.count((("CpuRef",), "")) == 1
+    names = name_subjects(subjects)
+    card = names.index("TwoCards > CpuRef, TwoCards.device=card1")
+    assert subjects[card].backend_options == {"TwoCards": {"device": "card1"}}
 
 
 def test_every_combination_is_a_subject_with_a_name_of_its_own() -> None:

@@ -9,6 +9,8 @@ from click.testing import CliRunner
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.cli.app import app
+from armpy_tools.report import comparison
+from tests.support.dynamic_modules import write_two_cards
 from tests.support.row_models import write_row_model
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
@@ -33,6 +35,20 @@ def test_a_report_is_one_page_about_the_model(tmp_path: Path) -> None:
     for expected in ("digits_int8.tflite", "CONV_2D", "seven.png", "Backends beside each other"):
         assert expected in text
     assert "http" not in text.split("</style>")[1].split("<script>")[0]
+
+
+@pytest.mark.slow
+def test_a_report_compares_every_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "SECONDS_EACH", 0.01)
+    page = tmp_path / "report.html"
+    folder = write_two_cards(tmp_path)
+    arguments = ("--dynamic-backends-path", folder, "--every-device", "--no-accuracy")
+    code, output = report("-o", str(page), *arguments)
+    assert code == 0, output
+    text = page.read_text("utf-8").replace("<wbr>", "")
+    assert "TwoCards:card0" in text
+    assert "TwoCards:card1" in text
+    assert "TwoCards:card0 was left out" not in text
 
 
 def test_a_report_compares_with_a_float_model(tmp_path: Path) -> None:

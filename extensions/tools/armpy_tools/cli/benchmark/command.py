@@ -47,6 +47,12 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
     "--backends NumbaAcc --backends CpuRef.",
 )
 @click.option(
+    "--every-device",
+    "takes_every_device",
+    is_flag=True,
+    help="Measure each device of each backend beside the others, CpuRef for layers that it lacks.",
+)
+@click.option(
     *THREADS,
     "threads",
     metavar="N,N",

@@ -18,9 +18,11 @@ from armpy.cli.options import (
 from armpy.cli.printer import print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
+from armpy.types import REFERENCE_BACKEND_ID
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
 from armpy_tools.cli.benchmark.page import write_page
 from armpy_tools.cli.benchmark.report import print_benchmark, progress_bar, write_csv
+from armpy_tools.devices.every_device import every_device
 from armpy_tools.pages import render_page
 
 _EXIT_INTERRUPTED = 130
@@ -80,6 +82,7 @@ def subjects_of(
     models: Sequence[str],
     *,
     backend_lists: Sequence[tuple[str, ...]],
+    takes_every_device: bool,
     threads: Sequence[int],
     callers: Sequence[int],
     batch: Sequence[int],
@@ -98,16 +101,23 @@ def subjects_of(
     InvalidArgumentError
         If a backend or front-end has no such option.
     """
+    if takes_every_device and (backend_lists or variants):
+        raise click.UsageError("--every-device does not go with --backends or --variant.")
     _check(models, backend_lists, batch, shape_sets, inputs)
     request = request_of(models[0], **loading)
     arrays = _arrays(inputs)
     common = {"arrays": arrays, "load_options": _load_options(request)}
     shared = _ways(threads, callers, batch)
     lists: Sequence[tuple[str, ...] | None] = backend_lists or [None]
+    configurations = (
+        _devices(request)
+        if takes_every_device
+        else [(names, *variant) for names in lists for variant in _variants(request, variants)]
+    )
     entries: list[Subject] = []
     for model in models:
-        for names, ways, shapes, (name, options) in product(
-            lists, shared, shape_sets or [{}], _variants(request, variants)
+        for (names, name, options), ways, shapes in product(
+            configurations, shared, shape_sets or [{}]
         ):
             way = _way(ways, shapes)
             entries.append(
@@ -187,6 +197,19 @@ def _load_options(request: CliLoadRequest) -> dict[str, object]:
     if request.dynamic_backends_path:
         options["dynamic_backends_path"] = request.dynamic_backends_path
     return options
+
+
+def _devices(
+    request: CliLoadRequest,
+) -> list[tuple[tuple[str, ...], str, Mapping[str, Mapping[str, object]]]]:
+    """Every device: its backend before CpuRef, and the options that choose it, with their name."""
+    return [
+        (
+            tuple(dict.fromkeys((choice.backend, REFERENCE_BACKEND_ID))),
+            *_variants(request, choice.options)[-1],
+        )
+        for choice in every_device(request.dynamic_backends_path)
+    ]
 
 
 def _variants(

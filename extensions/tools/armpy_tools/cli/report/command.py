@@ -41,8 +41,15 @@ from armpy.cli.options import (
     "--backend",
     "compared",
     multiple=True,
-    metavar="ID",
-    help="Compare the model on this backend with the others named so; may be repeated.",
+    metavar="ID[:DEVICE]",
+    help="Compare the model on this backend, or device of it, with the others named so; may be "
+    "repeated.",
+)
+@click.option(
+    "--every-device",
+    "compares_every_device",
+    is_flag=True,
+    help="Compare the model on each device of each backend.",
 )
 @click.option("--no-accuracy", is_flag=True, help="Do not compare each layer with CpuRef.")
 @click.option(

@@ -25,6 +25,7 @@ from armpy.cli.values import Shapes
 from armpy.errors import LayerValidationError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
+from armpy_tools.devices.every_device import every_device, parse_device
 from armpy_tools.pages import render_page, write_page
 from armpy_tools.report import ReportSubject, make_report, read_figures
 from armpy_tools.report.graph_picture import write_svg
@@ -37,6 +38,7 @@ def report(
     opens: bool,
     runs: int,
     compared: tuple[str, ...],
+    compares_every_device: bool,
     no_accuracy: bool,
     float_model: str | None,
     side_by_side: str | None,
@@ -59,6 +61,9 @@ def report(
     inputs = [load_request.model, float_model, given["image"], *arrays]
     check_outputs({"--output": str(path)}, inputs)
     other = None if side_by_side is None else (Path(side_by_side).name, read_figures(side_by_side))
+    if compares_every_device:
+        devices = every_device(load_request.dynamic_backends_path)
+        compared = (*compared, *(device.name for device in devices))
     show_progress = _ProgressLine()
     show_progress("loading")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
@@ -122,12 +127,13 @@ def _subject(
         file = find_origin(load_request, model.runtime.registry)
         outline, title = file.outline(load_request.options.signature), file.front_end.title
 
-    def load(backend: str) -> Model:
+    def load(device: str) -> Model:
+        choice = parse_device(device)
         others = load_request.options.backends or ()
-        fallbacks = [name for name in (*others, "CpuRef") if name != backend]
-        return load_model(
-            load_request.with_options(backends=tuple(dict.fromkeys([backend, *fallbacks])))
-        )
+        names = tuple(dict.fromkeys([choice.backend, *others, "CpuRef"]))
+        request = load_request.with_options(backends=names)
+        options = (*load_request.backend_options, *choice.options)
+        return load_model(replace(request, backend_options=options))
 
     facts = [("format", title)]
     num_bytes = path.stat().st_size
