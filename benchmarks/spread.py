@@ -4,22 +4,32 @@ Four threads call a model as fast as they can: on each backend alone, with one t
 and spread over both (``spread="calls"``), with two cores. The ratio is the spread throughput by the
 sum of both. All three take turns, so that whatever else the machine does meets all alike.
 
+With ``--isolated``, each backend has a process of its own, all of whose threads are kept to one
+core, and at the end the first backend's process is killed while the threads call: how many calls
+were answered as before, otherwise, or with an error is counted.
+
 Usage::
 
-    python -m benchmarks.spread MODEL.tflite [...] [--backends A,B] [--rounds N] [--seconds S]
-        [--json FILE]
+    python -m benchmarks.spread MODEL.tflite [...] [--backends A,B] [--isolated] [--rounds N]
+        [--seconds S] [--json FILE]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import statistics
+import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
+
 import armpy
+from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from benchmarks.common import description, write_json
 from benchmarks.peers import random_inputs
@@ -27,12 +37,20 @@ from benchmarks.peers import random_inputs
 CALLERS = 4
 
 
-def loaded(path: Path, backends: list[str]) -> armpy.Model:
+def loaded(path: Path, cores: dict[str, int], *, is_isolated: bool) -> armpy.Model:
     """The model on one thread for each backend; several backends share its executions."""
     options = RuntimeOptions(
-        backends=backends, num_threads=1, spread="calls" if len(backends) > 1 else None
+        backends=list(cores),
+        num_threads=1,
+        spread="calls" if len(cores) > 1 else None,
+        isolation="process" if is_isolated else None,
     )
-    return armpy.load(path, runtime=Runtime(options))
+    model = armpy.load(path, runtime=Runtime(options))
+    model(*random_inputs(model))  # engines have started their threads after that
+    for name, status in model.runtime.isolation.items():
+        for thread in os.listdir(f"/proc/{status.pid}/task"):
+            os.sched_setaffinity(int(thread), {cores[name]})
+    return model
 
 
 def throughput(model: armpy.Model, cores: set[int], seconds: float) -> float:
@@ -54,24 +72,63 @@ def throughput(model: armpy.Model, cores: set[int], seconds: float) -> float:
         return total / (time.perf_counter() - began_s)
 
 
-def measure(path: Path, backends: list[str], rounds: int, seconds: float) -> dict[str, float]:
-    """Medians of the three throughputs, and of the ratio."""
-    cores = sorted(os.sched_getaffinity(0))[:2]
-    alone = {name: loaded(path, [name]) for name in backends}
-    both = loaded(path, backends)
+def measure(
+    path: Path, backends: list[str], rounds: int, seconds: float, *, is_isolated: bool
+) -> dict[str, float]:
+    """Medians of the three throughputs, and of the ratio; then what a kill does to calls."""
+    cores = dict(zip(backends, sorted(os.sched_getaffinity(0)), strict=False))
+    alone = {
+        name: loaded(path, {name: core}, is_isolated=is_isolated) for name, core in cores.items()
+    }
+    both = loaded(path, cores, is_isolated=is_isolated)
     rows: list[list[float]] = []
     for number in range(rounds + 1):
-        row = [
-            throughput(model, {core}, seconds)
-            for model, core in zip(alone.values(), cores, strict=True)
-        ]
-        row.append(throughput(both, {*cores}, seconds))
+        row = [throughput(model, {cores[name]}, seconds) for name, model in alone.items()]
+        row.append(throughput(both, {*cores.values()}, seconds))
         if number:  # the first round warms up
             rows.append(row)
     medians = [statistics.median(column) for column in zip(*rows, strict=True)]
     ratio = statistics.median(together / (first + second) for first, second, together in rows)
     names = [*(f"{name}_per_s" for name in backends), "spread_per_s", "ratio"]
-    return dict(zip(names, [*medians, ratio], strict=True))
+    figures = dict(zip(names, [*medians, ratio], strict=True))
+    return figures | (calls_around_kill(both, backends[0], seconds) if is_isolated else {})
+
+
+def calls_around_kill(model: armpy.Model, victim: str, seconds: float) -> dict[str, float]:
+    """Kill a backend's process while threads call, and count the calls by what came of them."""
+    arrays = random_inputs(model)
+    expected = model(*arrays)
+    outcomes: Counter[str] = Counter(right_calls=0, wrong_calls=0, failed_calls=0)
+    lock, killed = threading.Lock(), threading.Event()
+
+    def outcome() -> str:
+        try:
+            answer = model(*arrays)
+        except ArmpyError:
+            return "failed_calls"
+        # Backends differ in the last bits.
+        is_right = np.allclose(np.asarray(answer), np.asarray(expected), rtol=1e-3, atol=1e-4)
+        return "right_calls" if is_right else "wrong_calls"
+
+    def call(_: int) -> None:
+        ends_s = time.perf_counter() + seconds
+        while time.perf_counter() < ends_s or not killed.is_set():
+            name = outcome()
+            with lock:
+                outcomes[name] += 1
+
+    def kill() -> None:
+        pid = model.runtime.isolation[victim].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        killed.set()
+
+    timer = threading.Timer(seconds / 2, kill)
+    timer.start()
+    with ThreadPoolExecutor(CALLERS) as pool:
+        list(pool.map(call, range(CALLERS)))
+    timer.join()
+    return dict(outcomes)
 
 
 def main() -> None:
@@ -79,6 +136,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     parser.add_argument("--backends", default="NumbaAcc,LiteRt", metavar="A,B")
+    parser.add_argument("--isolated", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--json", type=Path)
@@ -86,7 +144,14 @@ def main() -> None:
     results = {}
     for path in arguments.models:
         backends = arguments.backends.split(",")
-        results[path.name] = figures = measure(path, backends, arguments.rounds, arguments.seconds)
+        figures = measure(
+            path,
+            backends,
+            arguments.rounds,
+            arguments.seconds,
+            is_isolated=arguments.isolated,
+        )
+        results[path.name] = figures
         print(f"{path.name:40}", "  ".join(f"{key} {value:.4g}" for key, value in figures.items()))
     write_json(arguments.json, results)
 
