@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from armpy.backend import ReasonCode, Support
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -115,12 +116,14 @@ CHECKS: dict[type[Operation], Check] = {
 
 def find_difference(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-) -> str:
+) -> str | Support:
     """Say why a layer is not taken; empty if it is."""
     check = CHECKS.get(type(operation))
     if check is None:
-        return f"{operation.name} is not among the operations that are written as ONNX"
+        text = f"{operation.name} is not among the operations that are written as ONNX"
+        return Support.no(ReasonCode.OPERATION, text)
     for info in (*inputs, *outputs):
         if info is not None and info.data_type is not DataType.FLOAT32:
-            return f"a tensor is {info.data_type.name}, not FLOAT32"
+            text = f"a tensor is {info.data_type.name}, not FLOAT32"
+            return Support.no(ReasonCode.DATA_TYPE, text)
     return check(operation, inputs)

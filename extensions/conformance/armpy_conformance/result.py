@@ -188,9 +188,13 @@ class ConformanceResult:
 
 
 def is_selected(filter: str | Sequence[str], *places: str) -> bool:
-    """Return whether one of a filter's texts is in one of some names; True without texts."""
+    """Return whether one of a filter's texts is in one of some names; True without texts.
+
+    A text of the form ``^TEXT`` selects names that begin with it.
+    """
     texts = [filter] if isinstance(filter, str) else [*filter] or [""]
-    return any(text.lower() in place.lower() for text in texts for place in places)
+    # What is put in front of a name is what such a text begins with.
+    return any(text.lower() in f"^{place}".lower() for text in texts for place in places)
 
 
 def _sections(result: ConformanceResult) -> list[Section]:

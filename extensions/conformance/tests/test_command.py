@@ -95,6 +95,14 @@ def test_a_filter_that_selects_nothing_exits_with_2(capsys: pytest.CaptureFixtur
     assert "no case is selected" in capsys.readouterr().err
 
 
+def test_a_filter_can_be_the_beginning_of_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["conformance", "CpuRef", "--filter", "^Rank/basic", "--list"]) == 0
+    ids = capsys.readouterr().out.split()
+    assert ids
+    assert all(case.startswith("Rank/basic") for case in ids)
+    assert main(["conformance", "CpuRef", "--filter", "^basic", "--list"]) == 2
+
+
 def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     both = ["--filter", "Rank/basic/float32", "--filter", "by-hand-arm-nn-sample"]
     assert main(["conformance", "CpuRef", "--list", *both]) == 0

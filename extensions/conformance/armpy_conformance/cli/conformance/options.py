@@ -25,7 +25,8 @@ filter_option = click.option(
     "filters",
     multiple=True,
     metavar="TEXT",
-    help="Only cases with this text; may be repeated, for cases with any of them.",
+    help="Only cases with this text, or that begin with it as ^TEXT; may be repeated, for cases "
+    "with any of them.",
 )
 
 every_option = click.option(
