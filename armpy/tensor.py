@@ -319,6 +319,35 @@ def format_shape(shape: Shape | None) -> str:
     return f"({inner},)" if len(shape) == 1 else f"({inner})"
 
 
+def check_quantization(info: TensorInfo, where: str) -> None:
+    """Check that a tensor's zero points are integers that its type stores.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is not, or a quantised type has no quantisation: `where` names the tensor.
+    """
+    data_type, quantization = info.data_type, info.quantization
+    if quantization is None and data_type.is_quantized:
+        raise InvalidArgumentError(
+            f"the type {data_type.name} needs a scale",
+            where=where,
+            fix="Set TensorInfo.quantization, or use the plain integer type",
+        )
+    if quantization is None or data_type.dtype.kind not in "iu":
+        return
+    is_zero = quantization.axis is not None and not data_type.name.startswith("QASYMM")
+    lowest, highest = (0, 0) if is_zero else data_type.integer_range
+    for point in quantization.zero_points:
+        if not lowest <= point <= highest:
+            raise InvalidArgumentError(
+                "a zero point is out of range",
+                where=where,
+                expected="0, as scales run along an axis" if is_zero else f"{lowest} to {highest}",
+                actual=f"{point} of {data_type.name}",
+            )
+
+
 def same_shape(one: Shape | None, other: Shape | None) -> bool:
     """Return whether shapes are equal for all traced sizes: each is an object of its own."""
     if one is None or other is None or len(one) != len(other):

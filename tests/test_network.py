@@ -364,3 +364,37 @@ def test_dimensions_of_one_count_by_default() -> None:
     net = Network()
     with pytest.raises(LayerValidationError, match="the declared output shape does not fit"):
         net.add(RELU, net.input("x", f32(2, 3)), output=f32(1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("data_type", "quantization", "message"),
+    [
+        (DataType.QASYMM_S8, (0.5, 128), "zero point is out of range.* -128 to 127; got 128 of"),
+        (DataType.QASYMM_U8, (0.5, -1), "zero point is out of range.* 0 to 255; got -1 of"),
+        (DataType.QSYMM_S16, (0.5, 1 << 15), "range.*-32768 to 32767; got 32768 of QSYMM_S16"),
+        (DataType.SIGNED32, (0.5, 1 << 31), "range.*got 2147483648 of SIGNED32"),
+        (DataType.QASYMM_S8, None, "the type QASYMM_S8 needs a scale"),
+    ],
+)
+def test_quantisation_that_no_stored_integer_has_is_rejected_with_the_tensors_name(
+    net: Network,
+    data_type: DataType,
+    quantization: tuple[float, int] | None,
+    message: str,
+) -> None:
+    of_tensor = None if quantization is None else Quantization.per_tensor(*quantization)
+    info = TensorInfo((2,), data_type, of_tensor)
+    with pytest.raises(InvalidArgumentError, match=f"^tensor 'x': .*{message}"):
+        net.input("x", info)
+    with pytest.raises(InvalidArgumentError, match=f"^tensor 'w': .*{message}"):
+        net.constant(
+            np.zeros(2, data_type.dtype), name="w", data_type=data_type, quantization=of_tensor
+        )
+    with pytest.raises(InvalidArgumentError, match=f"^tensor 'v': .*{message}"):
+        net.variable("v", info, np.zeros(2, data_type.dtype))
+
+
+def test_symmetric_scales_along_an_axis_have_zero_points_of_zero(net: Network) -> None:
+    info = TensorInfo((2,), DataType.QSYMM_S8, Quantization((0.5, 0.5), (0, 1), 0))
+    with pytest.raises(InvalidArgumentError, match="Expected 0, as scales run along an axis"):
+        net.input("x", info)

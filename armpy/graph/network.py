@@ -21,6 +21,7 @@ from armpy.tensor import (
     Quantization,
     Shape,
     TensorInfo,
+    check_quantization,
     check_shape_fits,
     format_shape,
     shapes_agree,
@@ -103,7 +104,7 @@ class Network:
             raise InvalidArgumentError(f"there is an input '{name}' already", where=self.name)
         if default_shape is not None:
             check_shape_fits(name, info.shape, default_shape)
-        value = self._new_value(info, name)
+        value = self._counted(Value(self._num_values, info, name))
         self._input_names.add(name)
         self._inputs.append(value)
         self._default_shapes.append(default_shape)
@@ -176,7 +177,7 @@ class Network:
                 expected=f"{info.data_type.dtype}{format_shape(info.shape)}",
                 actual=f"{initial.dtype}{format_shape(initial.shape)}",
             )
-        value = self._new_value(info, name)
+        value = self._counted(Value(self._num_values, info, name))
         self._variables[value] = Variable(value, value, initial, key)
         return value
 
@@ -281,7 +282,10 @@ class Network:
         names = output_names or [
             name if len(infos) == 1 else f"{name}:{i}" for i in range(len(infos))
         ]
-        results = tuple(self._new_value(info, n) for info, n in zip(infos, names, strict=True))
+        results = tuple(
+            self._counted(Value(self._num_values, info, n))
+            for info, n in zip(infos, names, strict=True)
+        )
         layer = Layer(layer_id, name, operation, tuple(trimmed), results, origins)
         self._layers.append(layer)
         return layer
@@ -328,12 +332,9 @@ class Network:
             tuple(self._output_shapes),
         )
 
-    def _new_value(self, info: TensorInfo, name: str) -> Value:
-        """Make a value of this network."""
-        return self._counted(Value(self._num_values, info, name))
-
     def _counted(self, value: Value) -> Value:
-        """Count a value as one of this network's."""
+        """Count a value as one of this network's, if its quantisation can be used."""
+        check_quantization(value.info, f"tensor '{value.name}'")
         self._num_values += 1
         self._values[value] = None
         return value

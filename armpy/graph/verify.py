@@ -19,27 +19,18 @@ def verify_graph(graph: Graph) -> None:
         twice, or unknown; if ids, names or variables' keys repeat; if a constant's elements do
         not have the shape and dtype of its info.
     """
-    if len(graph.output_names) != len(graph.outputs):
-        raise GraphValidationError(
-            "the numbers of outputs and of their names differ",
-            where="graph",
-            expected=f"{len(graph.outputs)} names",
-            actual=str(len(graph.output_names)),
-        )
-    if len(graph.default_shapes) != len(graph.inputs):
-        raise GraphValidationError(
-            "the numbers of inputs and of default shapes differ",
-            where="graph",
-            expected=f"{len(graph.inputs)} default shapes",
-            actual=str(len(graph.default_shapes)),
-        )
-    if len(graph.output_shapes) != len(graph.outputs):
-        raise GraphValidationError(
-            "the numbers of outputs and of their declared shapes differ",
-            where="graph",
-            expected=f"{len(graph.outputs)} output shapes",
-            actual=str(len(graph.output_shapes)),
-        )
+    for kind, noun, notes, values in (
+        ("outputs", "names", graph.output_names, graph.outputs),
+        ("inputs", "default shapes", graph.default_shapes, graph.inputs),
+        ("outputs", "declared shapes", graph.output_shapes, graph.outputs),
+    ):
+        if len(notes) != len(values):
+            raise GraphValidationError(
+                f"the numbers of {kind} and of their {noun} differ",
+                where="graph",
+                expected=f"{len(values)} {noun}",
+                actual=str(len(notes)),
+            )
     written: set[Value] = set(graph.sources)
     if len(written) != len(graph.sources):
         raise GraphValidationError("a value is the source of two inputs", where="graph")

@@ -19,6 +19,7 @@ from armpy.errors import (
     ParserError,
 )
 from armpy.execution import Runtime
+from armpy.execution.properties import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model.derived_models import again
@@ -57,6 +58,7 @@ def load_file(
     registry = options.registry if runtime is None else runtime.registry
     registry = registry or BackendRegistry.discover(options.plugin_options())
     source, signature = request.source, asked.signature
+    properties = NetworkProperties.checked(asked.properties)
     # Before it is opened: whatever changes it from now on shows.
     state = file_state(source)
     file = open_model_file(source)
@@ -81,7 +83,7 @@ def load_file(
         handle = NetworkHandle.load(
             network,
             runtime,
-            asked.properties,
+            properties,
             closes_runtime=is_own,
             read_source=partial(origin.read_again, signature, files),
             again=recipe if asked.in_background else None,

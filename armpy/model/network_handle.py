@@ -67,14 +67,12 @@ class NetworkHandle:
         ArmpyError as from `Runtime.load_network`.
         """
         from armpy.core.arguments import check_instance  # noqa: PLC0415
-        from armpy.execution.properties import NetworkProperties  # noqa: PLC0415
         from armpy.execution.runtime import Runtime  # noqa: PLC0415
 
         closes_runtime = closes_runtime or runtime is None
         if runtime is None:
             runtime = Runtime()
         check_instance(runtime, "Model.runtime", Runtime, fix="Write Runtime(options)")
-        properties = NetworkProperties.checked(properties)
         if read_source is None:
             from armpy.execution.arrays.reshaping import graph_of  # noqa: PLC0415
 

@@ -102,17 +102,21 @@ def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
     folder = tmp_path / "modules"
     write_module(folder, "acme_npu_backend", module_source("AcmeNpu"))
     write_module(folder, "acme_bad_backend", "raise SystemExit(3)")
-    (folder / "my_backend.py").write_text("")
+    for name in ("my_backend.py", "npu.py", "acme_common.py", "notes.txt"):
+        (folder / name).write_text("")
     arguments = ["backends", "--dynamic-backends-path", str(folder)]
     listed = cli.out(*arguments)
     assert "(acme_npu_backend)" in listed
     assert "(acme_bad_backend)" in listed
+    assert f"skipped {folder / 'npu.py'}: its name is not <vendor>_<name>_backend" in listed
+    assert "acme_common" not in listed
+    assert "notes.txt" not in listed
     assert main([*arguments, "--load", "--all"]) == 0
     captured = capsys.readouterr()
     rows = {line.split()[0]: line for line in captured.out.splitlines() if line}
     assert "registered" in rows["AcmeNpu"]
     assert "SystemExit: 3" in rows["(acme_bad_backend)"]
-    assert "its name is not" in rows[str(folder / "my_backend.py")]
+    assert f"skipped {folder / 'my_backend.py'}: its name is not" in captured.out
     assert captured.err == ""
 
 

@@ -120,7 +120,7 @@ def test_missing_default_shapes_are_found_unless_there_are_none() -> None:
 def test_missing_output_shapes_are_found_unless_there_are_none() -> None:
     graph = chain(1)
     assert replace(graph, output_shapes=()).output_shapes == (None,)
-    with pytest.raises(GraphValidationError, match="Expected 1 output shapes; got 2"):
+    with pytest.raises(GraphValidationError, match="Expected 1 declared shapes; got 2"):
         verify_graph(replace(graph, output_shapes=(None, None)))
 
 

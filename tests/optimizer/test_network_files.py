@@ -185,7 +185,13 @@ def test_numbers_keep_their_value(value: float) -> None:
 
 def test_operations_of_vendors_are_not_saved(path: Path) -> None:
     net = Network()
-    net.output("y", net.add(Reverse(b""), net.input("x", TensorInfo((3,), DataType.QASYMM_U8))))
+    net.output(
+        "y",
+        net.add(
+            Reverse(b""),
+            net.input("x", TensorInfo((3,), DataType.QASYMM_U8, Quantization.per_tensor(1))),
+        ),
+    )
     network = armpy.optimize(net.build(), [RecordsBackend()])
     with pytest.raises(
         UnimplementedError, match=r"^Reverse '.*only armpy's own operations"

@@ -15,7 +15,7 @@ import pytest
 from armpy.errors import BackendUnavailableError
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
-from armpy.plugins.discovery.module_files import module_snapshot
+from armpy.plugins.discovery.module_files import code_digest, module_snapshot
 from armpy.plugins.modules import forget_module
 from armpy.plugins.probe import ProbeOutcome, fingerprint
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
@@ -371,3 +371,15 @@ def test_an_import_of_common_code_that_is_not_relative_says_so(
     (candidate,) = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
     assert candidate.reason.startswith("ModuleNotFoundError: No module named")
     assert candidate.reason.endswith("from .Acme_common import NAME") is has_hint
+
+
+def test_common_code_is_part_of_the_digest_that_keys_compiled_parts(tmp_path: Path) -> None:
+    digests = []
+    for name, where in (("one", "here"), ("other", "elsewhere")):
+        folder = vendor(tmp_path / name, "Npu", where=where)
+        for file in folder.rglob("*"):
+            os.utime(file, (1, 1))
+        registry = discover(folder)
+        digests.append(code_digest(type(registry.get("Npu"))))
+    assert digests[0]
+    assert digests[0] != digests[1]

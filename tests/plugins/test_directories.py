@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from armpy.plugins.discovery.directories import (
+    MODULE_NAME,
     SkippedPath,
     backend_paths,
     find_modules,
-    is_module_name,
     why_invalid,
 )
 from armpy.plugins.discovery.module_files import module_files
@@ -45,7 +45,7 @@ BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>]
     ],
 )
 def test_vendor_name_backend_is_a_name(name: str) -> None:
-    assert is_module_name(name)
+    assert MODULE_NAME.fullmatch(name)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_vendor_name_backend_is_a_name(name: str) -> None:
     ],
 )
 def test_anything_else_is_no_name(name: str) -> None:
-    assert not is_module_name(name)
+    assert not MODULE_NAME.fullmatch(name)
 
 
 def test_a_path_has_to_exist_be_a_directory_and_be_absolute_in_this_order(
@@ -175,6 +175,7 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
     assert {Path(s.path).name: s.reason for s in skipped} == {
         "Arm_Gpu.Acc_backend.py": BAD_NAME,
         "_GpuAcc_backend.py": BAD_NAME,
+        "Arm_Cpu.py": BAD_NAME,
         "Arm_no_backend.py": "it is a link to something that does not exist",
     }
 

@@ -187,6 +187,8 @@ def test_properties_of_the_wrong_type_are_errors(given: dict[str, object], text:
 def test_what_is_not_a_property_object_is_an_error() -> None:
     with pytest.raises(InvalidArgumentError, match="Expected NetworkProperties; got"):
         runtime_of().load_network(chain(), {"profiling": True})  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match=r"^properties: .*Expected NetworkProperties"):
+        armpy.load(DIGITS, properties={"profiling": True})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("of_runtime", [False, True])

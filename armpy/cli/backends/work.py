@@ -111,8 +111,7 @@ def print_backends(
         printer.table(columns[:end], [row[:end] for row in rows])
     else:
         printer.line("no backend can be used" if reports else "no backend is installed")
-    if with_rejected and skipped:
-        printer.heading("Skipped")
-        printer.table(["path", "reason"], [(path.path, path.reason) for path in skipped])
-    elif left_out := len(reports) - len(shown) + len(skipped):
+    for path in skipped:
+        printer.line(f"skipped {path.path}: {path.reason}")
+    if left_out := len(reports) - len(shown):
         printer.line(f"left out: {left_out} (armpy backends --all says why)")

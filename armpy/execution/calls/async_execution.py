@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from armpy.execution.calls.invocation import Invocation
 from armpy.execution.calls.run import CheckedCall, checked_call, read_inputs, shown
-from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
+from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 from armpy.ops.operation import Array
 
@@ -103,7 +103,7 @@ def _task(
 
     # A new one for each, as what was abandoned goes on looking at its own.
     signal = CancellationToken()
-    signal.reset(deadline_in(asked.deadline_s))
+    signal.reset(asked.deadline_s)
     return ExecutionTask(work, signal, asked.priority, network.number)
 
 

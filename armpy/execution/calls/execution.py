@@ -162,7 +162,6 @@ class Execution:
             As a call; if the runtime is closed.
         """
         limit_s = self._deadline_s if deadline_s is UNSET else deadline_s
-        deadline = deadline_in(limit_s)
         turn, task = self._turn, None
         try:
             execute = turn[0]
@@ -172,7 +171,7 @@ class Execution:
         try:
             # Also without a deadline: a future can be cancelled at any time.
             is_apart = not self._binding.stops_in_place
-            task = self._new_task(turn, execute, deadline, priority or self._priority, is_apart)
+            task = self._new_task(turn, execute, limit_s, priority or self._priority, is_apart)
             future = task.submitted()
             self._executors.submit(task)
             task.watch()
@@ -236,8 +235,8 @@ class Execution:
         except IndexError:
             raise self._not_free() from None
         try:
-            deadline = deadline_in(self._deadline_s)
-            task = self._new_task(turn, execute, deadline, self._priority, self._is_apart)
+            limit_s, priority = self._deadline_s, self._priority
+            task = self._new_task(turn, execute, limit_s, priority, self._is_apart)
             if not self._is_apart:
                 return task.call()
             future = task.submitted()
@@ -263,7 +262,7 @@ class Execution:
         self,
         turn: list[Callable[[], object]],
         execute: Callable[[], object],
-        deadline: float | None,
+        limit_s: float | None,
         priority: Priority,
         is_apart: bool,
     ) -> ExecutionTask[dict[str, Array]]:
@@ -278,7 +277,7 @@ class Execution:
             signal, private_call = self._apart or (CancellationToken(), None)
             self._apart = None
         # A cancel that was meant for the execution before must not stop this one.
-        signal.reset(deadline)
+        signal.reset(limit_s)
 
         def work(task: ExecutionTask[dict[str, Array]]) -> dict[str, Array]:
             nonlocal private_call

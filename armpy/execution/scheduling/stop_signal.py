@@ -26,13 +26,14 @@ class CancellationToken(Cancellation):
         Held while it is decided whether an execution is stopped or has come to its end.
     """
 
-    __slots__ = ("_is_committed", "_reason", "_was_late", "lock")
+    __slots__ = ("_is_committed", "_limit_s", "_reason", "_was_late", "lock")
 
     def __init__(self) -> None:
         super().__init__()
         self.lock = threading.Lock()
         self._is_committed = False
         self._was_late = False
+        self._limit_s: float | None = None
         self._reason: ArmpyError | None = None
 
     def set(self, *, is_late: bool, reason: ArmpyError | None = None) -> bool:
@@ -64,9 +65,10 @@ class CancellationToken(Cancellation):
                 self.check()
                 self._is_committed = True
 
-    def reset(self, deadline_s: float | None = None) -> None:
-        """Reset it for the next execution, once the last one does not use it any more."""
-        self.deadline_s = deadline_s
+    def reset(self, limit_s: float | None = None) -> None:
+        """Reset it for the next execution, which may take `limit_s`; errors as of `deadline_in`."""
+        self.deadline_s = deadline_in(limit_s)
+        self._limit_s = limit_s
         self._is_committed = self._was_late = False
         self._reason = None
         self._flag[0] = 0
@@ -77,7 +79,10 @@ class CancellationToken(Cancellation):
         if self._reason is not None:
             return copy(self._reason)  # which keeps the frames that it is raised by
         if self._was_late or not self._flag[0]:
-            return ExecutionTimeoutError("the execution was stopped at its deadline")
+            limit = f"its end within {self._limit_s or 0:g} s (deadline_s)"
+            return ExecutionTimeoutError(
+                "the execution was stopped at its deadline", expected=limit
+            )
         return ExecutionCancelledError("the execution was cancelled")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.plugins.hooks.flatbuffers import TableReader
-from armpy.tensor import Quantization
+from armpy.tensor import Quantization, TensorInfo, check_quantization
 from armpy.types import DataType
 
 _PLAIN_TYPES = {
@@ -75,25 +75,12 @@ def read_element_type(
     if len(scales) > 1:
         axis = _checked_axis(tensor, table.integer("QuantizedDimension"), scales, shape)
         quantized = _per_axis_type(tensor, quantized)
-    _check_zero_points(tensor, zero_points, quantized, axis)
     try:
-        return quantized, Quantization(tuple(scales), tuple(zero_points), axis)
+        quantization = Quantization(tuple(scales), tuple(zero_points), axis)
+        check_quantization(TensorInfo(shape, quantized, quantization), "")
     except InvalidArgumentError as error:
         raise tensor.error(error.failed, expected=error.expected, actual=error.actual) from error
-
-
-def _check_zero_points(
-    tensor: TableReader, zero_points: Sequence[int], quantized: DataType, axis: int | None
-) -> None:
-    """Check that zero points are stored integers of the type, and 0 where they have to be."""
-    lowest, highest = quantized.integer_range if axis is None else (0, 0)
-    worst = next((point for point in zero_points if not lowest <= point <= highest), None)
-    if worst is not None:
-        raise tensor.error(
-            "a zero point is out of range",
-            expected=f"{lowest} to {highest}" if axis is None else "0, as scales run along an axis",
-            actual=str(worst),
-        )
+    return quantized, quantization
 
 
 def _checked_axis(

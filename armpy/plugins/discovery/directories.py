@@ -14,12 +14,17 @@ from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
 """Directories to look in if the options name none, with ``os.pathsep`` between them."""
 
-_NAME = re.compile(
+MODULE_NAME = re.compile(
     r"(?P<module>(?P<vendor>[a-zA-Z0-9]+)_[a-zA-Z0-9]+_backend)"
     r"(?:\.py|(?P<library>(?:\.(?:abi\d+|[a-z]+\d*-[\w-]+))?\.so)(?:\.\d+)*)?",
     re.ASCII,
 )
-"""A library may be named for one interpreter (``.cpython-311-x86_64-linux-gnu``) or ``.abi3``."""
+"""Name of a backend's module in a directory: ``<vendor>_<name>_backend``, ASCII only.
+
+``.py`` for a source, ``.so[.<version>]`` for a library, before which an interpreter may stand that
+it is for (``.cpython-311-x86_64-linux-gnu``, ``.abi3``); see Arm NN's "Dynamic backend file naming
+convention".
+"""
 
 _ENDINGS = (*EXTENSION_SUFFIXES, ".py")
 """What names of modules' files end in, the first to be looked for first, as in Python."""
@@ -36,22 +41,6 @@ class SkippedPath:
     reason: str
 
 
-def is_module_name(name: str) -> bool:
-    """Return whether a directory's entry is named as a backend's module or package.
-
-    Notes
-    -----
-    ``<vendor>_<name>_backend``, with ``.py`` for a source; letters and digits of ASCII only. For a
-    shared library ``.so``, before which may stand the interpreter that it is made for, and after
-    which a version of numbers and dots; a source contains its version.
-
-    References
-    ----------
-    Arm NN backend developer guide, "Dynamic backend file naming convention".
-    """
-    return _NAME.fullmatch(name) is not None
-
-
 def module_name(name: str) -> str:
     """The module's name in that of a directory's entry; the text itself if it is named otherwise.
 
@@ -60,13 +49,13 @@ def module_name(name: str) -> str:
     >>> module_name("Arm_Npu_backend.abi3.so.1.2")
     'Arm_Npu_backend'
     """
-    match = _NAME.fullmatch(name)
+    match = MODULE_NAME.fullmatch(name)
     return match["module"] if match else name
 
 
 def is_library(name: str) -> bool:
     """Return whether a directory's entry is named as a module in a shared library."""
-    match = _NAME.fullmatch(name)
+    match = MODULE_NAME.fullmatch(name)
     return match is not None and match["library"] is not None
 
 
@@ -118,7 +107,8 @@ def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPat
     -----
     Each canonical path counts once. The name that counts is the directory entry's own, not
     that of what it links to. A library for another Python is skipped silently if there is a
-    module of its name beside it that this one takes.
+    module of its name beside it that this one takes. Other modules and packages are skipped,
+    but for common code; data files do not count.
     """
     modules: dict[str, Candidate] = {}
     skipped: list[SkippedPath] = []
@@ -149,11 +139,15 @@ def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPat
             # The first directory counts: one file must not become two backends.
             modules.setdefault(path, candidate)
         for name in names:
-            # Other files are no mistakes, and would fill the log.
-            if reasons[name] and "backend" in name.lower():
+            entry = os.path.join(directory, name)
+            is_named = "backend" in name.lower()
+            is_other = is_named or (
+                _is_importable(entry) and os.path.realpath(entry) not in modules
+            )
+            if reasons[name] and is_other:
+                # Another module may be a part of one that is taken, and would fill the log.
                 is_spare = module_name(name) in importable and is_library(name)
-                entry = os.path.join(directory, name)
-                skipped.append(_skip(entry, reasons[name], is_spare=is_spare))
+                skipped.append(_skip(entry, reasons[name], is_warning=is_named and not is_spare))
     return list(modules.values()), skipped
 
 
@@ -166,16 +160,23 @@ def init_file(path: str) -> str:
 
 
 def _common_beside(entry: str) -> str:
-    match = _NAME.fullmatch(os.path.basename(entry))
+    match = MODULE_NAME.fullmatch(os.path.basename(entry))
     stem = os.path.join(os.path.dirname(entry), f"{match['vendor'] if match else ''}{_COMMON}")
     if os.path.isfile(init_file(stem)):
         return stem
     return next(filter(os.path.isfile, (stem + ending for ending in _ENDINGS)), "")
 
 
+def _is_importable(entry: str) -> bool:
+    """Return whether an entry is a module or package that is not a vendor's common code."""
+    is_package = os.path.isdir(entry) and os.path.isfile(init_file(entry))
+    is_module = is_package or entry.endswith(_ENDINGS)
+    return is_module and not is_common(os.path.basename(entry).partition(".")[0])
+
+
 def _why_no_module(entry: str, name: str) -> str:
     """Why an entry of a directory is no backend module; empty if it is one."""
-    match = _NAME.fullmatch(name)
+    match = MODULE_NAME.fullmatch(name)
     if match is None:
         return "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
     if not os.path.exists(entry):
@@ -193,7 +194,7 @@ def _why_no_module(entry: str, name: str) -> str:
     return "it is not a package: it has no __init__.py"
 
 
-def _skip(path: str, reason: str, *, is_spare: bool = False) -> SkippedPath:
-    level = logging.DEBUG if is_spare else logging.WARNING
+def _skip(path: str, reason: str, *, is_warning: bool = True) -> SkippedPath:
+    level = logging.WARNING if is_warning else logging.DEBUG
     _log.log(level, "backends' path '%s' is skipped: %s", path, reason)
     return SkippedPath(path, reason)

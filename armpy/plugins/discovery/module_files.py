@@ -23,6 +23,7 @@ from armpy.core.file_ownership import (
     why_writable,
 )
 from armpy.plugins.discovery.candidate import RejectionError
+from armpy.plugins.discovery.directories import is_common
 from armpy.plugins.discovery.references import is_own_file
 
 _LIBRARY_MARKS = (".so", ".dylib", ".dll", ".pyd")
@@ -59,15 +60,23 @@ def module_files(path: str) -> list[tuple[str, str]]:
 def code_digest(kind: type) -> str:
     """Digest of the state of the files of a class's package, when it was first asked for.
 
-    What changes later is not in the code that runs. Empty for armpy's own files, whose version says
-    what they are, and for what is in no file.
+    Its vendor's common code, if imported by then, belongs to it. What changes later is not in the
+    code that runs. Empty for armpy's own files, whose version says what they are, and for what is
+    in no file.
     """
     module = sys.modules.get(str(kind.__module__))
     if type(module) is not ModuleType:  # another kind may do anything when it is looked into
         return ""
     digest = _digests.get(module)
     if digest is None:
-        digest = _digests[module] = _package_digest(vars(module).get("__file__"))
+        group = f"{kind.__module__.partition('.')[0]}."
+        shared = [
+            module
+            for name, module in [*sys.modules.items()]
+            if is_common(name) and name.startswith(group)
+        ]
+        files = [vars(part).get("__file__") for part in (module, *shared)]
+        digest = _digests[module] = "".join(map(_package_digest, files))
     return digest
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -42,7 +45,7 @@ NotFound = _status("NotFound", 14, "NOT_FOUND")
 
 _AT_LOAD: tuple[tuple[type[ArmpyError], type[Exception]], ...] = (
     (UnsupportedOperatorError, NotImplemented),
-    (ParserError, InvalidGraph),
+    (ParserError, Fail),
     (UnimplementedError, NotImplemented),
     (BackendCapabilityError, NotImplemented),
     (BackendUnavailableError, EPFail),
@@ -65,7 +68,7 @@ def status_error(kind: type[Exception], text: str) -> Exception:
     return kind(_PREFIXES[kind] + text)
 
 
-def load_error(error: ArmpyError, path: str | None) -> Exception:
+def load_error(error: ArmpyError, path: str | None, model: Any) -> Exception:
     """Make the error for armpy's while a model is loaded.
 
     Parameters
@@ -74,9 +77,28 @@ def load_error(error: ArmpyError, path: str | None) -> Exception:
         Its text stands in the new one's.
     path : str, optional
         The model's; None if it is given as bytes.
+    model : onnx.ModelProto
+
+    Notes
+    -----
+    Faults of one node are `InvalidGraph`; those of the graph are `Fail`, but for an input that
+    nothing writes.
     """
-    kind = _first(_AT_LOAD, error)
-    text = f"This is an invalid model. {error}" if kind is InvalidGraph else str(error)
+    kind, text = _first(_AT_LOAD, error), str(error)
+    unread = re.search(r"topologically sorted, however input '(.*?)' of node", text)
+    if isinstance(error, UnsupportedOperatorError):
+        known = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
+        unknown = [node for node in model.graph.node if node.domain not in known]
+        if unknown:
+            name = f"{unknown[0].domain}:{unknown[0].op_type}(-1)"
+            kind, text = Fail, f"Fatal error: {name} is not a registered function/op"
+    elif "Bad node spec" in text:
+        kind, text = InvalidGraph, f"This is an invalid model. {text}"
+    elif unread and not any(unread[1] in node.output for node in model.graph.node):
+        name = f"Node input '{unread[1]}' is not a graph input, initializer, or output of a"
+        kind, text = InvalidArgument, f"Invalid model. {name} previous node."
+    elif unread:
+        text = "This is an invalid model. Error: the graph is not acyclic."
     return status_error(kind, text if path is None else f"Load model from {path} failed:{text}")
 
 

@@ -75,15 +75,20 @@ def _tensor(argument: NodeArg, kind: str, value: object) -> _Array:
         raise status_error(Fail, f"Missing Input: {argument.name}")
     if isinstance(value, list):
         dtype = None if expected in (None, STRING) else numpy_type(expected)
-        value = np.asarray(value, dtype)
-    elif isinstance(value, tuple | str | bytes):
+        try:
+            value = np.asarray(value, dtype)
+        except (TypeError, ValueError) as error:
+            raise RuntimeError("Could not create tensor from given input list") from error
+    elif isinstance(value, tuple | set | str | bytes):
         raise RuntimeError(  # noqa: TRY004 - its kind there
             "Input must be a list of dictionaries or a single numpy array for input"
             f" '{argument.name}'."
         )
-    elif not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "__array__"):
+    elif isinstance(value, np.generic) or not hasattr(value, "__array__"):
         raise RuntimeError(f"Unable to handle object of type {type(value)}")
     array = np.asarray(value)
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"Numpy_type {array.dtype.num} can't be converted to MLDataType.")
     actual = element_type_of(array.dtype)
     if expected is not None and actual != expected:
         raise status_error(

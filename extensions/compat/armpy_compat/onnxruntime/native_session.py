@@ -30,6 +30,7 @@ from armpy_compat.onnxruntime.node_arguments import (
     FileDescription,
     NodeArg,
     arguments_of,
+    check_types,
     description_of,
     refined,
 )
@@ -79,6 +80,8 @@ class NativeSession:
     ) -> None:
         if not isinstance(options, SessionOptions):
             raise TypeError(f"sess_options: expected SessionOptions; got {options!r}")
+        if source == "":
+            raise TypeError("the path of the model is empty")
         start_s = time.perf_counter()
         path, data = (source, None) if isinstance(source, str) else (None, source)
         self._source = SessionSource(path, data)
@@ -140,7 +143,7 @@ class NativeSession:
         try:
             self._open()
         except ArmpyError as error:
-            raise load_error(error, self._source.path) from error
+            raise load_error(error, self._source.path, self._source.model) from error
         self._source.save(options)
         if self._profile is not None:
             self._profile.add("session_initialization", start_s)
@@ -155,6 +158,7 @@ class NativeSession:
             return
         self.model = self._load(self._source.loadable)
         self._labels = labels_of(model.graph.output, lambda: self.model.metadata)  # type: ignore[union-attr]
+        check_types(model, self.model.outputs)
         self._run = without_time_limit(self.model.run) if has_loops(model) else self.model.run
         known = {spec.name: spec.shape for spec in self.model.outputs if spec.shape is not None}
         self.outputs_meta = refined(self.outputs_meta, known)

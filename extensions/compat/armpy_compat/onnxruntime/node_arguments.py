@@ -8,7 +8,13 @@ from typing import Any
 
 import onnx
 
-from armpy_compat.onnxruntime.element_types import WORDS, tensor_word
+from armpy_compat.onnxruntime.element_types import (
+    WORDS,
+    element_type_of,
+    numpy_type,
+    tensor_word,
+)
+from armpy_compat.onnxruntime.errors import Fail, status_error
 
 _WITHOUT_VERSION = (1 << 63) - 1
 """Version of a model that has none."""
@@ -121,6 +127,28 @@ def refined(
         else argument
         for argument in arguments
     ]
+
+
+def check_types(model: Any, outputs: Iterable[Any]) -> None:  # Any: onnx.ModelProto, TensorSpec
+    """Check that a model's outputs have the types that its file declares.
+
+    Raises
+    ------
+    Fail
+        If one has another type.
+    """
+    declared = {value.name: value.type for value in model.graph.output}
+    for spec in outputs:
+        kind, data_type = declared[spec.name], spec.data_type
+        number = kind.tensor_type.elem_type
+        # Of the others, the elements that armpy stores do not show the type.
+        is_plain = not (data_type.is_bit_pattern or data_type.is_narrow or data_type.is_string)
+        if number in WORDS and is_plain and numpy_type(number) != data_type.dtype:
+            nodes = [node.name for node in model.graph.node if spec.name in node.output]
+            computed = tensor_word(element_type_of(data_type.dtype))
+            text = f"Type Error: Type ({type_text(kind)}) of output arg ({spec.name}) of node"
+            rest = f"({''.join(nodes)}) does not match expected type ({computed})."
+            raise status_error(Fail, f"{text} {rest}")
 
 
 def _refined(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from armpy_compat.onnxruntime.enumerations import (
 )
 from armpy_compat.onnxruntime.errors import Fail, status_error
 from armpy_compat.onnxruntime.ort_value import OrtValue
+
+_LONGEST_KEY = 1024
 
 
 class SessionOptions:
@@ -63,7 +66,19 @@ class SessionOptions:
         self.providers: list[tuple[str, dict[str, str]]] = []
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Set an entry of the session's configuration."""
+        """Set an entry of the session's configuration.
+
+        Raises
+        ------
+        TypeError
+            If key or value is not a text.
+        RuntimeError
+            If the key is empty or longer than 1024.
+        """
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError(f"add_session_config_entry: expected texts; got {key!r} and {value!r}")
+        if not 0 < len(key) <= _LONGEST_KEY:
+            raise RuntimeError(f"Config key is empty or longer than maximum length {_LONGEST_KEY}")
         self.config_entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
@@ -79,15 +94,25 @@ class SessionOptions:
         return self.config_entries[key]
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Set the size of the open dimensions of inputs that have a name."""
-        self.dimensions_by_name[name] = size
+        """Set the size of the open dimensions of inputs that have a name; TypeError if no size."""
+        self.dimensions_by_name[name] = operator.index(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Set the size of the open dimensions of inputs that have a denotation."""
-        self.dimensions_by_denotation[denotation] = size
+        """Set the size of the open dimensions of inputs that have a denotation; as by name."""
+        self.dimensions_by_denotation[denotation] = operator.index(size)
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
-        """Put a tensor in place of an initializer of the model."""
+        """Put a tensor in place of an initializer of the model.
+
+        Raises
+        ------
+        RuntimeError
+            If the value is not an OrtValue.
+        """
+        if not isinstance(value, OrtValue):
+            raise RuntimeError(  # noqa: TRY004 - its kind there
+                f"the initializer '{name}' is not an OrtValue: {type(value).__name__}"
+            )
         self.initializers[name] = value
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
