@@ -109,19 +109,29 @@ def _leaves_slow_out(config: pytest.Config) -> bool:
     return not RUNS_SLOW and not config.getoption("markexpr") and _are_folders(config)
 
 
+def _leaves_nightly_out(config: pytest.Config) -> bool:
+    """Whether nightly tests are left out: where folders are run and the marker is not named."""
+    is_named = "nightly" in (config.getoption("markexpr") or "")
+    return not IS_FULL and not is_named and _are_folders(config)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out single slow tests; files of slow tests are not even imported."""
+    """Leave out single slow and nightly tests; files of slow tests are not even imported."""
     _mark_cases(items)
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    if slow and _leaves_slow_out(config):
-        config.hook.pytest_deselected(items=slow)
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    markers = {"slow": _leaves_slow_out(config), "nightly": _leaves_nightly_out(config)}
+    excluded_markers = [name for name, is_excluded in markers.items() if is_excluded]
+    excluded = {item for item in items if any(map(item.get_closest_marker, excluded_markers))}
+    if excluded:
+        config.hook.pytest_deselected(items=[*excluded])
+        items[:] = [item for item in items if item not in excluded]
 
 
 def _mark_cases(items: list[pytest.Item]) -> None:
-    """Have tests marked as `sampled` repeat themselves in slow cases alone."""
+    """Mark all cases but some of `sampled` tests as slow, and every nightly test."""
     counts: Counter[tuple[str, str]] = Counter()
     for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker("slow")
         if sampled := item.get_closest_marker("sampled"):
             test = str(item.path), getattr(item, "originalname", item.name)
             if counts[test] % sampled.args[0]:

@@ -42,8 +42,33 @@ NOT_RUN = {
 }
 """Why blocks are not run, and how many of each reason there are."""
 
+NIGHTLY = {
+    "backends/dynamic_examples/compiler_style/README.md",
+    "backends/dynamic_examples/device/README.md",
+    "backends/dynamic_examples/drivers/README.md",
+    "backends/dynamic_examples/nnapi_extensions/README.md",
+    "docs/gallery.md",
+    "docs/how_to/ahead_of_time.md",
+    "docs/how_to/backend_from_1_to_2.md",
+    "docs/how_to/benchmark.md",
+    "docs/how_to/conformance.md",
+    "docs/how_to/kernel_packs.md",
+    "docs/how_to/pictures.md",
+    "docs/how_to/preparation.md",
+    "docs/how_to/profiling.md",
+    "docs/how_to/report.md",
+    "docs/how_to/vendor_extensions.md",
+    "docs/how_to/write_a_plugin.md",
+    "docs/tutorials/write_a_backend.md",
+}
+"""Pages that take more than ten seconds; the tests of their commands and examples run before."""
+
 FOLLOWED = [
-    pytest.param(page, id=page.relative_to(ROOT).as_posix())
+    pytest.param(
+        page,
+        id=page.relative_to(ROOT).as_posix(),
+        marks=[pytest.mark.nightly] * (page.relative_to(ROOT).as_posix() in NIGHTLY),
+    )
     for page in pages()
     if blocks(page) and page.relative_to(ROOT).as_posix() not in ELSEWHERE
 ]
@@ -61,6 +86,10 @@ def test_every_page_has_its_blocks_tested_here_or_by_a_test_of_its_own() -> None
         assert blocks(ROOT / page)
         assert Path(page).name in (ROOT / test).read_text("utf-8")
     assert len(FOLLOWED) >= 15
+
+
+def test_pages_for_the_night_are_followed_pages() -> None:
+    assert {page.id for page in FOLLOWED} >= NIGHTLY
 
 
 def test_what_is_not_run_is_little_and_has_a_known_reason() -> None:

@@ -82,8 +82,14 @@ def test_every_driver_is_tested() -> None:
     assert [path.stem.split("_")[1] for path in sorted(DRIVERS.glob("*_backend.py"))] == NAMES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("Caching", marks=pytest.mark.nightly),
+        pytest.param("Faulty", marks=pytest.mark.nightly),
+        "Queue",
+    ],
+)
 def test_each_passes_the_conformance_kit(folder: Path, name: str) -> None:
     options = RuntimeOptions(dynamic_backends_path=folder)
     layers = ("ElementwiseBinary", "Activation", "FullyConnected", "pattern/")

@@ -77,8 +77,7 @@ def test_a_removed_wheel_takes_its_format_and_command_along(tmp_path: Path, chai
     assert run_beside(site, "-m", "armpy", "chain-new", str(chain)).returncode == 2
 
 
-@pytest.mark.parametrize("command", ["run", "inspect"])
-@pytest.mark.parametrize("model", ["chain", "digits"])
+@pytest.mark.parametrize(("command", "model"), [("run", "digits"), ("inspect", "chain")])
 def test_broken_plugins_hurt_neither_armpys_format_nor_anothers(
     both: str, chain: Path, command: str, model: str
 ) -> None:

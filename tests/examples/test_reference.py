@@ -65,7 +65,7 @@ def test_a_convolution_is_supported_prepared_and_run(options: RuntimeOptions) ->
     np.testing.assert_array_equal(result.ravel(), floats(8, 12, 20, 24))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_it_passes_the_conformance_kit(options: RuntimeOptions) -> None:
     result = run_conformance(BACKEND_ID, runtime_options=options, filter="Convolution2d")
     assert not result.problems

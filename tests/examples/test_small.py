@@ -119,8 +119,16 @@ def test_every_module_is_tested() -> None:
     assert [path.stem.split("_")[1] for path in sorted(SMALL.glob("*_backend.py"))] == NAMES
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Allocator",
+        pytest.param("Capabilities", marks=pytest.mark.nightly),
+        "MemoryManager",
+        pytest.param("OwnMemory", marks=pytest.mark.nightly),
+        pytest.param("Profiling", marks=pytest.mark.nightly),
+    ],
+)
 def test_each_passes_the_conformance_kit(folder: Path, name: str) -> None:
     options = RuntimeOptions(dynamic_backends_path=folder)
     rules = (f"contract/{area}/" for area in RULES[name])

@@ -1,4 +1,4 @@
-"""Slow tests are left to the runs that ask for them, and .ci/run is one of these."""
+"""Slow and nightly tests are left to the runs that ask for them; .ci/run asks for slow ones."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ FILE = f"{FOLDER}/test_tiers.py::"
 OF_A_SLOW_FILE = f"{FOLDER}/test_mutate.py::"
 QUICK = f"{FILE}test_ci_runs_slow_tests"
 SLOW = f"{FILE}test_all_tests_are_run_where_a_variable_asks_for_them"
+NIGHTLY = f"{FILE}test_nightly_tests_are_run_in_full_only"
 FIRST, SECOND = (f"{FILE}test_a_sample[{number}]" for number in (1, 2))
 
 
@@ -37,7 +38,7 @@ def test_folders_are_run_without_slow_tests() -> None:
     listed = collected(FOLDER)
     assert QUICK in listed
     assert FIRST in listed
-    assert not [name for name in (SLOW, SECOND, OF_A_SLOW_FILE) if name in listed]
+    assert not [name for name in (SLOW, SECOND, NIGHTLY, OF_A_SLOW_FILE) if name in listed]
     assert "files of slow tests, which ARMPY_SLOW_TESTS=1 runs" in listed
     assert "deselected" in listed
 
@@ -47,15 +48,23 @@ def test_folders_are_run_without_slow_tests() -> None:
 def test_all_tests_are_run_where_a_variable_asks_for_them(variable: str) -> None:
     listed = collected(FOLDER, **{variable: "1"})
     assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW, OF_A_SLOW_FILE))
+    assert (NIGHTLY in listed) == (variable == "ARMPY_FULL_TESTS")
+
+
+@pytest.mark.nightly
+def test_nightly_tests_are_run_in_full_only() -> None:
+    listed = collected(FOLDER, "-m", "nightly")
+    assert NIGHTLY in listed
+    assert QUICK not in listed
 
 
 @pytest.mark.slow
 def test_slow_tests_that_are_named_are_run() -> None:
     listed = collected(FILE.rstrip(":"))
-    assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW))
+    assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW, NIGHTLY))
     listed = collected(FOLDER, "-m", "slow")
     assert all(name in listed for name in (SECOND, SLOW, OF_A_SLOW_FILE))
-    assert not [name for name in (QUICK, FIRST) if name in listed]
+    assert not [name for name in (QUICK, FIRST, NIGHTLY) if name in listed]
 
 
 def test_ci_runs_slow_tests() -> None:

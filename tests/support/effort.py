@@ -1,7 +1,8 @@
 """Which tests run, and how much of the long ones.
 
 Tests marked ``slow`` run where they are named or where ``ARMPY_SLOW_TESTS=1``, and in full where
-``ARMPY_FULL_TESTS=1``. Campaigns run even more: the variable that a test names says how much.
+``ARMPY_FULL_TESTS=1``, which also runs those marked ``nightly``. Campaigns run even more: the
+variable that a test names says how much.
 """
 
 from __future__ import annotations

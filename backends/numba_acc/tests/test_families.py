@@ -13,7 +13,7 @@ def test_every_kernel_has_a_network_or_another_test() -> None:
     assert {family.partition(",")[0] for family in FAMILIES} | {*ELSEWHERE} == kernel_names()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_gives_the_reference_answers(family: str) -> None:
     network, inputs = family_network(family)
