@@ -81,6 +81,7 @@ def test_three_runtimes_on_one_registry_each_have_their_own_memory(
     assert first.held == other.held == {}
 
 
+@pytest.mark.slow
 def test_executions_side_by_side_take_more_and_keep_to_it(registry: BackendRegistry) -> None:
     allocator = WatchedAllocator()
     with Model(convolutions(8, 4), runtime_with(registry, allocator)) as model:

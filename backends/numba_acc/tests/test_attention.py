@@ -90,6 +90,7 @@ def one_attention(operation: ops.Attention, arrays: Sequence[Array]) -> tuple[Ar
     return outputs[0], outputs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scale", "size"), [(0.25, 8e37), (4.0, 2e37)])
 @pytest.mark.parametrize("num_queries", [1, 40])
 def test_a_scale_keeps_large_products_finite(num_queries: int, scale: float, size: float) -> None:
@@ -109,6 +110,7 @@ def test_scaled_products_overflow_before_the_scale() -> None:
         assert np.isnan(output).all()
 
 
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(("queries", "window"), [(1, -1), (1, 3), (5, 20), (19, -1)])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_each_sequence_has_its_number_of_keys(queries: int, window: int, dtype: type) -> None:

@@ -35,7 +35,7 @@ def random_arrays(bits: int, infos: list[TensorInfo]) -> list[Array]:
     return [x, weights, scales, points, bias]
 
 
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(31)
 @pytest.mark.parametrize("block", [16, 32, 64, 128, 256])
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("rows", [1, 7])
@@ -47,7 +47,7 @@ def test_blocks_of_any_format_are_multiplied(rows: int, bits: int, block: int) -
     check_layer(operation, infos[:3], output, given=arrays[:3])
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(17)
 @pytest.mark.parametrize("block", [16, 32, 64, 128])
 @pytest.mark.parametrize("depth", [256, 250])
 @pytest.mark.parametrize("rows", [1, 5])
@@ -60,6 +60,7 @@ def test_blocks_of_the_input_are_quantized(rows: int, depth: int, block: int) ->
     check_layer(operation, infos[:3], output, given=arrays[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bits", "block"), [(4, 32), (8, 16)])
 def test_a_row_has_the_same_bits_alone(bits: int, block: int) -> None:
     whole = _outputs(bits, block, slice(None))

@@ -63,6 +63,7 @@ def test_loops_keep_their_time() -> None:
     assert end.reshape(-1).tolist() == [2_000_000_000]
 
 
+@pytest.mark.slow
 def test_a_profile_holds_the_commands_of_bound_executions() -> None:
     runtime = Runtime(RuntimeOptions(backends=["NumbaAcc"], profiling=True))
     model = Model(convolutions(), runtime)

@@ -88,6 +88,7 @@ def test_what_a_program_was_bound_with_stops_it(num_threads: int) -> None:
         execute()
 
 
+@pytest.mark.slow
 def test_long_commands_are_run_in_pieces_with_the_same_results() -> None:
     network = convolutions(size=200, channels=64, num_layers=1)
     (x,) = image(200, 64).values()

@@ -93,7 +93,7 @@ def network(data_type: DataType) -> Network:
     return net
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data_type", "isa"), [(DataType.FLOAT32, ISAS[-2 % len(ISAS)]), (DataType.QASYMM_S8, ISAS[0])]
 )

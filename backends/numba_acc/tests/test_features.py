@@ -94,7 +94,7 @@ def compiled(isa: Isa, families: Sequence[str]) -> subprocess.CompletedProcess[s
     return run_apart(COMPILE.format(given=request), 1200)
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AVAILABLE)
 def test_families_are_of_the_kernels_that_they_are_named_after(name: str) -> None:
     for family in FAMILIES:

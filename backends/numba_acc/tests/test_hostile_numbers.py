@@ -137,7 +137,7 @@ def test_pooling(algorithm: ops.PoolingAlgorithm, number: float) -> None:
         check(operation, [unlike(number, 1, 6, 7, channels)], TensorInfo(None, F32), SUMS)
 
 
-@pytest.mark.sampled(11)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", HUGE)
 def test_reductions_along_an_axis(number: float) -> None:
     image = unlike(number, 4, 5, 37)
@@ -157,7 +157,7 @@ def test_rows_of_infinities_and_no_numbers() -> None:
         check(operation, [rows], info, SUMS)
 
 
-@pytest.mark.sampled(19)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", HUGE)
 def test_images_that_are_normalised_and_resized(number: float) -> None:
     image = unlike(number, 2, 5, 6, 37)

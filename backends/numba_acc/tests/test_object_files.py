@@ -69,6 +69,7 @@ def test_damaged_objects_are_refused_or_linked_within_bounds(objects: dict[str, 
     assert NUM_MUTATIONS // 4 < refused < NUM_MUTATIONS
 
 
+@pytest.mark.slow
 def test_every_cut_through_an_object_is_refused(objects: dict[str, bytes]) -> None:
     for size in range(0, len(objects["copy"]), 7):
         with pytest.raises(elf.UnsupportedError):

@@ -101,7 +101,7 @@ def one_hot_case(
     return network, {**given, "places": indices}
 
 
-@pytest.mark.sampled(17)
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

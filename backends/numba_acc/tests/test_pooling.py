@@ -68,6 +68,7 @@ def test_bytes(name: str, data_type: DataType, algorithm: ops.PoolingAlgorithm) 
     check_everywhere(operation, TensorInfo(shape, data_type, quantization=scale))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("data_type", [DataType.QASYMM_U8, DataType.QASYMM_S8])
 @pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 3), (1, 11)], ids=str)
 def test_means_of_few_bytes_are_exact(size: Pair, data_type: DataType) -> None:

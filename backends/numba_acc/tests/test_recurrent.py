@@ -279,6 +279,7 @@ def test_recurrent_sequences_run_over_time_in_float32(isa: str) -> None:
     _check(operation, infos, constants, (), isa)
 
 
+@pytest.mark.slow
 def test_a_recurrent_sequence_has_the_same_bits_alone_and_in_a_batch() -> None:
     data, outputs = (
         [random_array(_info((4, 3, _DEPTH)), 7), random_array(_info((3, _UNITS)), 8)],

@@ -63,6 +63,7 @@ def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa:
             _check(layer, I64.with_shape(shape), isa)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rounds_down", [False, True])
 def test_means_of_large_integers_are_those_of_the_reference(rounds_down: bool) -> None:
     values = np.array([[2**31 - 1] * 5, [-(2**31)] * 5, [-7, 0, 0, 0, -1], [7, 0, 0, 0, 2]])
@@ -94,6 +95,7 @@ def test_quantised_numbers_are_reduced_and_requantised(kind: TensorInfo, isa: st
         _check(layer, kind.with_shape(shape), isa)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("isa", ISA_NAMES)
 def test_truth_values_are_reduced(isa: str) -> None:
     for shape, axes, keep_dims in AXES if isa == FIRST else AXES[:1]:

@@ -336,6 +336,7 @@ def test_what_the_disk_does_not_take_is_a_problem(
     assert result.problem == "what was found could not be kept on disk"
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.data())
 def test_a_damaged_table_is_as_good_as_none(data: st.DataObject) -> None:

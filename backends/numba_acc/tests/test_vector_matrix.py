@@ -106,7 +106,7 @@ def test_threads_share_the_columns(kind: DataType) -> None:
             np.testing.assert_allclose(array.astype(np.float64), want, rtol=0, atol=most)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_window_as_large_as_the_image_is_one_vector(kind: DataType) -> None:
     network = Network()
