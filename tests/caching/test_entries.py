@@ -403,6 +403,7 @@ print(hits)
 """
 
 
+@pytest.mark.slow
 def test_processes_need_not_know_of_each_other(tmp_path: Path) -> None:
     workers = [
         subprocess.Popen(

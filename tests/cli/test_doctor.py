@@ -147,6 +147,7 @@ def test_a_missing_module_names_the_package_to_install(visit: tuple[int, dict[st
     assert entry["remedy"] == "Run: pip install acme_accelerator_runtime"
 
 
+@pytest.mark.slow
 def test_all_is_well_where_nothing_is_wrong(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=DECLARING))
     document = cli.document("doctor", "--dynamic-backends-path", tmp_path / "m")
@@ -187,6 +188,7 @@ Backend.get_layer_support = lambda self, request: Nothing()
 """
 
 
+@pytest.mark.slow
 def test_a_refusal_is_reported_with_its_reason_and_is_no_problem(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=REFUSING))
     assert "trial: addition refused: the device is shy" in cli.out(
@@ -206,6 +208,7 @@ Backend.create_backend_context = absent
 """
 
 
+@pytest.mark.slow
 def test_a_device_that_is_not_there_is_a_problem(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=ABSENT))
     document = cli.document("doctor", "--dynamic-backends-path", tmp_path / "m", code=1)
@@ -240,6 +243,7 @@ def test_a_file_that_is_named_wrongly_is_shown_and_is_no_problem(tmp_path: Path,
     )
 
 
+@pytest.mark.slow
 def test_tracebacks_are_shown_when_asked_for(tmp_path: Path, cli: Cli) -> None:
     write_module(tmp_path / "m", "acme_npu_backend", "1 / 0")
     arguments = ["doctor", "--dynamic-backends-path", str(tmp_path / "m")]
@@ -247,6 +251,7 @@ def test_tracebacks_are_shown_when_asked_for(tmp_path: Path, cli: Cli) -> None:
     assert "  | Traceback (most recent call last):" in cli.out(*arguments, "--debug", code=1)
 
 
+@pytest.mark.slow
 def test_the_environment_in_force_is_printed(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

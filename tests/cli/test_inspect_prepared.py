@@ -33,6 +33,7 @@ def test_the_model_is_described_as_the_original_is(cli: Cli, compiled: str) -> N
         assert actual[name] == original[name], name
 
 
+@pytest.mark.slow
 def test_what_is_in_the_file_is_what_the_container_has(cli: Cli, compiled: str) -> None:
     contents = cli.document("inspect", compiled)["prepared"]
     container = open_container(compiled)
@@ -46,6 +47,7 @@ def test_what_is_in_the_file_is_what_the_container_has(cli: Cli, compiled: str) 
     assert contents["starts_at_once"]
 
 
+@pytest.mark.slow
 def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: str) -> None:
     contents = cli.document("inspect", compiled)["prepared"]
     pairs = zip(contents["programs"], contents["uses"], strict=True)
@@ -64,6 +66,7 @@ def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: 
     assert program["about"]["target"] == "host"
 
 
+@pytest.mark.slow
 def test_the_text_has_the_same_facts(cli: Cli, compiled: str) -> None:
     out = cli.out("inspect", compiled)
     lines = [" ".join(line.split()) for line in out.splitlines()]
@@ -89,6 +92,7 @@ def test_a_signature_is_checked(cli: Cli, tmp_path: Path) -> None:
     assert cli.document("inspect", str(path))["prepared"]["signature"] == "wrong"
 
 
+@pytest.mark.slow
 def test_a_file_whose_code_is_refused_is_still_shown(cli: Cli, compiled: str) -> None:
     Path(compiled).chmod(0o666)
     contents = cli.document("inspect", compiled)["prepared"]
@@ -97,6 +101,7 @@ def test_a_file_whose_code_is_refused_is_still_shown(cli: Cli, compiled: str) ->
     assert "used" not in [use["status"] for use in contents["uses"]]
 
 
+@pytest.mark.slow
 def test_a_damaged_file_is_refused(cli: Cli, compiled: str) -> None:
     data = bytearray(Path(compiled).read_bytes())
     data[-1] ^= 1
@@ -124,12 +129,14 @@ def test_what_the_file_has_decided_cannot_be_asked(
     assert "a compiled model is shown" in cli.err("inspect", compiled, *arguments)
 
 
+@pytest.mark.slow
 def test_one_signature_is_shown(cli: Cli, compiled: str) -> None:
     report = cli.document("inspect", compiled, "--signature", "serving_default")
     assert [tensor["name"] for tensor in report["inputs"]] == ["image"]
     assert "Expected 'serving_default'" in cli.err("inspect", compiled, "--signature", "train")
 
 
+@pytest.mark.slow
 def test_a_prepared_network_is_drawn_with_backends(cli: Cli, compiled: str, tmp_path: Path) -> None:
     assert cli("inspect", compiled, "--dot", str(tmp_path / "a.dot"))[0] == 0
     assert "NumbaAcc" in (tmp_path / "a.dot").read_text("utf-8")

@@ -182,7 +182,7 @@ def test_a_failing_execution_is_done_again_elsewhere_if_the_caller_allows_it(
     assert "the device was removed" in refusal.text
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIES)
 def test_the_conformance_kit_finds_who_lies_about_support(name: str, tmp_path: Path) -> None:
     options = RuntimeOptions(dynamic_backends_path=directory(tmp_path, (name,)))
@@ -190,6 +190,7 @@ def test_the_conformance_kit_finds_who_lies_about_support(name: str, tmp_path: P
     assert {problem.operation for problem in result.problems} == {"ElementwiseBinary"}
 
 
+@pytest.mark.slow
 def test_the_conformance_kit_passes_the_good_one(tmp_path: Path) -> None:
     options = RuntimeOptions(dynamic_backends_path=directory(tmp_path, ()))
     result = run_conformance("GoodAddition", runtime_options=options, filter="ElementwiseBinary/")

@@ -61,6 +61,7 @@ def test_the_sample_refuses_other_types(runtime: Runtime) -> None:
     assert reasons(model) == ["SIGNED32 is not supported, only FLOAT32"]
 
 
+@pytest.mark.slow
 def test_the_sample_passes_the_conformance_kit(runtime: Runtime) -> None:
     part = part_of_kit("contract/identity", "ElementwiseBinary")
     result = run_conformance(BACKEND_ID, runtime_options=runtime.options, filter=part)

@@ -49,6 +49,7 @@ def test_all_backends_of_directories_are_isolated_without_being_imported(folder:
     assert not [module for module in sys.modules if "Sample" in module]
 
 
+@pytest.mark.slow
 def test_confined_worker_keeps_what_it_compiles_where_the_application_says(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -402,6 +402,7 @@ def test_unknown_isolation_is_refused(given: object) -> None:
         RuntimeOptions(isolation=given)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_runtime_options_isolate_all_installed_backends() -> None:
     with Runtime(RuntimeOptions(isolation="process")) as runtime:
         ids = [backend.get_id() for backend in runtime.backends]

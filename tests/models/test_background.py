@@ -635,6 +635,7 @@ def test_the_outcome_of_a_process_that_dies_is_an_error() -> None:
     assert "exit code -6" in str(outcome.error)
 
 
+@pytest.mark.slow
 def test_numbaacc_takes_over_with_its_own_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -163,6 +163,7 @@ def operations() -> dict[str, Operation]:
     return by_text
 
 
+@pytest.mark.slow
 def test_every_operations_attributes_are_read_as_they_were_written() -> None:
     reader = PlainReader()
     for operation in operations().values():

@@ -332,7 +332,7 @@ def test_a_package_may_begin_with_a_library(folder: Path) -> None:
         assert (candidate.label, candidate.reason) == ("Npu", "")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("by_rename", [False, True])
 def test_a_library_that_was_replaced_since_it_was_mapped_is_not_the_old_one_in_silence(
     folder: Path, tmp_path: Path, by_rename: bool

@@ -313,6 +313,7 @@ def test_the_same_network_on_cpu_ref_has_the_same_kinds_of_layers() -> None:
     assert set(us(plain.overhead)) == {BETWEEN, MAKING}
 
 
+@pytest.mark.slow
 def test_a_network_on_two_backends_is_shown_with_its_copies() -> None:
     fake = FakeBackend("Npu", {Convolution2d, FullyConnected})
     summary = profiled("mlperf_tiny/kws_ref_model.tflite", fake, NumbaBackend())

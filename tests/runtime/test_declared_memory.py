@@ -361,6 +361,7 @@ def load(**options: object) -> armpy.Model:
     return armpy.load(DIGITS, runtime=armpy.Runtime(chosen))
 
 
+@pytest.mark.slow
 def test_a_program_s_memory_is_in_the_placement_report() -> None:
     placement = load().placement
     assert placement is not None

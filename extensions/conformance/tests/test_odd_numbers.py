@@ -78,6 +78,7 @@ def attempt(case: Case, place: int, odd: Array, *, is_constant: bool, backends: 
         runtime.enqueue_workload(loaded, feeds)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", DECIDING)
 def test_odd_numbers_work_or_are_refused(name: str) -> None:
     template, place = DECIDING[name]

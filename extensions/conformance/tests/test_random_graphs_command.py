@@ -19,6 +19,7 @@ from tests.support.lying_backends import write_liar
 COMMAND = ["conformance", "random-graphs", "--jobs", "1"]
 
 
+@pytest.mark.slow
 def test_models_that_agree_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*COMMAND, "--backend", "CpuRef", "--count", "5"]) == 0
     assert "CpuRef: 5 passed in" in capsys.readouterr().out

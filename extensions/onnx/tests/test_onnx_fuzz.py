@@ -74,7 +74,7 @@ def test_damaged_models_with_graphs_inside_parse_or_raise_parser_errors(part: in
     assert _failures(lambda number: mutated(seeds, number), part) == {}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_odd_models_parse_or_raise_parser_errors(part: int) -> None:
     assert _failures(odd_model, part) == {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -20,9 +22,14 @@ from tests.support.effort import IS_FULL
 from tests.support.shared import shared_file
 
 RUNTIME = Runtime(RuntimeOptions(backends=["CpuRef"]))
-CASES = tuple(case for case in operation_cases() if case.operation.name in EMITTERS)
 WITHOUT_CASES = {"DetectionPostProcess", "Fill", "StandIn"}
 """Operations whose cases have other operands than the format: tests of their own hold these."""
+
+
+@cache
+def emitted_cases() -> tuple[Case, ...]:
+    """The kit's cases of operations that the writer takes; making them takes seconds."""
+    return tuple(case for case in operation_cases() if case.operation.name in EMITTERS)
 
 
 def reread(data: bytes) -> Graph:
@@ -76,7 +83,7 @@ def _writable(case: Case) -> bool:
 
 @pytest.mark.parametrize("number", range(12))
 def test_cases_of_operations_survive_a_round_trip(number: int) -> None:
-    cases = [case for case in CASES[number::600] if _writable(case)]
+    cases = [case for case in emitted_cases()[number::600] if _writable(case)]
     assert cases
     for case in cases:
         assert_round_trip(case.graph(), case.feeds())
@@ -85,14 +92,14 @@ def test_cases_of_operations_survive_a_round_trip(number: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(0, 20, 1 if IS_FULL else 5))
 def test_every_case_survives_a_round_trip(number: int) -> None:
-    for case in CASES[number::20]:
+    for case in emitted_cases()[number::20]:
         if _writable(case):
             assert_round_trip(case.graph(), case.feeds())
 
 
 @pytest.mark.slow
 def test_every_operation_of_the_writer_has_a_case_that_it_takes() -> None:
-    writable = {case.operation.name for case in CASES if _writable(case)}
+    writable = {case.operation.name for case in emitted_cases() if _writable(case)}
     assert set(EMITTERS) - writable == WITHOUT_CASES
 
 

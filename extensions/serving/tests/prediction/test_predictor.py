@@ -63,6 +63,7 @@ def test_every_row_has_its_answer_whatever_the_models_batch(file: Path, count: i
     np.testing.assert_array_equal(answers["scores"], scores(rows(count)))
 
 
+@pytest.mark.slow
 def test_rows_are_spread_over_backends_also_in_a_process_that_finds_the_compiled_file(
     tmp_path: Path, own_cache: None
 ) -> None:
@@ -504,6 +505,7 @@ def test_whose_code_may_run_holds_for_compiled_files_as_well(
     assert {name: options[name] for name in chosen} == chosen
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
