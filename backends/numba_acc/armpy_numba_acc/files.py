@@ -200,7 +200,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     own = dict.fromkeys(program.kernels)  # first, as commands have their numbers
     kernels = [*own, *[kernel for kernel in codes if kernel not in own]]
     figures = program.figures
-    timing = programs.estimated_timing(figures, settings.isa, settings.model)
+    timing = programs.Rates.of(figures, settings.isa, settings.model).timing(figures)
     about = {
         "abi": abi_digest(),
         "version": __version__,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,23 +44,32 @@ def least_shared_us(model: MachineModel) -> tuple[float, float]:
     return _SHARED_GAIN * model.fork_ns / 1000, _SHARED_GAIN * model.wake_ns / 1000
 
 
-def estimated_timing(figures: Figures, isa: Isa, model: MachineModel) -> ProgramTiming:
-    """The timing of a program with some figures."""
-    return ProgramTiming(estimated_all_us(figures, isa, model), *least_shared_us(model))
+class Rates(NamedTuple):
+    """Speed of each command of a program on one thread, at most."""
+
+    operations_per_us: npt.NDArray[np.float64]  # ndarray, float64, shape (commands,)
+    bytes_per_us: npt.NDArray[np.float64]
+    least_us: tuple[float, float]  # as of `least_shared_us`
+
+    @classmethod
+    def of(cls, figures: Figures, isa: Isa, model: MachineModel) -> Rates:
+        """The rates of the commands that some figures are of."""
+        rates = np.empty((2, len(figures.num_bytes)))
+        for work, at in figures.by_work.items():
+            rates[:, at] = np.reshape(_rates(work, isa, model), (2, 1))
+        return cls(rates[0], rates[1], least_shared_us(model))
+
+    def timing(self, figures: Figures) -> ProgramTiming:
+        """The estimated timing of the program; its figures may be for other sizes."""
+        durations_us = np.maximum(
+            figures.num_operations / self.operations_per_us, figures.num_bytes / self.bytes_per_us
+        )
+        return ProgramTiming(durations_us, *self.least_us)
 
 
 def estimated_us(info: CommandInfo, isa: Isa, model: MachineModel) -> float:
     """Microseconds that one thread needs for a command, about."""
-    return float(_duration_us(info.work, isa, model, info.num_operations, info.num_bytes))
-
-
-def estimated_all_us(figures: Figures, isa: Isa, model: MachineModel) -> npt.NDArray[np.float64]:
-    """Microseconds that one thread needs for each command of a program, about."""
-    durations_us = np.zeros(len(figures.num_bytes))
-    for work, at in figures.by_work.items():
-        num_operations, num_bytes = figures.num_operations[at], figures.num_bytes[at]
-        durations_us[at] = _duration_us(work, isa, model, num_operations, num_bytes)
-    return durations_us
+    return _duration_us(info.work, isa, model, info.num_operations, info.num_bytes)
 
 
 def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int = 0) -> int:
@@ -107,11 +117,16 @@ def operations_per_us(work: str, isa: Isa, model: MachineModel) -> float:
 
 
 def _duration_us(
-    work: str, isa: Isa, model: MachineModel, num_operations: Any, num_bytes: Any
-) -> Any:
-    """Microseconds, about, of numbers or arrays (Any); products of one vector wait for weights."""
+    work: str, isa: Isa, model: MachineModel, num_operations: int, num_bytes: int
+) -> float:
+    """Microseconds, about."""
+    operations_per_us, bytes_per_us = _rates(work, isa, model)
+    return max(num_operations / operations_per_us, num_bytes / bytes_per_us)
+
+
+def _rates(work: str, isa: Isa, model: MachineModel) -> tuple[float, float]:
+    """Operations and bytes per microsecond; products of one vector wait for weights."""
     if work in _WEIGHTS:
-        return num_bytes / (1000 * _READ_ONCE * model.levels[-2].bytes_per_ns)
+        return math.inf, 1000 * _READ_ONCE * model.levels[-2].bytes_per_ns
     rate = _REACHED * operations_per_us(work, isa, model)
-    moved = num_bytes / (1000 * _MOVED * model.levels[-1].bytes_per_ns)
-    return np.maximum(num_operations / rate, moved)
+    return rate, 1000 * _MOVED * model.levels[-1].bytes_per_ns

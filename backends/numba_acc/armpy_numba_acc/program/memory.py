@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from armpy.core.lifetimes import neighbours, place_in_order
 from armpy.graph import Value
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
@@ -47,7 +44,7 @@ def plan_arena(buffers: Sequence[Buffer]) -> int:
     near = neighbours(lifetimes)
     # Looking at all pairs takes quadratic time, which large loops would feel at every load.
     if near is None:
-        offsets = place_in_order(lifetimes, [_aligned(_reach(buffer)) for buffer in used])
+        offsets = place_in_order(lifetimes, [reach(buffer.size_bytes) for buffer in used])
         for buffer, offset in zip(used, offsets, strict=True):
             buffer.offset = offset
     else:
@@ -64,7 +61,7 @@ def _place_by_size(buffers: Sequence[Buffer], near: Sequence[Sequence[int]]) -> 
         for other in sorted(others, key=lambda b: b.offset):
             if offset + buffer.size_bytes <= other.offset:
                 break
-            offset = max(offset, _aligned(other.offset + _reach(other)))
+            offset = max(offset, other.offset + reach(other.size_bytes))
         buffer.offset = offset
         is_placed[number] = True
 
@@ -74,7 +71,7 @@ _STEP_BYTES = 320
 """By how much large buffers are moved against each other within a page."""
 
 
-def _reach(buffer: Buffer) -> int:
+def reach(size_bytes: int) -> int:
     """Return how far after a buffer's beginning the next one may begin.
 
     Large buffers are often as long as whole pages. If they began at the same place of a page, or
@@ -82,16 +79,9 @@ def _reach(buffer: Buffer) -> int:
     cache: depthwise convolutions take up to twice as long then.
     """
     # Small buffers stay in a near cache anyway, and steps between them would waste it.
-    if buffer.size_bytes < 8 * _PAGE_BYTES:
-        return buffer.size_bytes
-    return -(-buffer.size_bytes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES
-
-
-def reaches(sizes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how far after their beginnings the next buffers may begin, by their sizes."""
-    pages = -(-sizes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES
-    offsets: npt.NDArray[np.int64] = np.where(sizes < 8 * _PAGE_BYTES, sizes, pages)
-    return -(-offsets // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+    if size_bytes < 8 * _PAGE_BYTES:
+        return _aligned(size_bytes)
+    return _aligned(-(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES)
 
 
 def _aligned(offset: int) -> int:

@@ -138,6 +138,8 @@ class Program:
     held: tuple[Array, ...] = ()
     # How constants of the region lie in `constants`: a list of `armpy.backend.packed_view` as JSON.
     views: str = "[]"
+    # What it was made of for some sizes, if it was: programs of one template have the same kernels.
+    template: object = None
 
     def __str__(self) -> str:
         return f"{self.num_commands} commands for {self.isa}"

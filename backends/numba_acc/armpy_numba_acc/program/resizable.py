@@ -9,48 +9,23 @@ that follow from sizes are remembered with the `armpy.core.symbolic.Size` that t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.backend import IResizableProgram
-from armpy.core.symbolic import Number, Size
+from armpy.core.symbolic import Number, Size, is_traced
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.program.memory import reaches
+from armpy_numba_acc.program.memory import reach
 from armpy_numba_acc.program.program import (
-    CommandInfo,
     Figures,
     Program,
     SizedInfos,
     commands_by_work,
 )
 
-Numbers = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class SymbolicNumbers:
-    """Numbers of which some follow from sizes."""
-
-    plain: Numbers  # all of them, with zeros for those
-    at: Numbers  # where those are, and which size each is
-    sizes: Numbers
-
-    @classmethod
-    def of(cls, numbers: Iterable[int | Size]) -> SymbolicNumbers:
-        """Some numbers."""
-        every = list(numbers)
-        sized = [(at, number.number) for at, number in enumerate(every) if isinstance(number, Size)]
-        at, sizes = np.array(sized, np.int64).reshape(-1, 2).T
-        plain = [0 if isinstance(number, Size) else number for number in every]
-        return cls(np.array(plain, np.int64), at, sizes)
-
-    def for_sizes(self, numbers: npt.NDArray[np.float64]) -> Numbers:
-        """The numbers for other sizes."""
-        plain = self.plain.copy()
-        plain[self.at] = numbers[self.sizes]
-        return plain
+_SIZED = ("num_bytes", "num_operations", "num_pieces")
+"""What of a command's description follows from sizes, in the order of `Figures`."""
 
 
 class Arena:
@@ -79,21 +54,23 @@ class Arena:
                 places.append([buffer])
             else:
                 place.append(buffer)
-        ordered = [buffer for place in places for buffer in place]
-        self.numbers = {buffer: number for number, buffer in enumerate(ordered)}
-        counts = np.array([len(place) for place in places], np.int64)
-        self._place_of = np.repeat(np.arange(len(places)), counts)
-        self._starts = np.cumsum(counts) - counts
-        self._sizes = SymbolicNumbers.of(buffer.size_bytes for buffer in ordered)
+        self.place_of = {buffer: number for number, place in enumerate(places) for buffer in place}
+        self._sizes = [_largest([buffer.size_bytes for buffer in place]) for place in places]
 
-    def for_sizes(self, numbers: npt.NDArray[np.float64]) -> tuple[Numbers, int]:
-        """Return where each buffer begins, by its number, and bytes of the whole arena."""
-        if not len(self._starts):
-            return np.zeros(0, np.int64), 0
-        largest = np.maximum.reduceat(self._sizes.for_sizes(numbers), self._starts)
-        ends = np.cumsum(reaches(largest))
-        begins = np.concatenate([[0], ends[:-1]])
-        return begins[self._place_of], int(ends[-1])
+    def begins(self, numbers: Sequence[Number]) -> tuple[list[int], int]:
+        """Return where each place begins, and bytes of the whole arena."""
+        # Python's integers: as few as these take NumPy longer.
+        begins, end = [], 0
+        for plain, traced in self._sizes:
+            begins.append(end)
+            end += reach(max([plain, *[int(numbers[number]) for number in traced]]))
+        return begins, end
+
+
+def _largest(sizes: Iterable[int | Size]) -> tuple[int, list[int]]:
+    """The largest of sizes that are plain, or 0, and the numbers of the others."""
+    plain = [size for size in sizes if not isinstance(size, Size)]
+    return max(plain, default=0), [size.number for size in sizes if isinstance(size, Size)]
 
 
 def _meets(buffer: Buffer, others: Iterable[Buffer]) -> bool:
@@ -127,27 +104,27 @@ class ResizableProgram(IResizableProgram):
         arena: Arena,
     ) -> None:
         self._program = program
-        self._values = SymbolicNumbers.of(values)
-        numbered = [
-            (at, arena.numbers[buffer]) for at, buffer in enumerate(buffers) if buffer is not None
-        ]
-        self._in_arena, self._numbers = np.array(numbered, np.int64).reshape(-1, 2).T
         self._arena = arena
         infos = program.infos
+        figures = [getattr(info, name) for name in _SIZED for info in infos]
+        # All in one array, as each operation on a small one takes as long as on a large one.
+        every = [*values, *figures]
+        self._plain = np.array([0 if is_traced(number) else number for number in every], np.int64)
+        # A table of 0, sizes and where places begin; two of these are added to each number.
+        sizes = {number.number: None for number in every if isinstance(number, Size)}
+        self._sizes = list(sizes)
+        at = {number: 1 + index for index, number in enumerate(self._sizes)}
+        self._first = np.array([at[n.number] if isinstance(n, Size) else 0 for n in every])
+        self._second = np.zeros(len(every), np.int64)
+        self._second[: len(buffers)] = [
+            0 if buffer is None else 1 + len(at) + arena.place_of[buffer] for buffer in buffers
+        ]
         self._infos = tuple(
             info._replace(num_bytes=0, num_operations=0, num_pieces=1) for info in infos
         )
-        self._num_bytes = SymbolicNumbers.of(info.num_bytes for info in infos)
-        self._num_operations = SymbolicNumbers.of(info.num_operations for info in infos)
-        self._num_pieces = SymbolicNumbers.of(info.num_pieces for info in infos)
         self._works = commands_by_work(infos)
-        figures = (figure for info in infos for figure in _figures(info))
-        every: Iterable[object] = (
-            *values,
-            *(buffer.size_bytes for buffer in arena.numbers),
-            *figures,
-        )
-        self._needed = [value for value in every if isinstance(value, Size)]
+        sized = [buffer.size_bytes for buffer in arena.place_of]
+        self._needed = [number for number in (*every, *sized) if isinstance(number, Size)]
 
     @property
     def arena_bytes(self) -> int:
@@ -163,23 +140,19 @@ class ResizableProgram(IResizableProgram):
 
     def for_sizes(self, numbers: Sequence[Number]) -> tuple[Program, int]:
         """The program for other sizes, and bytes of its arena."""
-        sizes = np.array(numbers)
-        values = self._values.for_sizes(sizes)
-        begins, arena_bytes = self._arena.for_sizes(sizes)
-        values[self._in_arena] += begins[self._numbers]
-        figures = Figures(
-            self._num_bytes.for_sizes(sizes),
-            self._num_operations.for_sizes(sizes),
-            self._num_pieces.for_sizes(sizes),
-            self._works,
-        )
-        infos = SizedInfos(self._infos, figures)
+        begins, arena_bytes = self._arena.begins(numbers)
+        table = np.array([0, *[numbers[size] for size in self._sizes], *begins], np.int64)
+        every = table.take(self._first)
+        every += table.take(self._second)
+        every += self._plain
+        num_values = len(self._program.argument_bases)
+        num_bytes, num_operations, num_pieces = every[num_values:].reshape(len(_SIZED), -1)
+        figures = Figures(num_bytes, num_operations, num_pieces, self._works)
         resized = replace(
-            self._program, argument_values=values, arena_bytes=arena_bytes, infos=infos
+            self._program,
+            argument_values=every[:num_values],
+            arena_bytes=arena_bytes,
+            infos=SizedInfos(self._infos, figures),
+            template=self,
         )
         return resized, arena_bytes
-
-
-def _figures(info: CommandInfo) -> tuple[int, int, int]:
-    """Numbers of a command that follow from sizes."""
-    return info.num_bytes, info.num_operations, info.num_pieces

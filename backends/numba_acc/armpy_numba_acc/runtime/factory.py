@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 from armpy.backend import ICustomAllocator, IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.errors import UnimplementedError
 from armpy.ops import PreCompiled
@@ -42,6 +44,8 @@ class ProgramFactory(IWorkloadFactory):
         self._num_threads = num_threads
         self._recorder = recorder
         self._allocator = allocator
+        # By template, the latest of the workloads of its programs, which share code and instances.
+        self._templates: WeakValueDictionary[object, ProgramWorkload] = WeakValueDictionary()
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """Load a program's kernels.
@@ -59,6 +63,13 @@ class ProgramFactory(IWorkloadFactory):
         program = operation.program
         if isinstance(program, LoadedProgram):
             code = program.code(self._num_threads)
+            return ProgramWorkload(code, self._recorder, self._allocator)
+        known = None if program.template is None else self._templates.get(program.template)
+        if known is None:
+            code, idle = LoadedCode(program, self._isa, self._model), None
         else:
-            code = LoadedCode(program, self._isa, self._model)
-        return ProgramWorkload(code, self._recorder, self._allocator)
+            code, idle = known.code.resized(program), known.idle
+        workload = ProgramWorkload(code, self._recorder, self._allocator, idle)
+        if program.template is not None:
+            self._templates[program.template] = workload
+        return workload

@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     from armpy.backend import ICustomAllocator
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.cost_model.model import MachineModel
+    from armpy_numba_acc.program.estimate import Rates
     from armpy_numba_acc.program.program import ProgramTiming
     from armpy_numba_acc.runtime.threads import Pool
 
@@ -58,6 +59,13 @@ _NUM_THREADS, _NUM_TENSORS, _NUM_SLOTS, _CANCEL, _START, _FINISHED = (
     word_of(ExecutionRecord, field)
     for field in ("num_threads", "num_tensors", "num_slots", "cancel", "start", "finished")
 )
+_TICKETS, _LET_OTHERS, _ARBITER, _IS_PATIENT, _TURN = (
+    word_of(ExecutionRecord, field)
+    for field in ("tickets", "let_others", "arbiter", "is_patient", "turn")
+)
+
+_SPARE = 8
+"""An arena that has grown too small is followed by one that is larger by this part than needed."""
 
 _PAUSE_NS = 50_000_000
 """Interval at which loops return to Python, which checks for interrupts."""
@@ -68,6 +76,10 @@ _PATIENT_US = 200.0
 _LONG_US = 20.0
 """Programs that take longer let other Python threads run meanwhile. To have their turn back after
 a shorter one would take longer than the program."""
+
+
+def _do_nothing() -> None:
+    """Give back memory that needs no more than its last reference to go."""
 
 
 def needed_kernels(program: Program, num_threads: int) -> list[Kernel]:
@@ -126,22 +138,10 @@ class LoadedCode:
         most_threads: int | None = None,
     ) -> None:
         check_layout()
-        self.program = program
         self.isa = isa
         self._model = model
-        self.figures = program.figures
-        timing = timing or self.timing()
-        durations_us = timing.durations_us
-        self.is_parallel = durations_us >= timing.least_us
-        is_worth_it = durations_us[self.is_parallel].sum() >= timing.least_total_us
-        self.num_threads = program.num_threads if is_worth_it else 1
-        if most_threads is not None:
-            self.num_threads = min(self.num_threads, most_threads)
         self.has_loops = program.has_loops
-        self.is_long = self.has_loops or durations_us.sum() >= _LONG_US
-        self.is_patient = durations_us.sum() >= _PATIENT_US
-        # A thread may not wait while it holds the interpreter's lock.
-        self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
+        self._take(program, timing, most_threads)
         needed = needed_kernels(program, self.num_threads)
         if addresses is None:
             addresses = store.kernel_addresses(needed, isa, program.num_threads)
@@ -162,15 +162,54 @@ class LoadedCode:
             self.constants = aligned(program.constants.nbytes, zeroed=False)
             self.constants[:] = program.constants
         programs.offer_constants(self.constants)
+        self._hold_workers()
+
+    def _take(
+        self, program: Program, timing: ProgramTiming | None, most_threads: int | None
+    ) -> None:
+        """Take a program's sizes, and decide how it is run."""
+        self.program = program
+        self.figures = program.figures
+        timing = timing or self._rates.timing(self.figures)
+        durations_us = timing.durations_us
+        duration_us = float(durations_us.sum())
+        self.is_parallel = durations_us >= timing.least_us
+        is_shared = program.num_threads > 1 and duration_us >= timing.least_total_us
+        if is_shared:
+            is_shared = durations_us[self.is_parallel].sum() >= timing.least_total_us
+        self.num_threads = program.num_threads if is_shared else 1
+        if most_threads is not None:
+            self.num_threads = min(self.num_threads, most_threads)
+        self.is_long = self.has_loops or duration_us >= _LONG_US
+        self.is_patient = duration_us >= _PATIENT_US
+        # A thread may not wait while it holds the interpreter's lock.
+        self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
+
+    def _hold_workers(self) -> None:
+        """Let the process have workers, if executions are to have some."""
         self.is_limited = True
         if self.num_threads > 1:
             self.is_limited = self.num_threads <= self.pool.num_cores
             self.pool.hold(self)
 
+    def resized(self, program: Program) -> LoadedCode:
+        """The same code for a program of the same template."""
+        code = object.__new__(LoadedCode)  # `copy` takes several times as long
+        vars(code).update(vars(self))
+        code._take(program, None, None)
+        if code.num_threads > 1 and not code.worker:
+            code.worker = self._worker()
+        code._hold_workers()
+        return code
+
+    def _worker(self) -> int:
+        """Address of the code of workers."""
+        worker = runtime.threads.WORKER
+        return store.kernel_addresses([worker], self.isa)[worker]
+
     def take_all_threads(self) -> None:
         """Have as many threads as the program is for, whatever they are worth."""
-        worker = runtime.threads.WORKER
-        self.worker = store.kernel_addresses([worker], self.isa)[worker]
+        self.worker = self._worker()
         self.num_threads = self.program.num_threads
         self.pool.hold(self)
 
@@ -184,9 +223,10 @@ class LoadedCode:
         """Return the model of costs."""
         return self._model or cost_model.typical(self.isa)
 
-    def timing(self) -> ProgramTiming:
-        """Return how long its commands take, estimated by the model."""
-        return programs.estimated_timing(self.figures, self.isa, self.model)
+    @cached_property
+    def _rates(self) -> Rates:
+        """Return the speed of its commands by the model, alike for all programs of a template."""
+        return programs.Rates.of(self.figures, self.isa, self.model)
 
 
 class Instance:
@@ -214,19 +254,15 @@ class Instance:
         allocator: ICustomAllocator | None = None,
     ) -> None:
         program = code.program
-        self._code = code
-        self._arena = self._make_arena(program.arena_bytes, allocator)
-        # A copy for each instance: addresses of its own memory are added to it.
-        self._arguments = program.argument_values.copy()
-        bases = program.argument_bases
-        self._arguments[bases == Space.ARENA] += address_of(self._arena)
-        self._arguments[bases == Space.CONSTANTS] += address_of(code.constants)
+        self.code = code
+        self._allocator = allocator
+        self._arena, self._free_arena = self._make_arena(program.arena_bytes)
+        self._arguments = np.empty(len(program.argument_values), np.int64)
         self._sync = aligned(layout.SYNC_BYTES)
         self._failure = self._sync[layout.FAILURE :].view(np.int64)
-        self._arguments[bases == Space.FAILURE] += address_of(self._failure)
         self._control = self._sync[layout.CONTROL :].view(np.int64)
-        self._arguments[bases == Space.TABLES] += address_of(self._arguments)
-        self._arguments[bases == Space.CONTROL] += address_of(self._control)
+        self._tensor_arguments = np.flatnonzero(program.argument_bases >= Space.TENSORS)
+        self._bases = self._make_bases()
         self._commands = self._make_commands()
         self._never = Cancellation()
         self.times_ns: npt.NDArray[np.int64] | None = None
@@ -235,24 +271,67 @@ class Instance:
         self._slots = self._make_slots()
         call = self._make_call()
         self._call = call.data
-        self._is_parallel = code.num_threads > 1
+        self._take_sizes()
         self._function = python_function(code.python_call, call, at=num_words(ExecutionRecord))
 
-    def _make_arena(self, size_bytes: int, allocator: ICustomAllocator | None) -> Array:
-        """Zeros for the program's own tensors."""
-        if allocator is None or size_bytes == 0:
-            return aligned(size_bytes)
-        arena = allocator.allocate(size_bytes, ALIGNMENT_BYTES)
-        weakref.finalize(self, allocator.free, arena)
+    def resize(self, code: LoadedCode) -> None:
+        """Run other sizes from now on: code that the present one was `LoadedCode.resized` to."""
+        self.code = code
+        needed_bytes = code.program.arena_bytes
+        if needed_bytes > self._arena.nbytes:
+            # Some more than that: sizes that grow step by step are not to have a new one each.
+            self._free_arena()
+            del self._arena  # first, as both would take room
+            arena_bytes = needed_bytes + needed_bytes // _SPARE
+            self._arena, self._free_arena = self._make_arena(arena_bytes)
+            self._bases = self._make_bases()
+        self._take_sizes()
+
+    def _take_sizes(self) -> None:
+        """Write all that follows from the program's sizes to where native code looks."""
+        code, program = self.code, self.code.program
+        np.add(program.argument_values, self._bases, out=self._arguments)
+        self._slots[:, 2] = program.argument_values[self._tensor_arguments]
+        self._commands[:, 2] = code.figures.num_pieces
+        self._commands[:, 3] = code.is_parallel
+        self._is_parallel = code.num_threads > 1
+        call = self._call
+        if code.is_counted and not call[_TURN]:
+            call[_TURN] = self._make_turn()
+        is_shared = self._is_parallel or code.is_counted
+        call[_TICKETS] = code.pool.tickets if is_shared else 0
+        call[_LET_OTHERS] = address_of_interpreters("PyEval_SaveThread") if code.is_long else 0
+        call[_ARBITER] = code.pool.arbiter if code.is_counted else 0
+        call[_IS_PATIENT] = code.is_patient
+        call[_NUM_THREADS] = 1
+
+    def _make_arena(self, size_bytes: int) -> tuple[Array, Callable[[], object]]:
+        """Zeros for the program's own tensors, and what gives them back."""
+        if self._allocator is None or size_bytes == 0:
+            return aligned(size_bytes), _do_nothing
+        arena = self._allocator.allocate(size_bytes, ALIGNMENT_BYTES)
+        free = weakref.finalize(self, self._allocator.free, arena)
         # What is left in the memory may be anything, and padding is read without being written.
         arena.fill(0)
-        return arena
+        return arena, free
+
+    def _make_bases(self) -> npt.NDArray[np.int64]:
+        """The address of what each argument is an offset in; 0 for numbers and tensors."""
+        addresses = {
+            Space.ARENA: address_of(self._arena),
+            Space.CONSTANTS: address_of(self.code.constants),
+            Space.FAILURE: address_of(self._failure),
+            Space.TABLES: address_of(self._arguments),
+            Space.CONTROL: address_of(self._control),
+        }
+        bases = np.zeros(len(self._arguments), np.int64)
+        for space, address in addresses.items():
+            bases[self.code.program.argument_bases == space] = address
+        return bases
 
     def _make_call(self) -> npt.NDArray[np.int64]:
         """Return the arguments of native code, and room for the interpreter after them."""
-        code, program = self._code, self._code.program
-        lets_others = code.is_long
-        is_shared = code.num_threads > 1 or code.is_counted
+        code, program = self.code, self.code.program
         words = words_of(
             ExecutionRecord,
             commands=address_of(self._commands),
@@ -260,7 +339,7 @@ class Instance:
             sync=address_of(self._sync),
             cancel=self._never.address,
             times=0 if self.times_ns is None else address_of(self.times_ns),
-            tickets=code.pool.tickets if is_shared else 0,
+            tickets=0,
             finished=0,
             executor=code.executor,
             num_threads=1,
@@ -269,14 +348,14 @@ class Instance:
             slots=address_of(self._slots),
             array_type=id(np.ndarray),
             to_python=address_of_interpreters("PyLong_FromLongLong"),
-            let_others=address_of_interpreters("PyEval_SaveThread") if lets_others else 0,
+            let_others=0,
             take_back=address_of_interpreters("PyEval_RestoreThread"),
             start=0,
-            arbiter=code.pool.arbiter if code.is_counted else 0,
-            is_patient=int(code.is_patient),
+            arbiter=0,
+            is_patient=0,
             acquire=address_of_interpreters("PyThread_acquire_lock_timed"),
             release=address_of_interpreters("PyThread_release_lock"),
-            turn=self._make_turn() if code.is_counted else 0,
+            turn=0,
             granted=0,
             next=0,
         )
@@ -291,23 +370,19 @@ class Instance:
 
     def _make_slots(self) -> npt.NDArray[np.int64]:
         """The `Slot` of each argument of commands that lies in the caller's arrays."""
-        program = self._code.program
-        (indexes,) = np.nonzero(program.argument_bases >= Space.TENSORS)
+        indexes = self._tensor_arguments
         slots = np.empty((len(indexes), num_words(Slot)), np.int64)
-        slots[:, 0] = program.argument_bases[indexes] - Space.TENSORS
+        slots[:, 0] = self.code.program.argument_bases[indexes] - Space.TENSORS
         slots[:, 1] = address_of(self._arguments) + 8 * indexes
-        slots[:, 2] = program.argument_values[indexes]
         return slots
 
     def _make_commands(self) -> npt.NDArray[np.int64]:
         """The executor's table: a `Command` each."""
-        code, program = self._code, self._code.program
+        code, program = self.code, self.code.program
         start = address_of(self._arguments)
         commands = np.empty((program.num_commands, num_words(Command)), np.int64)
         commands[:, 0] = [code.kernels[number] for number in program.command_kernels]
         commands[:, 1] = start + 8 * program.argument_starts[:-1].astype(np.int64)
-        commands[:, 2] = code.figures.num_pieces
-        commands[:, 3] = code.is_parallel
         return commands
 
     def bind(self, tensors: Sequence[Array]) -> None:
@@ -319,11 +394,7 @@ class Instance:
             Inputs, then outputs; C-contiguous. They have to live as long.
         """
         addresses = np.array([address_of(array) for array in tensors], np.int64)
-        program = self._code.program
-        bases = program.argument_bases
-        is_tensor = bases >= Space.TENSORS
-        numbers = bases[is_tensor] - Space.TENSORS
-        self._arguments[is_tensor] = addresses[numbers] + program.argument_values[is_tensor]
+        self._arguments[self._tensor_arguments] = addresses[self._slots[:, 0]] + self._slots[:, 2]
         # Native code is to expect no tensors, and to write no addresses over these.
         self._call[_NUM_TENSORS] = self._call[_NUM_SLOTS] = 0
 
@@ -370,11 +441,11 @@ class Instance:
             If it was stopped, or a loop takes longer.
         """
         if self._is_parallel:
-            code = self._code
+            code = self.code
             self._call[_NUM_THREADS] = code.pool.engage(
                 code.num_threads, code.worker, is_limited=code.is_limited
             )
-        if self._code.has_loops:
+        if self.code.has_loops:
             self._run_loops(tensors, cancellation or self._never, time_left_s, timeout_s)
         elif cancellation is not None:
             self._run_until(cancellation, tensors)
@@ -400,7 +471,7 @@ class Instance:
     def _error(self, left: int) -> InvalidArgumentError:
         """Return the error of the command that has failed: the first one of those that are left."""
         size, index = int(self._failure[0]) - 1, int(self._failure[1])
-        info = self._code.program.infos[-left]
+        info = self.code.program.infos[-left]
         return InvalidArgumentError(
             "an index is out of range",
             where=f"NumbaAcc / '{info.label}'",
@@ -420,7 +491,7 @@ class Instance:
         is_limited = math.isfinite(time_left_s)
         control[layout.CONTROL_DEPTH] = 0
         control[layout.CONTROL_LIMIT] = max(int(time_left_s * 1e9), 0) if is_limited else -1
-        num_commands = self._code.program.num_commands
+        num_commands = self.code.program.num_commands
         try:
             while True:
                 control[layout.CONTROL_PAUSE] = time.perf_counter_ns() + _PAUSE_NS
@@ -438,7 +509,7 @@ class Instance:
 
     def _timed_out(self, timeout_s: float | None) -> ExecutionTimeoutError:
         """The error for a loop that takes too long."""
-        label = self._code.program.infos[self._call[_FINISHED]].label
+        label = self.code.program.infos[self._call[_FINISHED]].label
         return ExecutionTimeoutError(
             "control flow takes too long",
             where=f"NumbaAcc / '{label}'",

@@ -24,6 +24,11 @@ _MOST_IDLE = 16
 memory made, and touched for the first time, again and again."""
 
 
+def idle_instances() -> deque[Instance]:
+    """Make room for instances: a deque, whose ends any thread may change without a lock."""
+    return deque(maxlen=_MOST_IDLE)
+
+
 class ProgramWorkload(IWorkload):
     """Runs a program; any number of threads may at the same time.
 
@@ -33,6 +38,9 @@ class ProgramWorkload(IWorkload):
         Receives the duration of every command.
     allocator : ICustomAllocator, optional
         Gives the program's memory.
+    idle : deque of Instance, optional
+        Instances for the next executions, of this workload and those that have the same: their
+        programs are of one template.
     """
 
     def __init__(
@@ -40,19 +48,19 @@ class ProgramWorkload(IWorkload):
         code: LoadedCode,
         recorder: Recorder | None = None,
         allocator: ICustomAllocator | None = None,
+        idle: deque[Instance] | None = None,
     ) -> None:
-        self._code = code
+        self.code = code
         self._recorder = recorder
         self._allocator = allocator
         self._timeout_s = loop_timeout_s()
         self._is_plain = not code.has_loops and recorder is None
-        # A deque, whose ends any thread may change without a lock.
-        self._idle: deque[Instance] = deque(maxlen=_MOST_IDLE)
+        self.idle = idle_instances() if idle is None else idle
 
     def _new_instance(self) -> Instance:
         """Memory for one more execution at a time."""
         is_profiled = self._recorder is not None
-        return Instance(self._code, is_profiled=is_profiled, allocator=self._allocator)
+        return Instance(self.code, is_profiled=is_profiled, allocator=self._allocator)
 
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
@@ -65,9 +73,11 @@ class ProgramWorkload(IWorkload):
             If the execution was stopped; see `armpy.backend.Cancellation`.
         """
         try:
-            instance = self._idle.pop()
+            instance = self.idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
             instance = self._new_instance()
+        if instance.code is not self.code:
+            instance.resize(self.code)
         tensors: list[Array] = []
         opened: tuple[ITensorHandle, ...] = ()
         try:
@@ -90,24 +100,24 @@ class ProgramWorkload(IWorkload):
                 self._run(instance, tensors, current_cancellation())
         finally:
             # Also after an error: the next execution begins anew.
-            self._idle.append(instance)
+            self.idle.append(instance)
             for handle in opened:
                 handle.unmap()
 
     def _run(
         self, instance: Instance, tensors: Sequence[Array], cancellation: Cancellation | None
     ) -> None:
-        if self._code.has_loops:
+        if self.code.has_loops:
             left_s = control_flow_time_left_s(self._timeout_s)
             instance.run(tensors, cancellation, left_s, current_timeout_s(self._timeout_s))
         else:
             instance.run(tensors, cancellation)
         if self._recorder is not None and instance.times_ns is not None:
-            self._recorder.add(self._code, instance.times_ns, threading.get_ident())
+            self._recorder.add(self.code, instance.times_ns, threading.get_ident())
 
     def free_idle_memory(self) -> None:
         """Give the programs' arenas back that no execution is using."""
-        self._idle.clear()
+        self.idle.clear()
 
     def bind(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
@@ -123,6 +133,6 @@ class ProgramWorkload(IWorkload):
         instance = self._new_instance()
         instance.bind(arrays)
         cancellation = current_cancellation()
-        if self._code.has_loops or self._code.num_threads > 1 or self._recorder is not None:
+        if self.code.has_loops or self.code.num_threads > 1 or self._recorder is not None:
             return partial(self._run, instance, (), cancellation)
         return instance.bound_call(cancellation)
