@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -159,13 +160,65 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
         np.testing.assert_array_equal(output, np.asarray(load(net)(rows)))
 
 
+def random_network(rng: random.Random) -> Network:
+    """Attention, sums and moves of two tensors, with one to three open dimensions in all."""
+    net = Network()
+    batch, length, other = rng.choice([(None, 5, 3), (2, None, 3), (None, None, 3), (None,) * 3])
+    x, y = net.input("x", f32(batch, length, 8)), net.input("y", f32(batch, other, 8))
+    x = net.add(Concat(1), x, y)
+    for _ in range(rng.randint(2, 6)):
+        kind = rng.randrange(5)
+        if kind == 0:
+            columns = net.add(Transpose(perm=(0, 2, 1)), x)
+            scores = net.add(Softmax(axis=-1), net.add(BatchMatMul(), x, columns))
+            x = net.add(BatchMatMul(), scores, x)
+        elif kind == 1:
+            x = net.add(LayerNormalization(axes=(-1,)), x)
+        elif kind == 2:
+            turned = net.add(RELU, net.add(Transpose(perm=(1, 0, 2)), x))
+            x = net.add(ADD, x, net.add(Transpose(perm=(1, 0, 2)), turned))
+        elif kind == 3:
+            x = net.add(Concat(rng.randrange(2)), x, net.add(RELU, x))
+        else:
+            x = net.add(ADD, x, net.constant(weights(rng.randrange(9), 1, 1, 8)))
+    net.output("z", x)
+    return net
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_random_networks_compute_random_shapes_as_a_fresh_load_does(seed: int) -> None:
+    rng = random.Random(seed)
+    net = random_network(rng)
+    model, are_resized = load(net), []
+    known: list[tuple[list[Array], Array]] = []
+    for _ in range(30 if IS_FULL else 6):
+        sizes = [rng.randint(2, 40) for _ in range(3)]
+        shapes = [
+            [
+                size if dim is None else dim
+                for size, dim in zip(each, value.info.shape or (), strict=True)
+            ]
+            for each, value in zip(
+                (sizes, (sizes[0], sizes[2], 8)), net.build().inputs, strict=True
+            )
+        ]
+        inputs = [weights(number, *shape) for number, shape in enumerate(shapes)]
+        known.append((inputs, np.asarray(load(net)(*inputs))))
+        # One from before in between: the same program runs sizes in turn.
+        for arrays, expected in (known[-1], rng.choice(known), known[-1]):
+            np.testing.assert_array_equal(np.asarray(model(*arrays)), expected)
+        are_resized.append(is_resized(model))
+    assert sum(are_resized) >= len(are_resized) // 2
+
+
 def test_a_new_shape_makes_no_unused_source() -> None:
     net = perceptron()
     model = warmed(net, 2, 3)
     model(values(30, net))
     latest = loaded(model).latest
     assert latest is not None
-    assert callable(vars(latest.plan.network)["_source"])
+    assert callable(vars(latest.plan.network)["source"])
     assert [value.info.shape for value in latest.plan.network.source.outputs] == [(30, 8)]
 
 

@@ -104,8 +104,7 @@ class PlanCache:
         """The plan for some input shapes, if the plans for others say what it is."""
         self._check_shapes(shapes)
         try:
-            network = self.symbolic.network(shapes)
-            return None if network is None else self.planner.resized_program(network)
+            return self.symbolic.program(shapes, self.planner)
         except (PreparationError, SessionError) as error:
             _log.info("the plan for %s is made from the network: %s", shapes, error)
             return None

@@ -118,6 +118,12 @@ class Planner:
 
         return self._prepared(graph, optimize, make)
 
+    @property
+    def watches_steps(self) -> bool:
+        """Return whether steps are measured, or prepared within a time limit."""
+        limit_s = self._settings.optimizer.preparation_timeout_s
+        return self._measure is not None or limit_s is not None
+
     def resized_program(self, network: OptimizedNetwork) -> CompiledProgram:
         """Prepare a network that is optimised already, as `SymbolicPrograms` makes it.
 

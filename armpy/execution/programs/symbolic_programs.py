@@ -10,18 +10,25 @@ found, and makes a plan of numbers alone. Shapes that meet those of none are tra
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from armpy.backend import Capability, IResizableProgram, has_matching_capability
 from armpy.backend.control_flow import for_one_turn
-from armpy.compiler import Evaluator, OptimizedNetwork, optimize_graph, specialize
+from armpy.compiler import (
+    Evaluator,
+    OptimizedNetwork,
+    OptimizerOptions,
+    optimize_graph,
+    specialize,
+)
 from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
+from armpy.execution.programs.resized_program import Resized, ResizedProgram
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
@@ -32,6 +39,9 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
+    from armpy.execution.programs.compiled_program import CompiledProgram
+    from armpy.execution.programs.planning import Planner
+    from armpy.execution.programs.resized_program import SizedLayer
     from armpy.execution.programs.staged_program import NetworkProgram
     from armpy.execution.settings import NetworkSettings
 
@@ -97,14 +107,37 @@ class SymbolicPrograms:
         self._evaluator = evaluator
         self._settings = settings
         self._symbolic: list[SymbolicProgram] = []
+        # By symbolic program, the program that those for other sizes are resized from.
+        self._originals: dict[SymbolicProgram, CompiledProgram] = {}
         self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
         self._least_plans = ORDINARY_PLANS
         self._is_reported = False
         self._is_possible = is_possible and self._may_be_traced()
 
-    def network(self, shapes: Shapes) -> OptimizedNetwork | None:
-        """The optimised network for some shapes; None if it is to be made the ordinary way."""
+    def program(self, shapes: Shapes, planner: Planner) -> CompiledProgram | None:
+        """The program for some shapes; None if it is to be made the ordinary way.
+
+        Raises
+        ------
+        PreparationError
+            If a backend fails.
+        """
+        resized = self._network(shapes)
+        if resized is None:
+            return None
+        symbolic = self._symbolic[0]
+        original = self._originals.get(symbolic)
+        if original is None:
+            original = planner.resized_program(resized.network)
+            if not (planner.watches_steps or symbolic.has_inner_tensors or original.stops_loops):
+                self._originals[symbolic] = original
+        if symbolic not in self._originals:
+            return original
+        return ResizedProgram(original, resized)
+
+    def _network(self, shapes: Shapes) -> Resized | None:
+        """The network for some shapes, of the first symbolic program from then on."""
         for number, symbolic in enumerate(self._symbolic):
             resized = self._resized(symbolic, shapes)
             if resized is not None:
@@ -134,6 +167,11 @@ class SymbolicPrograms:
             return None
         # In front, as the next call has similar shapes.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
+        self._originals = {
+            symbolic: original
+            for symbolic, original in self._originals.items()
+            if symbolic in self._symbolic
+        }
         return resized
 
     @property
@@ -158,12 +196,13 @@ class SymbolicPrograms:
     def forget(self) -> None:
         """Forget everything: a backend has lost its layers."""
         self._symbolic.clear()
+        self._originals.clear()
         self._is_possible = False
 
-    def _resized(self, symbolic: SymbolicProgram, shapes: Shapes) -> OptimizedNetwork | None:
+    def _resized(self, symbolic: SymbolicProgram, shapes: Shapes) -> Resized | None:
         """Resize a program for some shapes; None, and no more of them, if that fails."""
         try:
-            return symbolic.network(shapes)
+            return symbolic.resized(shapes)
         except ArmpyError as error:
             self._fail(error)
             return None
@@ -202,24 +241,20 @@ class SymbolicPrograms:
             for value in self._graph.inputs
         ]
         # Other backends are not asked, as all layers are the first one's.
-        backends = self._backends[:1]
-        graph = self._shaped(traced_shapes, backends)  # type: ignore[arg-type]  # sizes for integers
+        backends, options = self._backends[:1], self._settings.optimizer
+        about = self._graph, options, self._evaluator
+        graph = _shaped(*about, backends, traced_shapes)  # type: ignore[arg-type]  # sizes for integers
         check_layers(graph, self._settings.memory_limit_bytes)
-        network = optimize_graph(graph, backends, self._settings.optimizer)
+        network = optimize_graph(graph, backends, options)
         holds = all(_is_resizable(layer) or _is_fixed(layer) for layer in network.graph.layers)
         if not holds or network.memory.arenas:
             return None
         try:
-            shaped = partial(self._shaped, backends=self._backends)
+            shaped = partial(_shaped, *about, self._backends)
             return SymbolicProgram(network, trace, positions, shaped, self._settings)
         except ArmpyError as error:
             self._fail(error)
             return None
-
-    def _shaped(self, shapes: Shapes, backends: Sequence[BackendProxy]) -> Graph:
-        """The graph for some shapes, after the optimiser's passes."""
-        graph = specialize(self._graph, shapes, (), self._evaluator)
-        return simplified(graph, backends, self._settings.optimizer)
 
     def _positions(self) -> list[tuple[int, int]]:
         """Input and axis of each open dimension."""
@@ -229,6 +264,17 @@ class SymbolicPrograms:
             for axis, dim in enumerate(value.info.shape or ())
             if dim is None
         ]
+
+
+def _shaped(
+    graph: Graph,
+    options: OptimizerOptions,
+    evaluator: Evaluator | None,
+    backends: Sequence[BackendProxy],
+    shapes: Shapes,
+) -> Graph:
+    """The graph for some shapes, after the optimiser's passes."""
+    return simplified(specialize(graph, shapes, (), evaluator), backends, options)
 
 
 def _is_resizable(layer: Layer) -> bool:
@@ -273,19 +319,26 @@ class SymbolicProgram:
         self._shaped = shaped
         self._limit_bytes = settings.memory_limit_bytes
         graph = network.graph
-        # For each dimension whether it is traced, and its number, or size.
-        self._edges = {
-            value: [
-                (True, dim.number) if isinstance(dim, Size) else (False, dim or 0)
-                for dim in value.info.known_shape
-            ]
-            for value in graph.values()
-            if value.data is None
-        }
+        self._values = [value for value in graph.values() if value.data is None]
+        # Many tensors are alike, such as the caches of a decoder's layers: their infos are made
+        # once, of kinds: for each dimension whether it is traced, and its number, or size.
+        kinds: dict[tuple[object, ...], int] = {}
+        self._kinds: list[tuple[TensorInfo, list[tuple[bool, int]]]] = []
+        self._kind_of: dict[Value, int] = {}
+        for value in self._values:
+            info = value.info
+            dims = [_dimension(dim) for dim in info.known_shape]
+            key = *dims, info.data_type, info.quantization, info.is_constant
+            if key not in kinds:
+                kinds[key] = len(kinds)
+                self._kinds.append((info, dims))
+            self._kind_of[value] = kinds[key]
+        ends = {*graph.sources, *graph.results}
+        self.has_inner_tensors = bool(network.imports) or not ends.issuperset(self._values)
         self._formula: Formula = trace.formula(
             [
                 *(size for layer in graph.layers for size in _needed(network, layer)),
-                *(size for value in self._edges for size in value.info.shape or ()),
+                *(size for value in self._values for size in value.info.shape or ()),
             ]
         )
         self._looping = network.looping
@@ -301,43 +354,77 @@ class SymbolicProgram:
             if self._formula.numbers([*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
         ]
 
-    def network(self, shapes: Shapes) -> OptimizedNetwork | None:
+    def resized(self, shapes: Shapes) -> Resized | None:
         """The network for other shapes; None if it does not hold for these."""
         numbers = self._formula.numbers([shapes[n][axis] for n, axis in self._positions])
         if numbers is None:
             return None
-        values = {value: _value(value, dims, numbers) for value, dims in self._edges.items()}
-        layers, arena_bytes = [], 0
-        for layer in self._network.graph.layers:
-            backend_id = self._network.backend_of(layer)
-            resized, size_bytes = _layer(backend_id, layer, values, numbers)
-            layers.append(resized)
-            arena_bytes += size_bytes
+        infos = [_info(info, dims, numbers) for info, dims in self._kinds]
+        network, kind_of = self._network, self._kind_of
+
+        def infos_of(values: Iterable[Value]) -> tuple[TensorInfo, ...]:
+            return tuple([infos[kind_of[v]] if v in kind_of else v.info for v in values])
+
+        layers: list[SizedLayer] = []
+        arena_bytes = 0
+        for layer in network.graph.layers:
+            outputs = infos_of(layer.outputs)
+            operation: PreCompiled = layer.operation  # type: ignore[assignment]  # all are
+            if _is_resizable(layer):
+                operation = _operation(network.backend_of(layer), operation, outputs, numbers)
+            inputs = [None if v is None else infos_of([v])[0] for v in layer.inputs]
+            layers.append((operation, tuple(inputs), outputs))
+            arena_bytes += operation.working_bytes
+        results = infos_of(network.graph.results)
+        if arena_bytes + sum([info.size_bytes for info in results]) > self._limit_bytes:
+            return None  # the ordinary way gives the reason
+        resized_network = self._made(shapes, infos, layers, arena_bytes)
+        return Resized(resized_network, layers, infos_of(network.graph.sources), results)
+
+    def _graph(
+        self, shapes: Shapes, infos: Sequence[TensorInfo], layers: Sequence[SizedLayer]
+    ) -> Graph:
+        """The graph for other shapes."""
         graph = self._network.graph
-        bound = Graph(
+        values = {
+            value: Value(value.id, infos[kind], value.name) for value, kind in self._kind_of.items()
+        }
+        return Graph(
             tuple([values[value] for value in graph.inputs]),
             tuple([values.get(value, value) for value in graph.outputs]),
             graph.output_names,
-            tuple(layers),
+            tuple(
+                [
+                    Layer(
+                        layer.id,
+                        layer.name,
+                        operation,
+                        tuple([value and values.get(value, value) for value in layer.inputs]),
+                        tuple([values[value] for value in layer.outputs]),
+                        layer.origins,
+                    )
+                    for layer, (operation, _, _) in zip(graph.layers, layers, strict=True)
+                ]
+            ),
             default_shapes=shapes,
         )
-        results = sum([value.info.size_bytes for value in bound.results])
-        if arena_bytes + results > self._limit_bytes:
-            return None  # the ordinary way gives the reason
-        return self._made(bound, arena_bytes, lambda: self._shaped(shapes))
 
     def _made(
-        self, graph: Graph, arena_bytes: int, source: Callable[[], Graph]
+        self,
+        shapes: Shapes,
+        infos: Sequence[TensorInfo],
+        layers: Sequence[SizedLayer],
+        arena_bytes: int,
     ) -> OptimizedNetwork:
         known = self._network
         # No backend is left where sizes leave no layer.
         memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}
         network = ResizedNetwork(
-            graph,
+            partial(self._graph, shapes, infos, layers),  # type: ignore[arg-type]  # see there
             known.backend_ids,
             known.memory,
-            replace(known.placement, arena_bytes=memory),
-            source,  # type: ignore[arg-type]  # see there
+            partial(replace, known.placement, arena_bytes=memory),  # type: ignore[arg-type]
+            partial(self._shaped, shapes),  # type: ignore[arg-type]
             known.assignment,
             known.origins,
             known.imports,
@@ -348,31 +435,40 @@ class SymbolicProgram:
         return network
 
 
+def _made_when_asked(name: str) -> Any:  # Any: a property of whichever type the field has
+    """A field that is a function until it is read: few ask for it, and it takes long to make."""
+
+    def read(network: OptimizedNetwork) -> object:
+        value = vars(network)[name]
+        if callable(value):
+            value = vars(network)[name] = value()
+        return value
+
+    def write(network: OptimizedNetwork, value: object) -> None:
+        vars(network)[name] = value
+
+    return property(read, write)
+
+
 class ResizedNetwork(OptimizedNetwork):
-    """An optimised network whose source is made by a function, when it is asked for."""
+    """An optimised network whose graphs and placement are made by functions, when asked for."""
 
-    @property
-    def source(self) -> Graph:
-        """The graph that was assigned to backends, after the optimiser's passes."""
-        source: Graph | Callable[[], Graph] = vars(self)["_source"]
-        if isinstance(source, Graph):
-            return source
-        # Few ask for it, and specialising takes longer than all the rest of a new shape.
-        graph: Graph = source()
-        vars(self)["_source"] = graph
-        return graph
-
-    @source.setter
-    def source(self, given: Graph | Callable[[], Graph]) -> None:
-        vars(self)["_source"] = given
+    graph = _made_when_asked("graph")
+    placement = _made_when_asked("placement")
+    source = _made_when_asked("source")
 
 
-def _value(value: Value, dims: Sequence[tuple[bool, int]], numbers: Sequence[Number]) -> Value:
-    """A value in a shape of other sizes."""
+def _dimension(dim: int | Size) -> tuple[bool, int]:
+    """Return whether a dimension is traced, and its number, or size."""
+    return (True, dim.number) if isinstance(dim, Size) else (False, dim)
+
+
+def _info(
+    info: TensorInfo, dims: Sequence[tuple[bool, int]], numbers: Sequence[Number]
+) -> TensorInfo:
+    """A tensor's info for other sizes."""
     shape = tuple([numbers[dim] if is_traced else dim for is_traced, dim in dims])
-    info = value.info
-    resized_info = TensorInfo(shape, info.data_type, info.quantization, info.is_constant)  # type: ignore[arg-type]
-    return Value(value.id, resized_info, value.name)
+    return TensorInfo(shape, info.data_type, info.quantization, info.is_constant)  # type: ignore[arg-type]
 
 
 def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
@@ -384,20 +480,14 @@ def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
     return tuple(needed)
 
 
-def _layer(
+def _operation(
     backend_id: BackendId,
-    layer: Layer,
-    values: Mapping[Value, Value],
+    operation: PreCompiled,
+    outputs: Sequence[TensorInfo],
     numbers: Sequence[Number],
-) -> tuple[Layer, int]:
-    """A compiled layer for other sizes, and what its program needs."""
-    inputs = tuple([value and values.get(value, value) for value in layer.inputs])
-    outputs = tuple([values[value] for value in layer.outputs])
-    if not _is_resizable(layer):
-        new_layer = Layer(layer.id, layer.name, layer.operation, inputs, outputs, layer.origins)
-        return new_layer, layer.operation.working_bytes  # type: ignore[attr-defined]
-    program = layer.operation.program  # type: ignore[attr-defined]
-    answer = ask_method(backend_id, tuple, program, "for_sizes", numbers)
+) -> PreCompiled:
+    """The program of a compiled layer for other sizes."""
+    answer = ask_method(backend_id, tuple, operation.program, "for_sizes", numbers)
     # Exactly an int: True is one by inheritance, and a class of a vendor's may compute otherwise.
     if len(answer) != 2 or type(answer[1]) is not int or answer[1] < 0:
         raise BackendError(
@@ -407,6 +497,4 @@ def _layer(
             actual=describe(answer),
         )
     resized, arena_bytes = answer
-    shapes = tuple([value.info.known_shape for value in outputs])
-    operation = PreCompiled(resized, shapes, arena_bytes)
-    return Layer(layer.id, layer.name, operation, inputs, outputs, layer.origins), arena_bytes
+    return PreCompiled(resized, tuple([info.known_shape for info in outputs]), arena_bytes)

@@ -31,6 +31,7 @@ from armpy.execution.steps.watched_steps import WatchedSteps, queueing_of
 from armpy.graph import Graph, Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import ask_method
+from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 
@@ -114,7 +115,7 @@ class WorkingMemory(StepMemory):
                 copies.append((handle, value))
         self._copies = [(handle, _handle_of(value, handles)) for handle, value in copies]
         self._network = network
-        self._prepared = prepared
+        self.prepared = prepared
         self._queueing = queueing_of(network, prepared)
         self._held = held
         # What few networks need is done where steps are watched, so that others do not ask for it.
@@ -133,6 +134,27 @@ class WorkingMemory(StepMemory):
                 else:
                     ins.append(handles[read])
             self.steps.append((step.execute, ins, [handles[v] for v in layer.outputs]))
+
+    def resize(
+        self, network: OptimizedNetwork, prepared: Sequence[Step], infos: Sequence[TensorInfo]
+    ) -> None:
+        """Execute the same layers with other sizes from now on.
+
+        Parameters
+        ----------
+        network, prepared
+            As when it was made.
+        infos : sequence of TensorInfo
+            Of sources and results.
+        """
+        for handle, info in zip(self._bound, infos, strict=True):
+            handle._info = info
+        self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
+        self.steps = [
+            (step.execute, ins, outs)
+            for step, (_, ins, outs) in zip(prepared, self.steps, strict=True)
+        ]
+        self._network, self.prepared, self._watched = network, prepared, None
 
     @property
     def bytes_by_backend(self) -> Mapping[BackendId, int]:
@@ -184,14 +206,14 @@ class WorkingMemory(StepMemory):
             handle.array = array
         calls: list[Callable[[], object]] = []
         try:
-            for step, (_, ins, outs) in zip(self._prepared, self.steps, strict=True):
+            for step, (_, ins, outs) in zip(self.prepared, self.steps, strict=True):
                 calls.append(step.bind(ins, outs))
             if self._copies:
                 calls.append(self._copy_results)
         except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
             raise_for_step(self._network, len(calls), error)
         cancellation = current_cancellation()
-        all_bound = all(step.is_bound for step in self._prepared)
+        all_bound = all(step.is_bound for step in self.prepared)
         # Most networks are taken in whole by one backend, which stops when it is cancelled.
         if len(calls) == 1 and all_bound and self._queueing is None:
             (call,) = calls

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeAlias
 
-from armpy.backend import ITensorHandle, IWorkload, WorkloadInfo
+from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
@@ -21,6 +21,7 @@ from armpy.execution.steps.session import BackendSession
 from armpy.graph import Graph, Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
+from armpy.ops.operation import Operation
 from armpy.plugins.proxy.guarded_call import (
     ask_method,
     call_method,
@@ -144,8 +145,21 @@ def _prepare(network: OptimizedNetwork, layer: Layer, session: BackendSession) -
         layer.output_infos,
         tuple(None if value is None else value.data for value in layer.inputs),
     )
+    return prepared_step(backend_id, factory, layer.operation, info)
+
+
+def prepared_step(
+    backend_id: BackendId, factory: IWorkloadFactory, operation: Operation, info: WorkloadInfo
+) -> Step:
+    """Make the workload of one operation.
+
+    Raises
+    ------
+    ArmpyError
+        If the backend fails.
+    """
     ask = (backend_id, IWorkload, factory, "create_workload")
-    workload = ask_method(*ask, layer.operation, info)
+    workload = ask_method(*ask, operation, info)
     kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
     enqueues, is_bound = _overrides(workload, "enqueue"), _overrides(workload, "bind")
     # The bound method itself: executions call it without looking it up.

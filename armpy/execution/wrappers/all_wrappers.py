@@ -17,6 +17,7 @@ from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.program import BoundProgram, PlanKey
+from armpy.execution.programs.resized_program import ResizedProgram
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.settings import NetworkSettings
@@ -166,10 +167,11 @@ class ExecutionWrappers:
         if isinstance(plan, StagedProgram):  # what it runs is planned on the way
             return False
         # Copies are the core's own and cannot be stopped, but they are short.
-        placed = plan.network.backend_ids
+        known = plan.original if isinstance(plan, ResizedProgram) else plan
+        placed = known.network.backend_ids
         return all(
             placed[layer.id] in self._cancellable or isinstance(layer.operation, MemCopy)
-            for layer in plan.layers
+            for layer in known.layers
         )
 
     def input_slots(self, shapes: Sequence[tuple[int, ...] | None]) -> tuple[InputSlot, ...]:
