@@ -23,7 +23,7 @@ _BASE = "ParserFlatbuffersSerializeFixture"
 
 @dataclass(frozen=True)
 class PublishedCase:
-    """One case: a graph and what it makes of given elements."""
+    """One case: a graph and its results for given elements."""
 
     name: str
     text: str

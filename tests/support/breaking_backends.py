@@ -70,7 +70,7 @@ from tests.support.breaking_memory import (
 
 
 class FreesWhatItNeeds(Wrapped):
-    """Gives back more than what is idle."""
+    """Gives back more than the idle memory."""
 
     is_gone = False
 
@@ -194,7 +194,7 @@ class _Lost(_Later):
 
 
 class NeverEndsIfCancelled(_Queued):
-    """Forgets what was cancelled, and who waits for it."""
+    """Forgets cancelled executions, and the threads that wait for them."""
 
     completion = _Lost
 
@@ -238,7 +238,7 @@ class CannotBeStopped(Wrapped):
 
 
 class CannotBeStoppedOnceBound(Wrapped):
-    """Does not look what stops what it binds."""
+    """Ignores cancellations of bound executions."""
 
     def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
         return contextvars.Context().run(self._right.bind, inputs, outputs)
@@ -293,7 +293,7 @@ class WrongOnceStopped(Wrapped):
 
 
 class DeclaresNothing(Breaker):
-    """Counts what it has not announced."""
+    """Counts counters that it has not declared."""
 
     def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
@@ -401,7 +401,7 @@ class NeverFrees(Breaker):
 class AllocatorsStick(Breaker):
     """Uses the allocator that it was asked about last."""
 
-    _kept: list[ICustomAllocator] = []  # noqa: RUF012 - what is wrong with it
+    _kept: list[ICustomAllocator] = []  # noqa: RUF012 - its fault
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
         self._kept.append(allocator)
@@ -519,7 +519,7 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (lambda: with_factories(KeepsWhatItImported), "an array is kept|files are open"),
     ),
     "imports/exports-are-the-tensors-themselves": (
-        (lambda: with_handles(ExportsACopy), "written to what they export, the output"),
+        (lambda: with_handles(ExportsACopy), "written to the exported memory, the output"),
         (lambda: with_handles(ExportsItsNeighbour), "exports does not have its elements"),
     ),
     "buffers/elements-come-out-as-they-went-in": (
@@ -541,7 +541,7 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (lambda: with_workloads(SaysNothing), r"wait\(0.0\) returns None"),
     ),
     "executions/cancelled-completions-come-to-an-end": (
-        (lambda: with_workloads(NeverEndsIfCancelled), "what was cancelled has not ended after"),
+        (lambda: with_workloads(NeverEndsIfCancelled), "cancelled execution has not ended after"),
         (lambda: with_workloads(WrongIfCancelled), "after enqueued layers were cancelled"),
     ),
     "executions/failures-are-reported": (

@@ -199,7 +199,7 @@ class FastFails(DefaultsAreWrong):
 
 
 def remembering(is_wrong: Callable[[set[int], list[int]], bool]) -> Old:
-    """A backend that knows, by address, what was written and how often each tensor was read."""
+    """A backend that knows, by address, which tensors were written and how often each was read."""
 
     class Remembering(Old):
         def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
@@ -225,7 +225,7 @@ def _address(handle: ITensorHandle) -> int:
 
 
 class OneShape(Old):
-    """Keeps what it has prepared for an operation, whatever shape comes next."""
+    """Keeps its preparation of an operation, whatever shape comes next."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -276,7 +276,7 @@ RULES_WITHOUT_BREAKERS = {
     "caller/wrong-input",
     "caller/arrays-of-the-caller",
 }
-"""What the core does for every backend; the kit holds the core to it."""
+"""Duties of the core towards every backend; the kit checks them."""
 
 BROKEN_ELSEWHERE = {
     "identity/id-is-constant",

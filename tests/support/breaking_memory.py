@@ -43,7 +43,7 @@ from armpy_example_device.memory import (
 )
 from armpy_example_device.profiling import Transfers, declare_counters
 
-__all__ = ["DeviceArena", "ExampleDeviceBackend", "declare_counters"]  # beside what is made here
+__all__ = ["DeviceArena", "ExampleDeviceBackend", "declare_counters"]  # beside the names made here
 
 Handles = Sequence[ITensorHandle | None]
 Outputs = Sequence[ITensorHandle]
@@ -145,7 +145,7 @@ class ForgetsWhatIsOnlyWritten(DeviceTensorHandle):
 
 
 class Forgetful(DeviceTensorHandle):
-    """Maps something else than what was copied in; what was computed is shown."""
+    """Maps something else than the copied elements; results are shown."""
 
     __slots__ = ()
 
@@ -203,7 +203,7 @@ class CopiesGaps(DeviceTensorHandle):
 
 
 class TakesAnyShape(DeviceTensorHandle):
-    """Copies the first elements of what is too large."""
+    """Copies the first elements of an array that is too large."""
 
     __slots__ = ()
 
@@ -272,7 +272,7 @@ class RefusesWithoutReason(DeviceHandleFactory):
 
 
 class RefusesAndImports(DeviceHandleFactory):
-    """Imports what it has said no to."""
+    """Imports memory that it has refused."""
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
         answer = super().can_import(info, memory)
@@ -325,7 +325,7 @@ class OneBuffer(Breaker):
 
 
 class ForgetfulBuffer(DeviceBuffer):
-    """Loses the first bit of what it holds."""
+    """Loses the first bit of its contents."""
 
     def copy_out_to(self, target: Array) -> None:
         super().copy_out_to(target)
@@ -349,7 +349,7 @@ class RefusesItsBuffers(DeviceHandleFactory):
 
 
 class SpoilsItsBuffers(DeviceHandleFactory):
-    """Writes to what is to be read, when it is mapped or used next."""
+    """Writes to its contents when it is mapped or used next."""
 
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False

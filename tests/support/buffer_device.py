@@ -34,7 +34,7 @@ class Buffer(IDeviceMemory):
         self.elements: Array = np.empty(0, np.uint8)
 
     def region(self, size_bytes: int) -> Array:
-        """The bytes for a tensor of a size; what has been there stays if it is of this size."""
+        """The bytes for a tensor of a size; the present ones stay if they are of this size."""
         if self.elements.nbytes != size_bytes:
             self.elements = np.full(size_bytes, 0x7F, np.uint8)
         return self.elements
@@ -73,9 +73,9 @@ class BufferFactory(ImportingFactory):
 class BufferDevice(ImportingDevice):
     """A device with memory of its own.
 
-    `functions`: what it takes.
+    `functions`: the functions that it takes.
     `buffers`: all that it has made.
-    `gives`: what it answers, or raises, in place of a new buffer, if that is not "right".
+    `gives`: its answer or error in place of a new buffer, if that is not "right".
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from armpy.cli.__main__ import main
 
 
 class Cli:
-    """Calls the command and reads what it writes."""
+    """Calls the command and reads its output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -24,13 +24,13 @@ class Cli:
         return code, captured.out, captured.err
 
     def out(self, *arguments: object, code: int = 0) -> str:
-        """What is written to stdout, and nothing to stderr."""
+        """The output on stdout, with nothing on stderr."""
         status, out, err = self(*arguments)
         assert (status, err) == (code, "")
         return out
 
     def err(self, *arguments: object, code: int = 2) -> str:
-        """What is written to stderr, and nothing to stdout."""
+        """The output on stderr, with nothing on stdout."""
         status, out, err = self(*arguments)
         assert (status, out) == (code, ""), err
         return err

@@ -1,4 +1,4 @@
-"""Tensors that the host sees through copies: what is written counts only once it is unmapped."""
+"""Tensors that the host sees through copies: writes count only once unmapped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from armpy.tensor import TensorInfo
 class CopyingHandle(ITensorHandle):
     """A tensor whose mapped elements are a copy, which `unmap` writes back.
 
-    `elements`: what it holds; garbage if left out.
+    `elements`: its contents; garbage if left out.
     """
 
     __slots__ = ("_copy", "_info", "elements", "num_open")

@@ -97,7 +97,7 @@ class CopyingDeviceHandle(DeviceHandle):
 
 
 class Arena(ITensorArena):
-    """Part of the device's memory, which remembers what it was asked for."""
+    """Part of the device's memory, which records its calls."""
 
     def __init__(self, memory: Memory, size_bytes: int, kind: type[DeviceHandle]) -> None:
         self._memory = memory

@@ -47,7 +47,7 @@ Handles = Sequence[ITensorHandle | None]
 Outputs = Sequence[ITensorHandle]
 
 Faults = Mapping[str, object]
-"""By method: an exception that it raises, or what it answers instead of the right thing."""
+"""By method: an exception that it raises, or its answer instead of the right one."""
 
 
 def registry_of(*backends: IBackendInternal) -> BackendRegistry:
@@ -98,7 +98,7 @@ class FakeSupport(ILayerSupport, Faulty):
 
 
 class Step(NamedTuple):
-    """CpuRef's workload of a layer, and what it was made of."""
+    """CpuRef's workload of a layer, and its source."""
 
     right: IWorkload
     operation: Operation
@@ -174,8 +174,8 @@ class FakeBackend(IBackendInternal, Faulty):
 
     Other backends override `supports`, `wrap`, `execute` or `handle_factory`.
 
-    `operations`: what it does; everything if left out.
-    `memory_manager`, `context`: what it makes for each network and each runtime.
+    `operations`: the operations that it runs; everything if left out.
+    `memory_manager`, `context`: made for each network and each runtime.
     `capabilities`: beside weights that change.
     `faults`: how it misbehaves.
     `before_execute`: called by each workload before it executes.

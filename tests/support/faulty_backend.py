@@ -34,7 +34,7 @@ FINE, ABORT, SEGFAULT, HANG, EAT, EXIT, RAISE, HOLD_GIL, DOZE, KILLED, BABBLE, C
 TAKE_DESCRIPTORS, TAKE_THREADS, TAKE_MEMORY, CLOSE_ALL, CLOSE_STREAMS, MOVE, START_SESSION = range(
     13, 20
 )
-"""What the first element of an input says is to happen; all else is computed rightly."""
+"""Events that the first element of an input orders; everything else is computed rightly."""
 FAULTS = {
     "abort": ABORT,
     "segmentation fault": SEGFAULT,
@@ -48,7 +48,7 @@ NAME = "Faulty"
 
 
 class FaultyBackend(FakeBackend):
-    """Computes with CpuRef's workloads, after it has done what the first element says."""
+    """Computes with CpuRef's workloads, after the event that the first element orders."""
 
     def __init__(self, name: str = NAME) -> None:
         super().__init__(name)

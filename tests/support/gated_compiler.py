@@ -112,7 +112,7 @@ class GatedCompiler:
         write_module(self.folder.parent / "backends", name, module_source(backend_id, extra=extra))
 
     def open_gate(self) -> None:
-        """Let what is compiling come to its end."""
+        """Let running compilations end."""
         self._note("gate")
 
     def fail(self) -> None:
@@ -120,7 +120,7 @@ class GatedCompiler:
         self._note("fails")
 
     def keep_nothing(self) -> None:
-        """Let nothing be kept of what is compiled."""
+        """Let no compiled part be kept."""
         self._note("keeps_nothing")
 
     def _note(self, name: str) -> None:

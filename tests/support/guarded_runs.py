@@ -163,7 +163,7 @@ def try_one(data: bytes, number: int, runtime: Runtime, pages: GuardPages) -> st
     except ArmpyError as error:
         if not str(error):
             outcome = "! an error without a text"
-    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+    except Exception as error:  # noqa: BLE001  # the test looks for any other error
         outcome = f"! {type(error).__name__}: {error}"
     finally:
         pages.forget()
@@ -219,7 +219,7 @@ class Tally:
     """What came of some models."""
 
     counts: dict[str, int] = field(default_factory=dict)  # by outcome
-    failures: dict[int, str] = field(default_factory=dict)  # what is wrong, by number of the model
+    failures: dict[int, str] = field(default_factory=dict)  # by number of the model
 
     def add(self, number: int, outcome: str) -> None:
         """Count one model."""
@@ -247,7 +247,7 @@ def run_guarded(kind: str, numbers: range, num_threads: int, side: str) -> Tally
 def _run_process(
     kind: str, numbers: range, num_threads: int, side: str, tally: Tally
 ) -> tuple[int | None, str, int]:
-    """One process: at which number it died, if it did, what it said, and how it ended."""
+    """One process: at which number it died, if it did, its output, and its end."""
     command = [kind, numbers.start, numbers.stop, numbers.step, num_threads, side]
     errors: list[str] = []
     with subprocess.Popen(

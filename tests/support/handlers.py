@@ -72,7 +72,7 @@ class Obedient:
         return {"error": fields}
 
     def raise_odd(self) -> Mapping[str, object]:
-        """Raise what cannot say what it is."""
+        """Raise an error whose text raises."""
         raise OddError
 
     def leave(self, code: int) -> Mapping[str, object]:

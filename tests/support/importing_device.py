@@ -1,4 +1,4 @@
-"""Devices with memory of their own that can import others', and count what is copied."""
+"""Devices with memory of their own that can import others', and count copies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ImportedHandle(DeviceHandle):
 
 
 class ImportingFactory(DeviceFactory):
-    """Imports memory, and keeps what it was asked."""
+    """Imports memory, and records its calls."""
 
     import_sources = MemorySource.UNDEFINED
 
@@ -65,10 +65,10 @@ class ImportingFactory(DeviceFactory):
 class ImportingDevice(FakeBackend):
     """A backend with memory of its own.
 
-    `functions`: what it takes.
-    `sources`: what it imports.
+    `functions`: the functions that it takes.
+    `sources`: the memory that it imports.
     `refusal`: why it cannot import anything; empty if it can.
-    `fault`: what it raises when it is to import something.
+    `fault`: its error on import.
     `imported`: handle, read, and write of all that it has imported.
     """
 

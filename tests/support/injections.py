@@ -71,7 +71,7 @@ def isolated(
 
 
 def run(runtime: Runtime, network_id: int, first: float, size: int = 8) -> Array:
-    """Negate numbers of which the first says what is to happen."""
+    """Negate numbers of which the first orders an event."""
     numbers = np.arange(size, dtype=np.float32)
     numbers[0] = first
     return runtime.enqueue_workload(network_id, {"x": numbers})["y"]
@@ -106,7 +106,7 @@ def inject(count: int, seed: int = 1) -> Outcome:
     Each waits for the spare process, which is started in the background.
     """
     random_numbers, outcome = random.Random(seed), Outcome()
-    with isolated() as runtime:  # what is loaded when it is first used
+    with isolated() as runtime:  # loaded when it is first used
         run(runtime, runtime.load_network(negation()), 0)
     del runtime
     gc.collect()

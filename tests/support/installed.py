@@ -1,4 +1,4 @@
-"""Skips tests that need what is not installed, and hides what is."""
+"""Skips tests that need missing packages, and hides installed ones."""
 
 from __future__ import annotations
 

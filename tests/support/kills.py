@@ -121,7 +121,7 @@ class _Callers:
             problem = "" if is_right else f"{name}: wrong result"
         except ArmpyError as error:
             outcome = type(error).__name__
-        except BaseException as error:  # noqa: BLE001 - which is what is looked for
+        except BaseException as error:  # noqa: BLE001 - the test looks for it
             problem = f"{name}: {error!r}"
         duration_s = time.monotonic() - began_s
         with self._lock:
@@ -151,7 +151,7 @@ class _Callers:
 def kill_workers(count: int, seed: int = 1) -> Campaign:
     """Kill workers that serve, spare ones and such as have just been started."""
     numbers, campaign = random.Random(seed), Campaign()
-    with isolated(limits=LIMITS) as runtime:  # what is loaded when it is first used
+    with isolated(limits=LIMITS) as runtime:  # loaded when it is first used
         run(runtime, runtime.load_network(negation()), FIRST_FINE)
     del runtime
     gc.collect()

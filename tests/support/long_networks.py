@@ -82,7 +82,7 @@ def _ladder(w: _Writer, length: int) -> list[Tensor]:
 
 
 def _live(w: _Writer, length: int) -> list[Tensor]:
-    """Half of the layers write what the other half reads, the latest first."""
+    """Half of the layers write the tensors that the other half reads, the latest first."""
     value, values = w.x, []
     for _ in range(length // 2):
         value = w.layer("TANH", value)

@@ -33,7 +33,7 @@ Handles = Sequence[ITensorHandle | None]
 
 
 class Endless(IWorkload):
-    """A loop that counts up what it is given until it is let go."""
+    """A loop that counts up its input until it is released."""
 
     def __init__(self, backend: LoopingBackend) -> None:
         self._backend = backend

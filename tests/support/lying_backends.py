@@ -55,7 +55,7 @@ Tamper = Callable[[Operation, list[Array], list[Array]], None]
 """Spoils inputs or outputs after the right answer was computed."""
 
 OPERATIONS = (ElementwiseBinary, Activation)
-"""What the liars say they do."""
+"""The liars' declarations."""
 
 
 def options_for(*backends: IBackendInternal) -> RuntimeOptions:
@@ -77,7 +77,7 @@ def run_one(backend: IBackendInternal, case: str = "ElementwiseBinary/add/float3
 
 
 class Tampering(FakeBackend):
-    """Spoils what it computes."""
+    """Spoils its results."""
 
     def __init__(self, tamper: Tamper, operations: Collection[type] | None = OPERATIONS) -> None:
         super().__init__("Liar", operations)
@@ -90,7 +90,7 @@ class Tampering(FakeBackend):
 
 
 class KeepsConstants(FakeBackend):
-    """Finds what it has made of constants by shapes and types, whatever their elements are."""
+    """Finds converted constants by shapes and types, whatever their elements are."""
 
     def __init__(self) -> None:
         super().__init__("Liar", (TransposeConvolution2d,))
@@ -212,7 +212,7 @@ class OnlyOnce:
 
 
 class Stale:
-    """Gives what the execution before gave, if that was of the same shape and type."""
+    """Returns the previous execution's result, if that was of the same shape and type."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], list[Array]] = {}
@@ -323,7 +323,7 @@ def exponential_pattern(num_layers: int = 2) -> Pattern:
 
 
 class WrongWhenFused(CompilingBackend):
-    """Computes right layer by layer, and wrong what it has made one layer of."""
+    """Computes right layer by layer, and wrong when layers are merged into one."""
 
     def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
         step.right.execute(inputs, outputs)

@@ -106,7 +106,7 @@ _MUTATIONS: tuple[Callable[[bytearray, random.Random, Sequence[bytes]], None], .
 
 
 def _position(data: bytes | bytearray, rng: random.Random) -> int:
-    """A position, more often near the end, where files tend to keep what is not weights."""
+    """A position, more often near the end, where files tend to keep data other than weights."""
     return int(len(data) * rng.random() ** rng.choice((1.0, 0.2)))
 
 
@@ -116,6 +116,6 @@ def _aligned(data: bytes | bytearray, rng: random.Random) -> int:
 
 
 def _put_int32(data: bytearray, start: int, value: int) -> None:
-    """Write an int32 over what is there, as far as the file goes."""
+    """Write an int32 over the present bytes, as far as the file goes."""
     stored = (value & 0xFFFFFFFF).to_bytes(4, "little")
     data[start : start + 4] = stored[: len(data) - start]

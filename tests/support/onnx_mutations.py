@@ -63,7 +63,7 @@ def _change(model: Any, rng: random.Random) -> None:
     elif change == 2:
         node.op_type, node.domain = other.op_type, other.domain
     elif change == 3 and other.attribute:
-        copy = onnx.AttributeProto()  # a node may lie inside of what it is given
+        copy = onnx.AttributeProto()  # a node may lie inside an argument
         copy.CopyFrom(rng.choice(other.attribute))
         node.attribute.add().CopyFrom(copy)
     elif change == 4 and node.attribute:
@@ -115,7 +115,7 @@ def _value_named(rng: random.Random, graph: Any) -> str:
 
 
 def _cut(rng: random.Random, graph: Any) -> tuple[list[Any], list[str]]:
-    """Some neighbouring nodes of a graph taken out of it, and what they write."""
+    """Some neighbouring nodes of a graph taken out of it, and their outputs."""
     first = rng.randrange(len(graph.node))
     count = rng.choice((1, 1, 2, len(graph.node)))
     nodes = [_copy(node) for node in graph.node[first : first + count]]

@@ -8,11 +8,11 @@ _TRAINING = "training is not inference"
 
 SKIPS: Mapping[str, str] = {
     # Arithmetic
-    "test_bernoulli*_cpu": "what is expected are NumPy's random numbers",
-    "test_training_dropout_cpu": "what is expected are NumPy's random numbers",
-    "test_training_dropout_mask_cpu": "what is expected are NumPy's random numbers",
-    "test_training_dropout_default_mask_cpu": "what is expected are NumPy's random numbers",
-    "test_training_dropout_default_cpu": "what is expected are NumPy's random numbers",
+    "test_bernoulli*_cpu": "NumPy's random numbers are expected",
+    "test_training_dropout_cpu": "NumPy's random numbers are expected",
+    "test_training_dropout_mask_cpu": "NumPy's random numbers are expected",
+    "test_training_dropout_default_mask_cpu": "NumPy's random numbers are expected",
+    "test_training_dropout_default_cpu": "NumPy's random numbers are expected",
     # Training
     "test_adagrad*_cpu": _TRAINING,
     "test_adam*_cpu": _TRAINING,

@@ -1,7 +1,7 @@
 """A process that runs the Python blocks of a page one after the other, as a notebook would.
 
 It reads one JSON object a line, ``{"file", "line", "text"}``, and answers with one, ``{"output",
-"error"}``: what the block printed, and the traceback of what it raised.
+"error"}``: the block's output, and the traceback of its error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pages of documentation, their fenced blocks, and the marks that say what is not run."""
+"""Pages of documentation, their fenced blocks, and the marks of blocks that are not run."""
 
 from __future__ import annotations
 

@@ -64,10 +64,10 @@ class Call:
     """One layer that is computed, for faults to spoil."""
 
     operation: Operation
-    infos: tuple[TensorInfo | None, ...]  # of what it reads
+    infos: tuple[TensorInfo | None, ...]  # of its inputs
     inputs: list[Array | None]  # may be replaced before anything is computed
     outputs: list[Array] = field(default_factory=list)
-    results: tuple[TensorInfo, ...] = ()  # of what it computes
+    results: tuple[TensorInfo, ...] = ()  # of its outputs
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ class Fault:
     """Nothing wrong; each member is a place where something can be."""
 
     def operation(self, operation: Operation, how: str) -> Operation:
-        """What is computed in place of an operation: now, or when it comes from a file."""
+        """The computation in place of an operation: now, or when it comes from a file."""
         return operation
 
     def before(self, call: Call) -> None:
-        """Spoil what is read."""
+        """Spoil the inputs."""
 
     def after(self, call: Call) -> None:
-        """Spoil what was computed."""
+        """Spoil the results."""
 
     def scratch(self, key: object, array: Array) -> Array:
         """Where an intermediate result is kept; nowhere that others see."""
@@ -511,7 +511,7 @@ class OneScratchForAll(OneScratch):
 
 @dataclass
 class Sized(Fault):
-    """What is beyond some size is left out."""
+    """Elements beyond some size are left out."""
 
     is_beyond: Callable[[Array], bool]  # takes an array, says whether it is
 
@@ -543,7 +543,7 @@ class NoElements(Fault):
                 array.reshape(-1)[0]
 
 
-# --- What is saved
+# --- Saved files
 
 
 @dataclass

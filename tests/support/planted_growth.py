@@ -89,7 +89,7 @@ class KeepsRuntimes(Plain):
 
 
 class KeepsHostCopies(DeviceArena):
-    """Gives its memory back, and keeps what the host had of it."""
+    """Gives its memory back, and keeps the host's view of it."""
 
     def release(self) -> None:
         super().release()

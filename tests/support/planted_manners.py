@@ -35,7 +35,7 @@ _HAS_CORES = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity"
 
 @contextmanager
 def restored_settings() -> Iterator[None]:
-    """Restore what the faults of this module change."""
+    """Restore the attributes that the faults of this module change."""
     directory, umask, handler = os.getcwd(), os.umask(0), signal.getsignal(signal.SIGUSR2)
     os.umask(umask)
     affinity = os.sched_getaffinity(0)

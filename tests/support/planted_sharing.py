@@ -97,7 +97,7 @@ class _Placed(Fault):
 
 
 class Sleepy(Fault):
-    """What is computed after a rest is wrong."""
+    """The result after a rest is wrong."""
 
     def __init__(self, rest_s: float) -> None:
         self._rest_s = rest_s

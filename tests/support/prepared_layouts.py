@@ -50,7 +50,7 @@ def newest_layout(
 ) -> bytes:
     """A file of version 3.
 
-    `manifest`: what the file says of itself, without the table of sections.
+    `manifest`: the file's description of itself, without the table of sections.
     `room`: bytes of the manifest, which is filled up with blanks.
     """
     table, parts, end = [], [], HEADER_BYTES + room

@@ -144,7 +144,7 @@ class SecretFactory(ITensorHandleFactory):
 class ProtectedDevice(FakeBackend):
     """A backend that can be used in protected mode.
 
-    `operations`: what it does.
+    `operations`: the operations that it runs.
     `secrets`: shared by devices that see the same protected memory.
     `num_maps`: how often a map of a tensor was tried.
     """

@@ -42,7 +42,7 @@ def names_in(file: str) -> frozenset[str]:
 
 
 def problems(page: str, answers: Sequence[str]) -> list[str]:
-    """What is wrong with a page whose rows have one of some answers, of which "no" needs no test.
+    """Faults of a page whose rows have one of some answers, of which "no" needs no test.
 
     Notes
     -----

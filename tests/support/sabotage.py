@@ -234,7 +234,7 @@ class _Workload(IWorkload):
 
 
 class _Completion(ICompletion):
-    """Of what has been done."""
+    """Of the actions."""
 
     def wait(self, timeout_s: float | None = None) -> bool:
         return True
@@ -364,7 +364,7 @@ class FullBackend(IBackendInternal):
 
 
 def full_backend(sabotage: Sabotage) -> FullBackend:
-    """The backend with a member of itself, or of what it makes, sabotaged."""
+    """The backend with a member of itself, or of its objects, sabotaged."""
     attributes: dict[str, Any] = {"sabotage": sabotage}  # Any: a class's namespace
     base = sabotage.of(FullBackend)
     backend: FullBackend = type("FullBackend", (base,), attributes)()

@@ -48,7 +48,7 @@ CLASSES = {
     "template_workloads": "kit_workloads_backend:Backend",
     "template_compiler": "kit_compiler_backend:Backend",
 }
-"""Every example, and what the two kinds of generated projects hold."""
+"""Every example, and the backends of the two kinds of generated projects."""
 
 
 @contextmanager
@@ -156,7 +156,7 @@ class SpoiltFactory(IWorkloadFactory):
 
 
 def spoilt(honest: type[IBackendInternal], spoil: Spoil) -> IBackendInternal:
-    """An example that spoils what it computes."""
+    """An example that spoils its results."""
 
     def create(this: object, network: NetworkResources) -> IWorkloadFactory:
         right = honest.create_workload_factory(this, network)  # type: ignore[arg-type]  # an instance
@@ -198,7 +198,7 @@ def last_element(call: Call) -> None:
 
 
 def stale(call: Call) -> None:
-    """What the execution before gave."""
+    """The previous execution's result."""
     copies = [output.copy() for output in call.outputs]
     for output, old in zip(call.outputs, call.kept.get("", copies), strict=True):
         output.reshape(-1)[: old.size] = old.reshape(-1)[: output.size]
@@ -213,7 +213,7 @@ def overwritten(call: Call) -> None:
 
 
 def without_nan(call: Call) -> None:
-    """What is not a number becomes 0."""
+    """NaN becomes 0."""
     for output in call.outputs:
         if output.dtype.kind == "f":
             np.nan_to_num(output, copy=False, nan=0.0, posinf=np.inf, neginf=-np.inf)
@@ -272,7 +272,7 @@ SPOILS: tuple[Spoil, ...] = (
 
 
 def never_runs(honest: type[IBackendInternal]) -> IBackendInternal:
-    """Claims what it claimed, and gives everything back."""
+    """Claims the same layers, and gives all of them back."""
 
     def optimize(_: object, view: SubgraphView, __: PreparationRequest) -> OptimizationViews:
         return OptimizationViews(failed=[view])
@@ -386,7 +386,7 @@ EDITS = {
     ignores_bias: ("compiler_style",),
     turns_relu_round: ("template_compiler",),
 }
-"""Faults in what is prepared, and the examples that have such a thing."""
+"""Faults in prepared objects, and the examples that have such objects."""
 
 _NOTHING_TO_SPOIL: dict[Callable[..., Any], tuple[str, ...]] = {
     # No example but these computes with 8 bits, or with more than one layer at a time.

@@ -1,4 +1,4 @@
-"""A backend that computes right and follows a script: what it answers, raises, delays and declares.
+"""A backend that computes right and follows a script of answers, errors, delays and declarations.
 
 Its workloads are CpuRef's. Everything that it is asked is written down in order.
 
@@ -24,7 +24,7 @@ What a script may say (the keys are methods; see `METHODS`)::
     {"execute": wrong_results()}                                    # every element is one too big
     {"execute": lambda call: print(call.arguments) or call.right()} # whatever else is needed
 
-What it was asked::
+Its calls::
 
     npu.methods                                   # ["support", "optimize", "create_workload", ...]
     npu.calls_of("optimize")[0].arguments["request"].preference
@@ -105,7 +105,7 @@ class Call:
 
     method: str  # a key of `METHODS`
     arguments: Mapping[str, Any]  # Any: of many methods
-    right: Callable[[], object] = field(repr=False)  # does what is right and gives the answer
+    right: Callable[[], object] = field(repr=False)  # acts and answers rightly
     started_s: float = field(default_factory=time.perf_counter)  # by `time.perf_counter`
     thread: int = field(default_factory=threading.get_ident)  # identity of the calling thread
 
@@ -226,9 +226,9 @@ class ScriptedBackend(IBackendInternal):
     """Does some operations as CpuRef does, unless its script says otherwise.
 
     `script`: by method, of `METHODS`.
-    `operations`: what it supports; everything that CpuRef does if left out.
+    `operations`: the operations that it supports; by default all of CpuRef's.
     `compiles`: whether it makes one layer of each subgraph. By default if it keeps programs, as
-    only what is compiled can be kept.
+    only compiled parts can be kept.
     `records`: whether calls are kept.
     `log`: a file to which each call's method is appended as a line, for backends in other
     processes.
@@ -278,7 +278,7 @@ class ScriptedBackend(IBackendInternal):
     def ask(
         self, method: str, right: Callable[[], object], **arguments: object
     ) -> Any:  # Any: a script's answer may be of any type
-        """Write a call down and do what the script says of it."""
+        """Record a call and follow the script for it."""
         call = Call(method, arguments, right)
         with self._lock:
             if self._records:
@@ -423,7 +423,7 @@ class _Support(ILayerSupport):
 
 
 class _Factory(IWorkloadFactory):
-    """Makes CpuRef's workloads, and one for what was compiled."""
+    """Makes CpuRef's workloads, and one for compiled layers."""
 
     def __init__(self, backend: ScriptedBackend) -> None:
         self._backend = backend

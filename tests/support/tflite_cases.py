@@ -85,7 +85,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Model:
-    """One operator, and what it should become."""
+    """One operator, and its expected layers."""
 
     operator: str
     inputs: Sequence[Spec | None]
@@ -201,7 +201,7 @@ def _as_stored(operation: Operation) -> dict[str, object]:
 
 
 def _spec(name: str, item: CaseInput | None) -> Spec | None:
-    """An operand; what is kept from execution to execution is a variable."""
+    """An operand; one kept from execution to execution is a variable."""
     if item is None:
         return None
     data = item.data if item.is_constant else None
@@ -222,7 +222,7 @@ def _names(case: Case) -> list[str]:
 
 
 def _attribute(case: Case, name: str, positions: DataType) -> Spec | None:
-    """A constant operand that says what the operation has as an attribute."""
+    """A constant operand that the operation has as an attribute."""
     value = getattr(case.operation, name)
     if value is None and name == "output_shape":
         value = case.outputs[0].shape

@@ -108,7 +108,7 @@ def while_model(condition: Build, body: Build, specs: Sequence[Spec]) -> TfliteM
 
 
 def variable_model(*, initial: Sequence[float] | None = (1, 2)) -> TfliteModel:
-    """Adds its input to a variable: the sum, and what the variable held before."""
+    """Adds its input to a variable: the sum, and the variable's previous value."""
     model = TfliteModel()
     main = model.subgraph("main")
     x = main.tensor("x", (2,), "FLOAT32")

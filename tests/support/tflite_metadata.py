@@ -73,7 +73,7 @@ def _write(builder: flatbuffers.Builder, value: Field) -> int:
 
 
 def _write_table(builder: flatbuffers.Builder, fields: Fields) -> int:
-    """Write a table, what it refers to first."""
+    """Write a table, after the objects that it refers to."""
     offsets = {
         number: _write(builder, value)
         for number, value in fields.items()

@@ -99,7 +99,7 @@ class Lstm:
         return model.to_bytes()
 
     def in_numpy(self, x: Array) -> Array:
-        """What the model gives, computed in float64."""
+        """The model's results, computed in float64."""
         kernel, recurrent, bias = (weights.astype(np.float64) for weights in self._weights())
         hidden, cell = np.zeros(self.num_units), np.zeros(self.num_units)
         outputs = []
@@ -112,7 +112,7 @@ class Lstm:
         return np.array(outputs if self.gives_sequences else outputs[-1:])[np.newaxis]
 
     def _carried(self) -> list[tuple[str, Shape]]:
-        """Type and shape of what the loop carries."""
+        """Type and shape of the loop's carried values."""
         length = self.num_steps if self.gives_sequences else 1
         state = ("FLOAT32", (1, self.num_units))
         return [

@@ -1,4 +1,4 @@
-"""Small sound .tflite files to damage: operators, what is stored unusually, custom operators."""
+"""Small sound .tflite files to damage: operators, unusual storage, custom operators."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Table:
     """A flatbuffer table to write."""
 
     name: str  # its name in the schema
-    fields: Mapping[str, Field]  # what it holds; a field of None is left out
+    fields: Mapping[str, Field]  # its fields; a field of None is left out
 
 
 def write(builder: flatbuffers.Builder, value: Field) -> int | float:

@@ -33,7 +33,7 @@ def find_server() -> Path | None:
 class TritonServer:
     """A server of a folder of models, ended with all that it started.
 
-    `work`: a folder for what the server needs, and its log.
+    `work`: a folder for the server's files and its log.
     `options`: of the server's command line.
     `variables`: of the environment.
     `waits`: whether to wait until all models are ready.

@@ -1,6 +1,6 @@
 """A stand-in for the module that Triton's Python backend gives to models.
 
-It keeps to what the server's module does: names of methods, what is copied, what raises.
+It behaves as the server's module does: names of methods, copies, errors.
 """
 
 from __future__ import annotations

@@ -292,7 +292,7 @@ class _Queue:
         self._thread: ThreadPoolExecutor | None = None
 
     def submit(self, work: Callable[[Handles, Outputs], None], *handles: Any) -> Future[None]:
-        """Let the thread do something after what it has to do already."""
+        """Let the thread do something after its present work."""
         with self._lock:
             if self._thread is None or self._owner != os.getpid():
                 self._owner, self._thread = os.getpid(), ThreadPoolExecutor(1)
@@ -500,4 +500,4 @@ UNUSUAL: Mapping[str, Callable[[], IBackendInternal]] = {
     "an instance for each runtime, with memory to hold": Instances,
     "one object in all roles, of contract 2.0": AllRoles,
 }
-"""By what is unusual about them."""
+"""By their unusual property."""

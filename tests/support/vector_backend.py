@@ -43,8 +43,8 @@ class VectorFactory(HostTensorHandleFactory):
 class VectorBackend(FakeBackend):
     """Such a backend.
 
-    `alignment_bytes`, `padding_bytes`: what it declares.
-    `operations`: what it does.
+    `alignment_bytes`, `padding_bytes`: its declarations.
+    `operations`: the operations that it runs.
     `seen`: addresses of the tensors of its workloads.
     `misplaced`: those that did not lie as declared.
     """

@@ -1,4 +1,4 @@
-"""Pages of documentation that are followed from top to bottom: what they show is what runs."""
+"""Pages of documentation that are followed from top to bottom, exactly as they are."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Reader:
         return f"{self.page}:{block.line}"
 
     def _make_environment(self) -> None:
-        """An environment with what is installed here, in which more can be installed."""
+        """An environment with the packages installed here, in which more can be installed."""
         venv.create(self.environment, with_pip=False, symlinks=True)
         (packages,) = self.environment.glob("lib/python*/site-packages")
         here = [path for path in site.getsitepackages() if Path(path).is_dir()]
@@ -96,7 +96,7 @@ class Reader:
             # Compiled once for all pages.
             "ARMPY_CACHE_DIR": str(own if is_cleared else os.environ.get("ARMPY_CACHE_DIR", own)),
             "ARMPY_NUMBA_MACHINE": "typical",
-            # What is needed is there already; nothing comes from the network.
+            # All dependencies are there already; nothing comes from the network.
             "PIP_NO_INDEX": "1",
             "PIP_NO_CACHE_DIR": "1",
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it the wrong way round: this turns it off
@@ -132,13 +132,13 @@ class Reader:
         new = "".join(text for sign, text in lines if sign != "-")
         before = path.read_text("utf-8")
         assert before.count(old) == 1, f"{self.where(block)}: the file does not have this text"
-        # Python takes a text of equal size, changed in the same second, for what it compiled.
+        # Python takes a text of equal size, changed in the same second, for the compiled one.
         later_s = path.stat().st_mtime + 1
         path.write_text(before.replace(old, new), "utf-8")
         os.utime(path, (later_s, later_s))
 
     def follow(self, block: Block) -> None:
-        """Type the commands of a block and compare what they print with the page."""
+        """Type the commands of a block and compare their output with the page."""
         commands = list(commands_of(block.text))
         for number, (command, expected) in enumerate(commands):
             is_last = number == len(commands) - 1
@@ -177,7 +177,7 @@ class Reader:
         assert not answer["error"], f"{self.where(block)}\n{answer['error']}"
 
     def compare(self, block: Block) -> None:
-        """Compare a block of output with what the block before it printed."""
+        """Compare a block of output with the output of the block before it."""
         if "output" not in block.settings:
             return  # a drawing, a message from another machine
         missing = first_missing(block.text.splitlines(), self.output)

@@ -1,4 +1,4 @@
-"""An allocator that knows what it has given."""
+"""An allocator that knows its allocations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from armpy.ops.operation import Array
 class WatchedAllocator(DefaultAllocator):
     """Gives memory full of ones (NaN as floats), and watches it.
 
-    `held`: size by address of what was given and not given back.
-    `num_bytes`: what was given in all.
+    `held`: size by address of the allocations that were not given back.
+    `num_bytes`: total of the allocations.
     """
 
     def __init__(self, source: MemorySource = MemorySource.MALLOC) -> None:

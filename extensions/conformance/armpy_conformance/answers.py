@@ -24,7 +24,7 @@ class Answers:
     Notes
     -----
     Loading a network takes longer than most of the kit's cases do, and what a runtime makes of the
-    network on the way is no part of what is right.
+    network on the way is not part of the expected answer.
     """
 
     def __init__(self, backend: BackendProxy) -> None:

@@ -131,7 +131,7 @@ class BackendUnderTest:
         return Answers(reference)
 
     def layers(self, graph: Graph) -> tuple[Layer, ...]:
-        """The layers that the backend is asked about: what the core cannot answer itself."""
+        """The layers that the backend is asked about, as the core cannot answer for them."""
         return specialize(graph).layers
 
     def raw_support(self, layer: Layer) -> object:

@@ -41,7 +41,7 @@ LAYER = "layer"
 class Case:
     """A network of one layer with inputs."""
 
-    id: str  # ``Operation/what is special/data types``; unique, and the same in every run
+    id: str  # ``Operation/special property/data types``; unique, and the same in every run
     operation: Operation
     inputs: tuple[CaseInput | None, ...]  # None for an optional operand that is left out
     outputs: tuple[TensorInfo, ...]
@@ -97,7 +97,7 @@ class Case:
     def add_to(
         self, net: Network, values: Sequence[Value | None], name: str = LAYER
     ) -> tuple[Value, ...]:
-        """Add the layer, with its neighbours, to a network; what it gives.
+        """Add the layer, with its neighbours, to a network; return its outputs.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Case:
         return (self.after.add(net, values_out[0]), *values_out[1:])
 
     def feeds(self) -> dict[str, Array]:
-        """Fresh copies of what is given at an execution, by name."""
+        """Fresh copies of an execution's inputs, by name."""
         return {
             self._name(index): item.data.copy()
             for index, item in enumerate(self.inputs)

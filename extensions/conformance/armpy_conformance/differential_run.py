@@ -50,7 +50,7 @@ class FailureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DifferentialRun:
-    """A network, and what is to come out of two executions with different inputs."""
+    """A network, and the expected results of two executions with different inputs."""
 
     graph: Graph
     # By name of the input, and of the output. An answer of the first execution that is given again
@@ -61,7 +61,7 @@ class DifferentialRun:
     is_exact: bool = False  # whether nothing is computed, so that elements have to be equal
     num_layers: int = 1  # of which each may add its own error
     numerics: Numerics = field(default_factory=Numerics)
-    """What the device declares; it is held to everything else."""
+    """The device's declared deviations; everything else must be exact."""
 
 
 def run_trial(runtime: Runtime, trial: DifferentialRun) -> Placement | None:
@@ -234,7 +234,7 @@ def other_feeds(graph: Graph, feeds: Arrays) -> dict[str, Array]:
 
 
 def is_value(data_type: DataType) -> bool:
-    """Return whether a type holds what is computed with, and not places."""
+    """Return whether a type holds values to compute with rather than indices."""
     return (
         data_type.is_float
         or data_type.is_quantized

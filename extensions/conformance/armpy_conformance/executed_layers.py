@@ -1,4 +1,4 @@
-"""Layers of a network that ran on a backend: what the kit and ``armpy doctor`` go by."""
+"""Layers of a network that ran on a backend, for the kit and ``armpy doctor``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def layers_run(placement: Placement | None, backend_id: BackendId) -> frozenset[
     Notes
     -----
     A layer ran on the backend if the core has called a workload of the backend that stands for
-    it, alone or with others. What the core folds, what another backend runs, what the backend
+    it, alone or with others. Layers that the core folds, another backend runs, or the backend
     gives back or takes out (`OptimizationViews.failed`, ``deleted``), and copies between
     memories have not run on it.
     """
@@ -44,7 +44,7 @@ def layers_refused(
     Parameters
     ----------
     code : ReasonCode
-        COMPILATION for what it gave back, PREPARATION for what it failed to prepare.
+        COMPILATION for layers it gave back, PREPARATION for those it failed to prepare.
     """
     refusals = () if placement is None else placement.refusals
     return {
@@ -55,7 +55,7 @@ def layers_refused(
 
 
 def kind_of(layer: Layer) -> str:
-    """A layer's operation and the type of what it reads, for counts of what was claimed and ran."""
+    """A layer's operation and the type of its input, for counts of claimed and executed layers."""
     infos = [info for info in (*layer.input_infos, *layer.output_infos) if info is not None]
     return f"{layer.operation.name} {infos[0].data_type.name}" if infos else layer.operation.name
 

@@ -1,4 +1,4 @@
-"""Judges one case: whether the backend does what it says, and whether its answer is right."""
+"""Judges one case: whether the backend runs what it accepts, and whether its answer is right."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def apply_known_failures(
     Returns
     -------
     tuple of CaseResult
-        What is listed and failed is a known failure with the reason in front of its text.
+        A listed case that failed is a known failure with the reason in front of its text.
     tuple of str
         Listed cases of the run that did not fail.
     """

@@ -42,7 +42,7 @@ def _sum() -> Neighbour:
 
 
 def _identity(net: Network, value: Value, operation: Operation, rank: int) -> Value:
-    """A weighted layer that gives what it reads."""
+    """A weighted layer whose output equals its input."""
     info = value.info
     if info.shape is None or len(info.shape) != rank:
         raise LayerValidationError(f"{operation.name} reads tensors of rank {rank}")

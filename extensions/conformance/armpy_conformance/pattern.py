@@ -29,7 +29,7 @@ class Pattern:
     A backend that takes layers in certain company only, or has operations of its own, declares
     what it takes by a method ``conformance_patterns(self)``, which returns a sequence of these.
     It is no part of the contract: nothing but the conformance kit and ``armpy doctor`` call it.
-    Every layer of a declared pattern has to run on the backend. In return, what the backend says
+    Every layer of a declared pattern has to run on the backend. In return, its answers
     yes to and gives back when it stands alone is no failure, as long as some layer of the same
     operation and type runs in a pattern.
     """
@@ -40,7 +40,7 @@ class Pattern:
     """By name; made up of chance, always in the same way, if left out."""
     expected: Mapping[str, Array] | None = None
     """Outputs by name for these inputs, for layers that CpuRef cannot run; where it can, it says
-    what is right, and these have to be the same.
+    the right answers, and these have to be the same.
     """
     again: tuple[Mapping[str, Array], Mapping[str, Array]] | None = None
     """Inputs and outputs of a second execution where CpuRef cannot say them: a backend that gives

@@ -93,7 +93,7 @@ def _outcome(
         return Outcome.FAILED, missing.rstrip()
     if ran:
         return Outcome.PASSED, text
-    return Outcome.ELSEWHERE, "the backend gave back what it had said yes to"
+    return Outcome.ELSEWHERE, "the backend gave back layers that it had accepted"
 
 
 def _trial(subject: BackendUnderTest, pattern: Pattern) -> DifferentialRun:

@@ -172,7 +172,7 @@ class CapturedText:
 
 @contextmanager
 def captured_output() -> Iterator[CapturedText]:
-    """Capture what is written to both streams, by Python and through descriptors 1 and 2.
+    """Capture the text written to both streams, by Python and through descriptors 1 and 2.
 
     Notes
     -----

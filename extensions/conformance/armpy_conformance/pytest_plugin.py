@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from armpy_conformance.result import CaseResult, ConformanceResult
 
 RESULTS: pytest.StashKey[tuple[IBackendInternal, list[CaseResult]]] = pytest.StashKey()
-"""Where the cases of a session leave their backend and what they have found so far."""
+"""Where the cases of a session leave their backend and their results so far."""
 
 PROBLEM: pytest.StashKey[str] = pytest.StashKey()
 """Where a session whose options cannot be followed says why."""
@@ -69,7 +69,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Say how many layers ran on the backend, and what it claims and has not shown."""
+    """Report how many layers ran on the backend, and its claims that were not shown."""
     result = _result(config)
     if result is not None:
         for line in (*result.shortcomings, result.coverage):

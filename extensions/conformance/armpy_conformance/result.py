@@ -21,7 +21,7 @@ class Outcome(enum.Enum):
     Notes
     -----
     A case has passed if the backend under test gave its answer, or has kept a rule of the
-    contract. What the core or another backend answered is `ELSEWHERE`: it proves nothing.
+    contract. An answer of the core or of another backend is `ELSEWHERE`: it proves nothing.
     """
 
     PASSED = "passed"
@@ -46,7 +46,7 @@ class CaseResult:
     data_type: str  # of the first input
     outcome: Outcome
     text: str = ""
-    """Why: the backend's own reason for what is unsupported, what is wrong with what failed."""
+    """The backend's own reason for an unsupported case, or the description of a failure."""
     # Of each layer that the backend said it supports and has to show here, and of each that ran on
     # it: operation and data type.
     claimed: tuple[str, ...] = ()
@@ -116,12 +116,12 @@ class ConformanceResult:
 
     @property
     def coverage(self) -> str:
-        """Return how many layers ran, and how much of what the backend claims, in words."""
+        """Return how many layers ran, and the share of the backend's claims, in words."""
         text = f"layers run on {self.backend}: {self.layers_run}"
         if self.exercised is None:
             return text
         percent = int(1000 * self.exercised) / 10  # rounded down: 100 % is all
-        return f"{text}; of what it claims, {percent:g} % ran on it"
+        return f"{text}; of its claims,  {percent:g} % ran on it"
 
     @property
     def counts(self) -> dict[str, int]:

@@ -59,7 +59,7 @@ def judge_in_workers(
     batches : sequence of sequences
         Items that one worker takes at a time; they must be picklable.
     make_judge : callable
-        Called once in each worker; picklable. What it returns judges one item.
+        Called once in each worker; picklable. It returns the function that judges one item.
     kind : type
         Of the results: a dataclass, or another type that `PlainReader` makes. They come as JSON,
         so that nothing is unpickled that a backend may have written.
@@ -122,7 +122,7 @@ class JudgingWorker(Generic[ItemT]):
         self._is_stopped = False
 
     def judge(self, item: ItemT, kind: type[ResultT]) -> ResultT | LostItem[ItemT]:
-        """Judge one item; `LostItem` if the process dies or hangs. Raises what the judge raises."""
+        """Judge one item; `LostItem` if the process dies or hangs. Raises the judge's errors."""
         worker = self._worker = self._worker or self._begin()
         try:
             answer = worker.request(item, timeout_s=self._timeout_s)
@@ -155,7 +155,7 @@ class JudgingWorker(Generic[ItemT]):
 
 
 class _Crew(Generic[ItemT]):
-    """Threads with a worker each, and what they have in common."""
+    """Threads with a worker each, and their shared state."""
 
     def __init__(
         self,

@@ -330,7 +330,7 @@ def test_no_models_are_an_error_of_the_caller() -> None:
 
 
 class _Checker(HTMLParser):
-    """Finds tags that are not closed, and what is loaded from elsewhere."""
+    """Finds tags that are not closed, and resources loaded from elsewhere."""
 
     def __init__(self) -> None:
         super().__init__()

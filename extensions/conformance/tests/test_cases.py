@@ -17,8 +17,8 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.cases import operation_cases
 from armpy_conformance.differences.description import describe
 
-# What the core executes, makes or expands itself, or a vendor alone knows: no case of a single
-# layer is asked of backends.
+# Operations that the core executes, makes or expands itself, or that a vendor defines: backends
+# get no case with one such layer.
 NOT_FOR_BACKENDS = (Operation, Composite, MemCopy, PreCompiled, StandIn, If, While)
 
 OPERATIONS = sorted(

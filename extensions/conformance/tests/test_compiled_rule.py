@@ -1,4 +1,4 @@
-"""What the kit makes of backends that keep compiled parts in files."""
+"""The kit's verdict on backends that keep compiled parts in files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KEPT, ANEW = (
 
 @pytest.fixture
 def backend(tmp_path: Path) -> Iterator[Any]:  # Any: its class is in a file that only armpy loads
-    """The sample driver that keeps what it compiles; tests change its methods."""
+    """The sample driver that keeps compiled parts; tests change its methods."""
     place = tmp_path / "drivers"
     shutil.copytree(EXAMPLES / "drivers", place, ignore=shutil.ignore_patterns("__pycache__"))
     with Runtime(RuntimeOptions(["SampleCaching"], dynamic_backends_path=place)) as runtime:

@@ -34,7 +34,7 @@ AREAS = ("contract/tensors/", "contract/arenas/", "contract/alignment/", "contra
 
 
 def failures(backend: IBackendInternal) -> list[CaseResult]:
-    """What the rules about memory say against a backend."""
+    """Findings of the rules about memory against a backend."""
     subject = BackendUnderTest(backend.get_id(), options_for(backend))
     cases = [case for case in cases_for(subject) if case.id.startswith(AREAS)]
     assert cases

@@ -194,6 +194,6 @@ def test_the_command_prints_seed_and_reproducer(
     again = next(line for line in out.splitlines() if line.startswith("  again: armpy "))
     assert main(shlex.split(again.partition("armpy ")[2])) == 1
     assert "1 findings in 1 models" in capsys.readouterr().out
-    assert not (tmp_path / "armpy-fuzz").exists()  # what is reproduced stays where it is
+    assert not (tmp_path / "armpy-fuzz").exists()  # reproduced findings stay where they are
     assert main([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["findings"]

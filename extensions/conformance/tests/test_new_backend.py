@@ -1,4 +1,4 @@
-"""`armpy new-backend`: what it writes is a project that works at once."""
+"""`armpy new-backend` writes a project that works at once."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def float_model(tmp_path: Path) -> str:
 def test_its_own_tests_pass_at_once(project: Project) -> None:
     done = project.run("pytest", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout + done.stderr
-    number = 1 if project.has_library else 4  # what is its own is in C there
+    number = 1 if project.has_library else 4  # its own parts are in C there
     assert re.search(rf"\b{number} passed", done.stdout)
 
 

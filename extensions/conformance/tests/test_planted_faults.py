@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 
 @cache
 def honest(shape: type[IBackendInternal]) -> BackendUnderTest:
-    """A backend without a fault, of which it is known what it can be tried with."""
+    """A backend without a fault, with the cases that it can be tried with."""
     backend = shape()
     subject = BackendUnderTest(backend.get_id(), options_for(backend))
     samples(subject)
@@ -143,7 +143,7 @@ def test_growth_is_found_in_memory_that_was_resident_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if not heap_bytes():
-        pytest.skip("the C library does not say what it handed out")
+        pytest.skip("the C library does not report its allocations")
     monkeypatch.setattr("armpy_conformance.contract.growth.memory_bytes", lambda: 1 << 30)
     planted = GROWTH_FAULTS["growth/weights-per-load"]
     results = judged(planted.make(), planted.area, stops=True)

@@ -1,4 +1,4 @@
-"""What the kit makes of backends that write programs into compiled models."""
+"""The kit's verdict on backends that write programs into compiled models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scripted backend computes right, follows its script, and writes down what it is asked."""
+"""The scripted backend computes right, follows its script, and records its calls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ DIAMOND_OF_X = floats(1, 1, 5, 9)  # relu(x) + 1 + 3 relu(x) by hand: 1 + 4 max(
 
 
 def run(backend: ScriptedBackend) -> np.ndarray:
-    """The diamond's output, CpuRef being there for what the backend does not take."""
+    """The diamond's output, with CpuRef for layers that the backend does not take."""
     with runtime_of(backend) as runtime:
         return runtime.enqueue_workload(runtime.load_network(diamond()), {"x": X})["y"]
 

@@ -1,4 +1,4 @@
-"""What the kit makes of backends whose programs are made again for other sizes."""
+"""The kit's verdict on backends whose programs are prepared again for other sizes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class RectifyOnly(ILayerSupport):
 
 
 class Rectify(IWorkload, IWorkloadFactory):
-    """The positive part of as many elements as the program says; what is after them is 7."""
+    """The positive part of as many elements as the program says, followed by 7s."""
 
     def __init__(self, count: int = 0) -> None:
         self._count = count

@@ -20,7 +20,7 @@ AREAS = (
     "contract/gauges/device-times",
     "contract/arenas/",
 )
-"""Rules that take little time and use what is unusual."""
+"""Rules that take little time and use unusual members."""
 
 SLOW = ("20 ms a call", "a child process", "plans again for other sizes")
 """Backends that take seconds for these rules; the script runs them."""

@@ -132,7 +132,7 @@ FOUND: dict[str, tuple[Callable[[Call], bool], Callable[[Call], object]]] = {
         spoil_last,
     ),
 }
-"""By the case that finds the fault: when the kernel is wrong, and what it writes then."""
+"""By the case that finds the fault: when the kernel is wrong, and its wrong output."""
 
 
 @pytest.mark.parametrize(("found", "is_plain"), [(case, n < 8) for n, case in enumerate(FOUND)])

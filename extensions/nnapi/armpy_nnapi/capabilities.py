@@ -16,7 +16,7 @@ class Capabilities:
 
     Notes
     -----
-    `UNKNOWN_PERFORMANCE`, the largest float32 twice, stands for what is not known.
+    `UNKNOWN_PERFORMANCE`, the largest float32 twice, stands for unknown figures.
 
     References
     ----------

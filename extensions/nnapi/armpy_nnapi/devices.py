@@ -474,7 +474,7 @@ class DeviceManager:
             # Models of the lowest level cannot say it, so it is lost with the conversion.
             knows_relaxed = device.level > LOWEST_FEATURE_LEVEL
             if knows_relaxed and device.has_fast_math and FAST_MATH_OPTION not in own:
-                # What the application said of other options of the backend stays as it is.
+                # The application's other options of the backend stay unchanged.
                 options[device.backend_id] = {**own, FAST_MATH_OPTION: True}
         return options
 

@@ -55,7 +55,7 @@ class Memory:
         if buffer is None:
             raise unexpected_null("the buffer", where="Memory", expected="a buffer")
         try:
-            view = memoryview(buffer)  # type: ignore[arg-type]  # what is no buffer raises
+            view = memoryview(buffer)  # type: ignore[arg-type]  # a non-buffer raises
             self._view = view.cast("B") if view.contiguous else None
         except TypeError as error:
             raise bad_data(
@@ -228,8 +228,8 @@ class Memory:
             return
         source._check_filled(where)
         with result_codes(where):
-            # The destination does it, as it knows what it can take; each kind of source gives its
-            # bytes.
+            # The destination does it, as it knows what memory it takes; each kind of source gives
+            # its bytes.
             destination._fill(source, where)
 
     @property

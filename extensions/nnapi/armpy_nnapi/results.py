@@ -126,14 +126,14 @@ def check_index(index: object, count: int, what: str, where: str) -> int:
 
 
 def check_kind(value: object, kind: type, where: str, fix: str = "", name: str = "") -> None:
-    """Check that an argument is what the call takes.
+    """Check that an argument has the type that the call takes.
 
     Raises
     ------
     NnapiError
         BAD_DATA if it is something else.
     """
-    if not isinstance(value, kind):  # what it is shown as may take long to make
+    if not isinstance(value, kind):  # its text may take long to make
         raise bad_data(
             "an argument is of the wrong kind",
             where=where,

@@ -99,12 +99,12 @@ def convert_to(
     Raises
     ------
     NnapiError
-        OP_FAILED if the model has what the level has not; BAD_DATA if there is no such level, or
+        OP_FAILED if the level lacks features of the model; BAD_DATA if there is no such level, or
         it is something else.
 
     Notes
     -----
-    What is lost is logged as a warning: that float32 may be computed as float16, figures of types
+    Losses are logged as a warning: that float32 may be computed as float16, figures of types
     that the level has not, and figures of types that it takes for one.
 
     References

@@ -71,7 +71,7 @@ def compiled(
 
 
 def asked(backend: ScriptedBackend) -> list[str]:
-    """What the device was asked: to prepare, to save, to prepare from files."""
+    """Requests to the device: to prepare, to save, to prepare from files."""
     parts = ("optimize", "save", "check", "load")
     return [method for method in backend.methods if method in parts]
 

@@ -60,7 +60,7 @@ def manager() -> Iterator[DeviceManager]:
 
 def test_a_compilation_needs_a_finished_model() -> None:
     with fails(ResultCode.UNEXPECTED_NULL, "the model is None"):
-        Compilation(None)  # type: ignore[arg-type]  # that is what is tested
+        Compilation(None)  # type: ignore[arg-type]  # the error under test
     with fails(ResultCode.BAD_STATE, "the model is not finished"):
         Compilation(Model())
     invalid = Model()

@@ -60,7 +60,7 @@ def test_both_ways_to_build_a_model_take_the_same_ones() -> None:
 
 
 def try_one(model: RandomModel, manager: DeviceManager) -> str:
-    """Run a model if it can be run; what is wrong with the outcome, or nothing."""
+    """Run a model if it can be run; return the fault in the outcome, or nothing."""
     try:
         built = Model.from_description(model.description, manager)
         with Compilation.create_for_devices(built, manager.devices) as compilation:
@@ -70,7 +70,7 @@ def try_one(model: RandomModel, manager: DeviceManager) -> str:
             execution.run(model.inputs)
     except NnapiError as error:
         return "" if str(error) else "an error without a text"
-    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+    except Exception as error:  # noqa: BLE001  # the test looks for any other error
         return f"{type(error).__name__}: {error}"
     return ""
 

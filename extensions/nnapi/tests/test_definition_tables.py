@@ -1,6 +1,6 @@
 """Every form and row of types of every operation: valid as it is, and not with anything changed.
 
-The operands are made from the tables; what is checked is that nothing beside them is taken.
+The operands are made from the tables; the tests check that nothing else is accepted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Devices: armpy's backends, and what they say they can run."""
+"""Devices: armpy's backends, and the operations that they declare."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Worker:
     Attributes
     ----------
     counts : Counter
-        Executions by network, way and what they came to.
+        Executions by network, way and result.
     problems : list of str
         Results that were wrong, lost, or errors that were not to be.
     """
@@ -161,7 +161,7 @@ class Worker:
                 self.problems.append(f"{self._networks[index].name} {way.__name__}: {error!r}")
 
     def close(self) -> None:
-        """Give back what is prepared."""
+        """Release the prepared program."""
         for burst in self._bursts:
             burst.close()
 
@@ -179,7 +179,7 @@ class Worker:
     def _check(
         self, way: str, network: Network, wait: Callable[[], None], first: float, result: Array
     ) -> None:
-        """Wait for an execution, and check what it came to."""
+        """Wait for an execution, and check its result."""
         outcome = "right"
         try:
             wait()
@@ -258,11 +258,11 @@ class Worker:
             try:
                 wait_for(last)
             except NnapiError as error:
-                if is_late and error.code is ResultCode.OP_FAILED:  # as what it depends on
+                if is_late and error.code is ResultCode.OP_FAILED:  # like its dependency
                     raise NnapiError("late", code=ResultCode.MISSED_DEADLINE_TRANSIENT) from error
                 raise
             if is_late:
-                self.problems.append("an execution has run although what it depends on failed")
+                self.problems.append("an execution has run although its dependency failed")
 
         self._check("chain", network, wait_first, first, result)
         self._check("chain", after, wait_last, other_first, other_result)

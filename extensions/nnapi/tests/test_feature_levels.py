@@ -159,7 +159,7 @@ def test_a_preference_gives_no_device_what_its_level_has_not() -> None:
         placement = compilation.network(()).placement
         assert placement is not None
         assert [layer.backend for layer in placement.layers] == ["Cheap", "Cheap", "CpuRef"]
-        # What it is reckoned with is what is there, too.
+        # The expected file exists, too.
         assert placement.alternatives[0].layers_by_backend == {"Cheap": 2, "CpuRef": 1}
 
 

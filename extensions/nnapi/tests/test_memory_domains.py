@@ -96,7 +96,7 @@ def filled(memory: DescribedMemory, *values: float) -> DescribedMemory:
 
 
 def contents(memory: Memory) -> list[float]:
-    """What is in memory of two floats."""
+    """The contents of memory of two floats."""
     out = Memory.shared(8)
     Memory.copy(memory, out)
     numbers: list[float] = np.frombuffer(out.data, np.float32).tolist()

@@ -37,7 +37,7 @@ def mutations_of(kind: str) -> list[Mutation]:
 
 
 def outcome(use: Callable[[ModelDescription], object], mutation: Mutation) -> str:
-    """What is wrong with the outcome of using a model; empty if it is refused as it should be."""
+    """The fault in the outcome of using a model; empty if it is refused as it should be."""
     try:
         use(mutation.description)
     except NnapiError as error:
@@ -45,7 +45,7 @@ def outcome(use: Callable[[ModelDescription], object], mutation: Mutation) -> st
         is_unknown = mutation.kind == "unknown_operation"
         allowed = {ResultCode.BAD_DATA} | ({ResultCode.UNEXPECTED_NULL} if is_unknown else set())
         return "" if error.code in allowed else f"{error.code.name}: {error}"
-    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+    except Exception as error:  # noqa: BLE001  # the test looks for any other error
         return f"{type(error).__name__}: {error}"
     return "accepted"
 

@@ -127,6 +127,6 @@ def test_odd_numbers_work_or_are_refused(code: int, manager: DeviceManager) -> N
                 attempt(changed, feeds, manager)
             except NnapiError:
                 continue
-            except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+            except Exception as error:  # noqa: BLE001  # the test looks for any other error
                 wrong.append(f"{index} {changed.main.operands[index]}: {error!r}")
     assert wrong == []

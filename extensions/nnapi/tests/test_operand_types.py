@@ -113,7 +113,7 @@ def test_no_type_is_an_unexpected_null() -> None:
 @pytest.mark.parametrize("fields", [("a",), (3, 5), (3, (1.5,)), (3, (), "x"), (3, (), 0.0, 0.5)])
 def test_fields_of_the_wrong_kind_are_rejected(fields: tuple[object, ...]) -> None:
     with fails(ResultCode.BAD_DATA, "a field has the wrong type"):
-        OperandType(*fields)  # type: ignore[arg-type]  # that is what is tested
+        OperandType(*fields)  # type: ignore[arg-type]  # the error under test
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_an_output_that_does_not_fit_is_no_failure_of_the_device() -> None:
         assert set(where(compilation)) == {"Npu"}
 
 
-# Control flow: run by armpy itself, what is in it by devices.
+# Control flow: run by armpy itself, the layers in it by devices.
 
 
 def loop(manager: DeviceManager, tail: str = "") -> Model:

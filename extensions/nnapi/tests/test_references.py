@@ -38,7 +38,7 @@ class Step:
         return builder.finish(builder.add(x, floats(self._number, self._number)))
 
     def expected(self, condition: bool, x: float) -> float:
-        """What it makes of a number."""
+        """Its result for a number."""
         return x + self._number
 
 
@@ -60,7 +60,7 @@ class Chain:
         return builder.finish(x)
 
     def expected(self, condition: bool, x: float) -> float:
-        """What it makes of a number."""
+        """Its result for a number."""
         for then, other in self._pairs:
             x = (then if condition else other).expected(condition, x)
         return x

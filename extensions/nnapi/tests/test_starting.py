@@ -1,4 +1,4 @@
-"""Executions that are started: events, fences, what they depend on, how long they may take."""
+"""Executions that are started: events, fences, dependencies, time limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is traced and logged of models, compilations and executions."""
+"""Traces and logs of models, compilations and executions."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def test_there_are_four_levels(level: int) -> None:
 def test_other_things_have_no_levels() -> None:
     for function in (compliant_with, convert_to):
         with fails(ResultCode.BAD_DATA, "this is not a model.*or Capabilities"):
-            function("model", 27)  # type: ignore[arg-type,call-overload]  # that is what is tested
+            function("model", 27)  # type: ignore[arg-type,call-overload]  # the error under test
 
 
 def capabilities(**changes: object) -> Capabilities:

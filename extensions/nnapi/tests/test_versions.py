@@ -204,5 +204,5 @@ def test_published_models_need_at_most_the_level_they_were_published_for(version
             continue
         model = Model.from_description(example.model)
         assert minimum_feature_level(model.description) <= example.feature_level, example.name
-        # What was left out at the end of operations was not needed.
+        # The operands omitted at the end of operations were not needed.
         assert validate_model(model.description) <= example.feature_level, example.name

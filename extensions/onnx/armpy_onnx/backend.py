@@ -39,7 +39,7 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
     load_model : callable
         Called with a model's bytes and options of the front-end.
     proto : onnx.ModelProto
-        What it is made of.
+        Its source.
 
     Notes
     -----

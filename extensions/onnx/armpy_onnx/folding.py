@@ -163,7 +163,7 @@ class _Folder:
             return None
         try:
             return np.asarray(numpy_helper.to_array(tensor))
-        except Exception:  # noqa: BLE001  # who converts the node says what is wrong with it
+        except Exception:  # noqa: BLE001  # the node's converter names the fault
             return None
 
     def _is_simple(self, node: onnx.NodeProto, axis: int | None = None) -> bool:
@@ -232,7 +232,7 @@ class _Folder:
         return self._triples(node.input[:count])
 
     def _attributes(self, group: _Group) -> list[onnx.AttributeProto] | None:
-        """An operator's attributes and those of what is folded into it."""
+        """An operator's attributes and those of the operators folded into it."""
         attributes = list(group.node.attribute)
         if group.node.op_type == "Clip":
             bounds = self._bounds(group.node)

@@ -11,7 +11,7 @@ from armpy_onnx.blocks import reshaped, transposed
 from armpy_onnx.node import Node
 
 Pads = tuple[tuple[int, int], ...]
-"""What is added before and after each spatial axis."""
+"""The padding before and after each spatial axis."""
 
 _MOST_AXES = 3
 

@@ -97,7 +97,7 @@ class Inputs:
                 )
 
     def check_names(self, graph: onnx.GraphProto) -> None:
-        """Check that what the options name is in a model's graph.
+        """Check that the names in the options are in a model's graph.
 
         Raises
         ------

@@ -33,7 +33,7 @@ class UnknownElements(Exception):  # noqa: N818 - it is no error: the node waits
     Parameters
     ----------
     what : str
-        What they decide, for messages.
+        Their purpose, for messages.
     """
 
     def __init__(self, decisive: Sequence[Value], what: str) -> None:

@@ -112,7 +112,7 @@ class _Outline:
         around : mapping of str to FileTensor
             Tensors of graphs around it, by name.
         labels : mapping of str to str
-            What the layers of nodes are called, by the node's first output.
+            Names of the nodes' layers, by the node's first output.
         prefixes : sequence of str
             Of the names that its nodes' layers may have.
         """
@@ -158,7 +158,7 @@ def _inner_prefixes(around: Sequence[str], label: str, role: str) -> tuple[str, 
 
 
 def _graphs(node: onnx.NodeProto) -> Iterator[tuple[str, onnx.GraphProto]]:
-    """The graphs that a node runs, with what they are called."""
+    """The graphs that a node runs, with their names."""
     for attribute in node.attribute:
         if attribute.HasField("g"):
             yield _GRAPH_NAMES.get(attribute.name, attribute.name), attribute.g

@@ -138,7 +138,7 @@ def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) 
     index : int
         Of the input, which is constant: int32 in these steps already, or floats.
     scale : float
-        Of what is multiplied by the weights.
+        Of the operand that is multiplied by the weights.
     """
     if not node.has(index):
         return None
@@ -219,7 +219,7 @@ def quantized_weights(
     quantization : Quantization
         As it is of `data`; several scales have no zero points.
     input_type : DataType
-        Of what is multiplied by the weights.
+        Of the operand that is multiplied by the weights.
     """
     points = quantization.zero_points
     if data.dtype == np.uint8 and (input_type is DataType.SIGNED8 or quantization.axis is not None):
@@ -252,7 +252,7 @@ def binary(node: Node, operation: BinaryOperation, lhs: Value, rhs: Value) -> Va
 
 
 def spread(node: Node, value: Value, shape: tuple[int, ...], axis: int, block_size: int) -> Value:
-    """Scales or zero points as a tensor that broadcasts to what they belong to.
+    """Scales or zero points as a tensor that broadcasts to the tensor they belong to.
 
     Parameters
     ----------

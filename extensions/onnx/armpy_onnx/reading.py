@@ -99,7 +99,7 @@ def sort_nodes(graph: onnx.GraphProto) -> None:
     try:
         nodes = [graph.node[number] for number in order.static_order()]
     except CycleError:
-        return  # the checker names what is wrong
+        return  # the checker names the fault
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(copies)
@@ -304,7 +304,7 @@ def free_names(graph: onnx.GraphProto, known: FreeNames | None = None) -> Iterab
     Parameters
     ----------
     known : dict, optional
-        What has been found of graphs before, which is asked and added to: graphs lie in each
+        Earlier results for graphs, which are used and added to: graphs lie in each
         other, and each would be looked through for every graph around it.
     """
     if known is not None and id(graph) in known:

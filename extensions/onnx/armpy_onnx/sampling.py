@@ -146,7 +146,7 @@ def _first_tap(axis: AxisScaling, kernel: Filter) -> int:
 
 
 def taps(axis: AxisScaling, where: Float64Array, kernel: Filter) -> Taps:
-    """The elements around each position, and what they weigh."""
+    """The elements around each position, and their weights."""
     stretch, first = _stretch(axis, kernel), _first_tap(axis, kernel)
     reach = 1 - first  # beyond which all is as the ends
     where = np.clip(where, -1 - reach, axis.size + reach)

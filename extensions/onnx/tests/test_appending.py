@@ -76,7 +76,7 @@ def test_what_turns_append_is_collected(texts: tuple[str, ...]) -> None:
     outputs = loaded.run(inputs)
     assert outputs["z"].shape == expected[1].shape
     for name, wanted in zip(("last", "z", "w"), expected, strict=True):
-        # The reference joins what it collects instead of stacking it.
+        # The reference joins the collected outputs instead of stacking them.
         np.testing.assert_allclose(outputs[name].reshape(wanted.shape), wanted, rtol=1e-5)
     network = loaded.runtime.get_network(loaded.network_id).optimized
     assert network is not None

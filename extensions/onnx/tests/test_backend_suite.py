@@ -41,7 +41,7 @@ class _Runtime(armpy.Runtime):
         return network_id
 
     def unload_all(self) -> None:
-        """Unload what was loaded since the last time."""
+        """Unload the models loaded since the last time."""
         while self._loaded:
             self.unload_network(self._loaded.pop())
 
@@ -74,9 +74,9 @@ def _nothing_stays_loaded() -> Iterator[None]:
 
 
 def _cases(backend: type[OnnxBackend]) -> Iterator[tuple[str, type[unittest.TestCase]]]:
-    """The harness's test classes on the CPU; what is skipped has a reason."""
+    """The harness's test classes on the CPU; each skipped test has a reason."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # NumPy's, while the harness computes what it expects
+        warnings.simplefilter("ignore")  # NumPy's, while the harness computes expected results
         suite = onnx.backend.test.BackendTest(backend, __name__)
         suite.exclude(r"_cuda$")
         cases = suite.test_cases

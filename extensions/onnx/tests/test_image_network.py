@@ -65,7 +65,7 @@ class Writer:
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    """A network that classifies, and makes a map of what is where."""
+    """A network that classifies, and makes a map of classes."""
     net = Writer()
     x = net.add("Relu", net.convolution("x", 3, 16, 7, 2))
     x = net.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)

@@ -178,7 +178,7 @@ def test_recurrent_layers_of_bytes_are_near_those_of_onnx_runtime(
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_constant_weights_of_bytes_make_a_plain_lstm(per_channel: bool) -> None:
     """Known weights are constants of the LSTM, so that no layer of the model needs CpuRef."""
-    depth, units = 256, 256  # larger than what the compiler folds
+    depth, units = 256, 256  # larger than constants that the compiler folds
     shape = (1, 4 * units) if per_channel else (1,)
     scales = [_RNG.uniform(0.0003, 0.0004, shape).astype(np.float32) for _ in range(2)]
     points: list[Array] = [np.full(shape, point, np.uint8) for point in (120, 131)]

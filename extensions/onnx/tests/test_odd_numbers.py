@@ -178,7 +178,7 @@ def attempt(content: bytes, arrays: dict[str, Array], constant: frozenset[str]) 
             model.run(feeds)
     except ArmpyError as error:
         return repr(error) if "the front-end raised" in str(error) else ""
-    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+    except Exception as error:  # noqa: BLE001  # the test looks for any other error
         return repr(error)
     return ""
 
@@ -188,7 +188,7 @@ def odd_arrays(usual: Array) -> dict[str, Array]:
     arrays_found = dict(ODD)
     for name, odd in ODD.items():
         if odd.dtype != usual.dtype and np.isfinite(odd).all():
-            with np.errstate(all="ignore"):  # what the type does not hold is odd as well
+            with np.errstate(all="ignore"):  # values outside the type are odd as well
                 arrays_found[f"{name} of its type"] = odd.astype(usual.dtype)
     if usual.dtype == np.float32:
         arrays_found["not a number alone"] = np.full(usual.shape, np.nan, np.float32)

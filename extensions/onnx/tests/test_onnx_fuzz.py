@@ -37,7 +37,7 @@ RUNTIME = Runtime(
 
 
 def _try_one(data: bytes) -> str:
-    """Load a file and run it if it is small; what is wrong with the outcome, or nothing."""
+    """Load a file and run it if it is small; return the fault in the outcome, or nothing."""
     started = time.perf_counter()
     try:
         with armpy.load(
@@ -49,7 +49,7 @@ def _try_one(data: bytes) -> str:
         duration = time.perf_counter() - started
         if not str(error):
             return "an error without a text"
-    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+    except Exception as error:  # noqa: BLE001  # the test looks for any other error
         return f"{type(error).__name__}: {error}"
     return "" if duration < TIME_LIMIT_S else f"it took {duration:.1f} s"
 

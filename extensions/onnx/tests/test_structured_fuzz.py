@@ -50,7 +50,7 @@ def try_one(number: int, folder: Path, runtime: Runtime) -> str:
     except ArmpyError as error:
         if not str(error):
             return "! an error without a text"
-    except Exception as error:  # noqa: BLE001  # any other error is what is looked for
+    except Exception as error:  # noqa: BLE001  # the test looks for any other error
         return f"! {type(error).__name__}: {error}"
     duration = time.process_time() - started
     return outcome if duration < TIME_LIMIT_S else f"! it took {duration:.1f} s, {outcome}"
@@ -68,7 +68,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / EXTERNAL_FILE).write_bytes(bytes(range(256)) * 16)
-        try_one(0, folder, runtime)  # what is imported and computed once is no file's
+        try_one(0, folder, runtime)  # one-time imports and results do not belong to a file
         for number in range(start, stop):
             print(number, flush=True)
             print(number, try_one(number, folder, runtime).replace("\n", " "), flush=True)

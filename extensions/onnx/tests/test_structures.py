@@ -100,7 +100,7 @@ def test_a_loop_runs_as_often_as_number_and_condition_say() -> None:
 
 @pytest.mark.parametrize("turns", [1, 5, 300])
 def test_a_loop_with_a_known_number_of_turns(turns: int) -> None:
-    """Short ones are written out, long ones are not; what they collect has a known shape."""
+    """Short ones are written out, long ones are not; the collected output has a known shape."""
     text = REPEATED.replace("TURNS", str(turns))
     loaded = _agree(text, {"x": _f32([1, -2])})
     has_loop = any(layer.operation.name == "While" for layer in loaded.graph.layers)

@@ -84,7 +84,7 @@ def test_each_has_a_converter_and_a_case() -> None:
 
 
 def test_all_that_onnx_runtime_has_are_known() -> None:
-    """Its own copies of tensors, and what it has a schema but no kernel for, left aside."""
+    """Except its own copies of tensors, and operators for which it has a schema but no kernel."""
     pytest.importorskip("onnxruntime")
     state = pytest.importorskip("onnxruntime.capi.onnxruntime_pybind11_state")
     schemas = onnx.defs.get_all_schemas_with_history()

@@ -211,7 +211,7 @@ def numbers_of(name: str, array: Array) -> list[bool | int | float | str]:
 
 
 def check_json(name: str, array: Array) -> None:
-    """Check that JSON can say what is in an output.
+    """Check that JSON can express an output's elements.
 
     Raises
     ------

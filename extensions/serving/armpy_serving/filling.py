@@ -17,7 +17,7 @@ def fill_up(batch: Array, count: int) -> Array:
 
     Notes
     -----
-    They hold the first row once more. Zeros may divide by zero or index what is not there; a row
+    They hold the first row once more. Zeros may divide by zero or be invalid indices; a row
     that a client has sent does neither. Without any row there are zeros, for shapes and types.
     """
     if count < len(batch):

@@ -40,7 +40,7 @@ class Metric:
 
 
 class Histogram:
-    """Histogram of what is observed; not for several threads.
+    """Histogram of observed values; not for several threads.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ class Predictor:
         The most rows that are executed at once. Up to 32, as long as their inputs and outputs take
         no more than 16 MiB, if left out. A file that fixes several rows has the last word.
     num_threads : int, optional
-        What the engine has assigned to the process, if left out; see
+        By default, the engine's assignment to the process; see
         `armpy_serving.prediction.thread_budget.assigned_threads`.
     keep_inputs : bool
         Whether the columns that were read are handed on as well.
@@ -57,7 +57,7 @@ class Predictor:
     layout allow it, and the last one is filled up with its first row. Batches are never written to.
 
     Columns may hold arrays, flat rows, lists or bytes. 64-bit real numbers, which tables have for
-    all, are rounded to what the model takes; whole numbers are taken if each of them fits; all else
+    all, are rounded to the model's type; whole numbers are taken if each of them fits; all else
     is an error.
 
     Examples

@@ -21,7 +21,7 @@ PLATFORM = "armpy"
 """What metadata call the platform of armpy's models."""
 
 Parameter = str | bool | int | float
-"""What the protocol lets a parameter be."""
+"""Types of parameters in the protocol."""
 
 _DTYPES = {
     "BOOL": "bool",

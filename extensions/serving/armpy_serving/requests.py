@@ -70,12 +70,12 @@ def read_request(
     Parameters
     ----------
     header_length : int, optional
-        What the header `HEADER` says; the body is all JSON without it.
+        Value of the header `HEADER`; the body is all JSON without it.
 
     Raises
     ------
     InvalidArgumentError
-        If it is not what the protocol says.
+        If it does not follow the protocol.
     UnimplementedError
         If an output is asked for in a way that there is not; see `check_output`.
     """
@@ -188,12 +188,12 @@ def write_answer(
     -------
     bytes
     int or None
-        What the header `HEADER` is to say; None if all is JSON.
+        Value for the header `HEADER`; None if all is JSON.
 
     Raises
     ------
     InvalidArgumentError
-        If JSON cannot say what is in an output.
+        If JSON cannot express an output's elements.
     """
     entries: list[dict[str, object]] = []
     tail: list[bytes] = []
@@ -265,7 +265,7 @@ def _flag(parameters: Mapping[str, Any], key: str, where: str) -> bool:  # Any: 
 
 
 def _no_constant(text: str) -> float:
-    """Refuse what is no JSON, though Python reads it."""
+    """Refuse values that Python reads but JSON does not allow."""
     raise ValueError(f"{text} is not a number of JSON")
 
 

@@ -85,7 +85,7 @@ class ServedModel:
         Parameters
         ----------
         datatypes : mapping of str to str, optional
-            What the request calls them, which has to be what they are.
+            Their types in the request, which have to be the actual ones.
         outputs : sequence of str
             Those that are wanted; all if empty.
         deadline_s : float, optional
@@ -124,7 +124,7 @@ class ServedModel:
         Parameters
         ----------
         header_length : int, optional
-            What the header ``Inference-Header-Content-Length`` says.
+            Value of the header ``Inference-Header-Content-Length``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Elements of requests and answers: exact, or refused with what was wrong."""
+"""Elements of requests and answers: exact, or refused with a reason."""
 
 from __future__ import annotations
 

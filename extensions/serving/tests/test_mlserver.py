@@ -1,4 +1,4 @@
-"""The adapter for MLServer answers as the model does, and refuses what the model refuses."""
+"""The adapter for MLServer answers as the model does, and refuses the same inputs."""
 
 from __future__ import annotations
 

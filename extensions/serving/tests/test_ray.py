@@ -171,7 +171,7 @@ def test_a_nodes_memory_holds_the_weights_once(tmp_path: Path) -> None:
     measured: dict[int, tuple[int, int]] = {}
 
     def measure() -> None:
-        # Both actors have run by the end; what they have mapped by then is what counts.
+        # Both actors have run by the end; the memory that they have mapped by then counts.
         while not over.wait(0.2):
             for path in folder.iterdir():
                 measured[int(path.name)] = file_memory(int(path.name), ".armpy")

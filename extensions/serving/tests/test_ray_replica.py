@@ -50,7 +50,7 @@ def of_digits(make: Make) -> ServedReplica:
 
 
 def outcomes(replica: ServedReplica) -> dict[str, float]:
-    """Requests by what has become of them."""
+    """Requests by outcome."""
     metrics = replica.served.metrics.metrics()
     return {m.labels["code"]: m.value for m in metrics if m.name == "armpy_requests"}
 

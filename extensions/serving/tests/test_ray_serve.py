@@ -1,4 +1,4 @@
-"""Ray Serve: no wrong answer, and no lost request but those in what is killed."""
+"""Ray Serve: no wrong answer, and no lost request but those in a killed process."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from armpy_nnapi.description.model_description import Lifetime, ModelDescription
 class Editor:
     """Changes the main graph of a model.
 
-    `random`: says what is changed.
+    `random`: decides the change.
     """
 
     def __init__(self, description: ModelDescription, random: np.random.Generator) -> None:

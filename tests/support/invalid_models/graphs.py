@@ -51,14 +51,14 @@ def reads_what_nothing_writes(editor: Editor) -> bool:
 
 
 def reads_itself(editor: Editor) -> bool:
-    """An operation that reads what it writes."""
+    """An operation that reads its own output."""
     number, position = editor.any_input()
     editor.set_input(number, position, editor.nodes[number].outputs[0])
     return True
 
 
 def reads_in_a_circle(editor: Editor) -> bool:
-    """Two operations that read what the other one writes."""
+    """Two operations that read each other's outputs."""
     written = {node.outputs[0]: number for number, node in enumerate(editor.nodes)}
     pairs = [
         (written[index], number)

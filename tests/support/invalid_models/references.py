@@ -61,7 +61,7 @@ def bad_condition(editor: Editor) -> bool:
 
 
 def exchanged_models(editor: Editor) -> bool:
-    """A WHILE whose condition and body are exchanged: neither gives what it should."""
+    """A WHILE whose condition and body are exchanged: neither has the right outputs."""
     node = editor.nodes[0]
     if node.type != OperationCode.WHILE:
         return False

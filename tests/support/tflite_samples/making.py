@@ -47,7 +47,7 @@ class Arg:
     axis: int = 0
     is_constant: bool = False
     is_variable: bool = False
-    raw: bytes | None = None  # what is stored of a constant, where that is not its values
+    raw: bytes | None = None  # stored bytes of a constant, where those are not its values
     sparsity: Sparsity | None = None
     shape: tuple[int, ...] = ()
 

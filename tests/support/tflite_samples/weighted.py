@@ -70,7 +70,7 @@ def sparse(arg: Arg) -> Arg:
 
 
 def weights_of(draw: Draw, shape: tuple[int, ...], axis: int) -> tuple[str, Arg, bool, str]:
-    """Type of the input, the weights, and the rest of what the kind says."""
+    """Type of the input, the weights, and the other properties of the kind."""
     of, kind, per_channel, more = _parts(draw.kind)
     is_sparse, kind = kind.startswith("sparse "), kind.removeprefix("sparse ")
     if kind.startswith("FLOAT"):

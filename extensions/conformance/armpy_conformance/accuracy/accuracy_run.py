@@ -16,7 +16,7 @@ class AccuracyRun:
 
     backend: BackendId
     models: tuple[ModelAccuracy, ...]
-    machine: dict[str, str] = field(default_factory=dict)  # what it ran on
+    machine: dict[str, str] = field(default_factory=dict)  # of the run
     settings: dict[str, str] = field(default_factory=dict)  # how
     duration_s: float = field(default=0.0, compare=False)
 

@@ -58,7 +58,7 @@ class ExpectedResults:
         Raises
         ------
         InvalidArgumentError
-            If an answer cannot be compared with what is expected of it.
+            If an answer cannot be compared with the expected one.
         """
         pairs = list(zip(self.results, answers, strict=False))
         return {
@@ -138,7 +138,7 @@ def read_expected(path: Path) -> ExpectedResults:
     Parameters
     ----------
     path : Path
-        An ``.npz`` file with ``<sample>/in0`` for inputs, as of `samples_of`, and for what is
+        An ``.npz`` file with ``<sample>/in0`` for inputs, as of `samples_of`, and for the
         expected of the sample ``<sample>/class``, ``<sample>/words``, ``<sample>/cepstra`` or
         ``<sample>/out0``; ``labels`` has the label of each score where words are expected.
 

@@ -43,7 +43,7 @@ def float_twin(graph: Graph) -> Graph:
 
     Notes
     -----
-    Its outputs are what the quantised network would give if nothing was rounded. What is out of a
+    Its outputs are those of the quantised network if nothing was rounded. A value out of a
     tensor's range is clamped to it, as that is what many networks have in the place of activations.
     How far an engine is from these outputs is due to its rounding, and to the scales that were
     chosen, which are the same for all engines.

@@ -69,7 +69,7 @@ class ModelAccuracy:
     status: Status
     text: str = ""  # why
     reference: str = ""
-    """What the errors are counted from: real numbers, or CpuRef where there is no float twin."""
+    """The reference of the errors: real numbers, or CpuRef where there is no float twin."""
     # How many layers it has, and how many of them the backend runs.
     num_layers: int = 0
     num_taken: int = 0

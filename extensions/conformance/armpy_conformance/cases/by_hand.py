@@ -414,7 +414,7 @@ TABLE: tuple[ByHand, ...] = (
         [T(1, I32)],
     ),
     ByHand(
-        # The second row goes the way of what is missing; the second tree is a leaf alone.
+        # The second row follows the missing values; the second tree is a leaf alone.
         "two-trees",
         DecisionTrees(),
         [

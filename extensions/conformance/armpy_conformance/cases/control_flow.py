@@ -1,4 +1,4 @@
-"""Cases of If and While: branches, loops, both in each other, and what they capture.
+"""Cases of If and While: branches, loops, both in each other, and captured tensors.
 
 Second executions take the other branch or another number of turns, so that neither a decision nor
 what a loop carries can be left over from the first one.
@@ -81,7 +81,7 @@ def loop(infos: Sequence[TensorInfo], body: Build, limit: int | None = None) -> 
     infos : sequence of TensorInfo
         Of all values, the counter in front.
     body : callable
-        Gives what is carried on, the counter left out.
+        The outputs are the carried values without the counter.
     limit : int, optional
         The last value is the limit if left out.
     """
@@ -196,7 +196,7 @@ def _several(net: Network, x: Value, y: Value) -> tuple[Value, ...]:
 
 
 def _by_value(net: Network, c: Value, x: Value, is_first: bool = True) -> tuple[Value, ...]:
-    """A choice by what was compared inside of a branch."""
+    """A choice by a comparison inside a branch."""
     other = net.add(Comparison(ComparisonOperation.EQUAL), c, c)
     inner = choice(
         (_FLOATS,),

@@ -1,6 +1,6 @@
 """Cases on edges: equal elements, numbers on thresholds, halves, square matrices turned over.
 
-What is compared is exact in every type, so that a backend is right or wrong, and not near.
+The compared results are exact in every type, so a backend is right or wrong, never near.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _comparisons() -> Iterator[CaseTemplate]:
 
 
 def _others() -> Iterator[CaseTemplate]:
-    """Logic, selection, and slopes for what is negative."""
+    """Logic, selection, and slopes for negative elements."""
     for logic in LogicalBinaryOperation:
         for label, shapes in BROADCASTS.items():
             yield CaseTemplate(f"{logic.name.lower()}-{label}", LogicalBinary(logic), shapes, every)

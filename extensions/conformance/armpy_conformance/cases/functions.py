@@ -53,7 +53,7 @@ OF_INTEGER_PAIRS: Mapping[BinaryOperation, Values] = {
 
 UNARY = (*OF_FLOATS, *OF_INTEGERS)
 BINARY = (*OF_FLOAT_PAIRS, *OF_INTEGER_PAIRS)
-"""What has its lines here and in no other table."""
+"""Operations whose lines are here and in no other table."""
 
 
 def undefined_functions() -> list[str]:

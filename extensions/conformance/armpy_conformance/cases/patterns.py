@@ -240,7 +240,7 @@ def _fused_activations(b: Builder) -> Value:
 
 
 def _gate(b: Builder, x: Value) -> Value:
-    """Channels that are weighted by what is in them."""
+    """Channels that are weighted by their contents."""
     squeezed = b.activate(b.convolution(b.mean(x), 3, 1))
     opened = b.convolution(squeezed, x.info.known_shape[3], 1)
     sigmoid = TensorInfo(None, DataType.QASYMM_S8, Quantization.per_tensor(1 / 256, -128))
@@ -322,7 +322,7 @@ def kit_patterns() -> tuple[Pattern, ...]:
 
 
 def _far_numbers() -> Pattern:
-    """A sigmoid is 0 at its far end, or what multiplies it by large numbers shows what it is."""
+    """A sigmoid is 0 at its far end; a product with large numbers shows if it is not."""
     builder = Builder("sigmoid times far numbers", DataType.FLOAT32)
     far = np.array([-1e38, -3.4e38, -1e30, -200.0, -20.0, 20.0, 200.0, 1e38], np.float32)
     x = builder.input(*far.shape)

@@ -191,7 +191,7 @@ def _lstm() -> Iterator[CaseTemplate]:
         "one-element": (_integer_lstm(), _lstm_shapes(left_out=_PLAIN, one_element=True)),
     }
     for label, (operation, shapes) in variants.items():
-        # Weights are bounded so that what is lost in float16 stays small from step to step.
+        # Weights are bounded so that the loss in float16 stays small from step to step.
         line = CaseTemplate(
             label,
             operation,

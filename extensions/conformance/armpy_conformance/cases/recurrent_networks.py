@@ -105,7 +105,7 @@ def _float_variants() -> Iterator[tuple[Operation, Optional]]:
 
 
 def _template(operation: Operation, optional: Optional, label: str) -> Iterator[CaseTemplate]:
-    """Lines of a float operation; the label says what it has."""
+    """Lines of a float operation; the label names its properties."""
     time_major = getattr(operation, "time_major", None)
     axes = "bi" if time_major is None else ("tbi" if time_major else "bti")
     sizes = {"o": 3, "p": 1} if "projection" in optional else {}
@@ -134,7 +134,7 @@ def _constants(operation: Operation) -> tuple[int, ...]:
 def _shapes(
     operation: Operation, optional: Optional, input_axes: str, sizes: Mapping[str, int]
 ) -> list[tuple[int, ...] | None]:
-    """Shapes of all operands; None for what is left out."""
+    """Shapes of all operands; None for an omitted one."""
     all_sizes = _SIZES | dict(sizes)
     is_parallel = "aux_input" in optional and "aux_weights" not in optional
     backward = str.maketrans("noi" if is_parallel else "no", "mpa" if is_parallel else "mp")

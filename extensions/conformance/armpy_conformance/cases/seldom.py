@@ -178,7 +178,7 @@ def _ranges() -> Iterator[CaseTemplate]:
 
 
 def _around_4096(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Numbers that differ little, for what they are."""
+    """Numbers that differ little in relation to their size."""
     return stored(4096 + rng.integers(-8, 9, info.known_shape) / 8, info)
 
 

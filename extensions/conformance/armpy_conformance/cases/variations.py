@@ -33,7 +33,7 @@ from armpy_conformance.sampling.case_template import COMMON_TYPES
 from armpy_tools.compare.seeded_values import stored
 
 _FEW, _MANY = 3_000, 70_000
-"""Elements that the largest tensor has at least, of what is costly and of what is not."""
+"""Least elements of the largest tensor, for costly operations and for others."""
 
 _CHEAP = (
     *(Activation, Comparison, Concat, Dequantize, ElementwiseBinary, ElementwiseUnary),
@@ -131,7 +131,7 @@ def with_no_elements(case: Case) -> Case | None:
     Notes
     -----
     All that is given at run time has none if it had equally many rows, else those inputs of them
-    among which are all that say places: there are none in what is empty.
+    among which are all indices: an empty tensor has no positions.
     """
     fed = {i: x for i, x in enumerate(case.inputs) if x is not None and not x.is_constant}
     groups: dict[tuple[int, ...], list[int]] = {}
@@ -187,7 +187,7 @@ def with_other_constants(case: Case) -> tuple[Case, ...]:
 
     Notes
     -----
-    All cases run on one Runtime. A backend that keeps what it has made of constants and finds it by
+    All cases run on one Runtime. A backend that keeps converted constants and finds them by
     shapes and types alone takes those of the other case.
     """
     variant = case

@@ -238,7 +238,7 @@ def _half_precision_sums() -> Iterator[CaseTemplate]:
 
 
 def _slightly_above_quarters(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Elements that each row repeats: adding one to a large float16 drops what is above."""
+    """Elements that each row repeats: adding one to a large float16 loses the excess."""
     rows = info.known_shape[0]
     first = ((np.arange(rows) % 4 + 3) / 4 + 0.02).reshape(
         rows, *(1,) * (len(info.known_shape) - 1)

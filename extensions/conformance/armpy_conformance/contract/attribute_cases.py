@@ -21,7 +21,7 @@ _MOST_ELEMENTS = 2000
 
 @cache
 def attribute_cases() -> dict[str, tuple[Case, ...]]:
-    """A few cases by operation, in which together each attribute has what it can have.
+    """A few cases by operation, in which together each attribute takes all its values.
 
     Notes
     -----

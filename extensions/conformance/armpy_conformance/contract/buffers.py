@@ -54,7 +54,7 @@ class _Buffers:
         *,
         written: bool,
     ) -> None:
-        """Put what the backend makes of its buffers in the place of its tensors."""
+        """Replace the backend's tensors by those that it makes of buffers."""
         for name, buffer in self.made.items():
             info = values[name].info
             external = ExternalMemory.of_device(buffer.unguarded, info.size_bytes)
@@ -106,7 +106,7 @@ def _elements(buffer: IDeviceMemory, like: Array) -> Array:
 
 
 def networks_read_and_write_them(subject: BackendUnderTest) -> None:
-    """Executions read what was copied in, leave it as it is, and results are copied out."""
+    """Executions read the copied inputs, leave them unchanged, and results are copied out."""
     for backend, driven in _drivens(subject):
         _check_read(subject, backend, driven)
         written = _Buffers(backend, driven.results, is_output=True)

@@ -22,7 +22,7 @@ class NothingToKeepError(Exception):
 
 
 Check = Callable[[BackendUnderTest], None]
-"""Raises one of the errors above if it has anything to say, or what the backend raises."""
+"""Raises one of the errors above for a finding, or the backend's own error."""
 
 
 @dataclass(frozen=True, slots=True)

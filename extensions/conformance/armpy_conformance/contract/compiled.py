@@ -51,7 +51,7 @@ def kept_parts_compute_the_same(subject: BackendUnderTest) -> None:
         for bench in benches:
             for use in _uses(subject, caching, bench, "when it comes from files"):
                 is_kept = use.is_hit or use.reason.endswith(KEEPS_NOTHING)
-                check(is_kept, f"what was compiled could not be loaded: {use}")
+                check(is_kept, f"the compiled parts could not be loaded: {use}")
 
 
 def parts_that_cannot_be_used_are_compiled_anew(subject: BackendUnderTest) -> None:
@@ -89,7 +89,7 @@ class _RefusingPrograms(IPrograms):
 
 
 def _refusing(subject: BackendUnderTest) -> BackendRegistry:
-    """A registry with a copy of the backend that refuses what was kept."""
+    """A registry with a copy of the backend that refuses cached parts."""
     if subject.is_isolated:
         raise NotApplicableError("its programs are in a process of their own")
     try:
@@ -102,7 +102,7 @@ def _refusing(subject: BackendUnderTest) -> BackendRegistry:
 
 
 def _copy_that_refuses(raw: IBackendInternal) -> IBackendInternal:
-    """A copy of a backend that refuses what was kept, as do those of its runtimes' own."""
+    """A copy of a backend that refuses cached parts, as do those of its runtimes' own."""
     backend = copy(raw)
 
     def get_programs() -> IPrograms | None:
@@ -125,7 +125,7 @@ def _uses(
     when: str,
     options: RuntimeOptions | None = None,
 ) -> tuple[CacheUse, ...]:
-    """Load a network in a runtime of its own, check its answers, and say what was found."""
+    """Load a network in a runtime of its own, check its answers, and return the cache's use."""
     with Runtime(replace(options or subject.options, caching=caching)) as runtime:
         network_id = runtime.load_network(bench.graph)
         bench.run(runtime, network_id, when)
@@ -163,11 +163,11 @@ def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
 def _check_saved(subject: BackendUnderTest, bench: Bench, path: Path) -> None:
     """Save a network that is the backend's alone; every part has to come from the file."""
     for use in _saved_uses(subject.options, bench, path):
-        check(use.is_hit, f"what was saved of {bench.operations} could not be loaded: {use}")
+        check(use.is_hit, f"the saved parts of {bench.operations} could not be loaded: {use}")
 
 
 def _saved_uses(options: RuntimeOptions, bench: Bench, path: Path) -> tuple[CacheUse, ...]:
-    """Save a network in one runtime, run it from the file in another one; what was found there."""
+    """Save a network in one runtime, run it from the file in another; return the file's use."""
     with Runtime(options) as runtime:
         model = Model(bench.graph, runtime)
         bench.run(runtime, model.network_id, "before it is saved")
@@ -197,7 +197,7 @@ def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
     has_programs = ask_method(backend.get_id(), kinds, backend, "get_programs") is not None
     has_files = keeps_programs(backend)
     if not has_programs:
-        raise NothingToKeepError("it keeps nothing of what it has compiled")
+        raise NothingToKeepError("it keeps none of its compiled parts")
     options = subject.mixed.options
     with TemporaryDirectory(prefix="armpy-conformance-") as folder:
         caching = CompilationCaching(Path(folder, "parts"))
@@ -224,6 +224,6 @@ def _of_patterns(subject: BackendUnderTest) -> Iterator[Bench]:
         if any(map(subject.support, subject.layers(graph))):
             try:
                 yield made_bench(subject, graph, pattern.feeds())
-            except BackendCapabilityError:  # CpuRef cannot say what is right
+            except BackendCapabilityError:  # CpuRef has no right answer
                 if pattern.expected is not None:
                     yield Bench(graph, pattern.feeds(), pattern.expected)

@@ -116,7 +116,7 @@ def _weighted(operation: Operation, data_type: DataType) -> Case:
 
 
 def enlarged(case: Case, times: int) -> Case:
-    """A case with what it is given at run time repeated along the first dimension.
+    """A case whose inputs at run time are repeated along the first dimension.
 
     Raises
     ------

@@ -41,7 +41,7 @@ POISON = 0x55
 
 @dataclass(frozen=True, eq=False, slots=True)
 class DrivenLayer:
-    """One layer: what the backend made of it, and what it reads and writes."""
+    """One layer: the backend's workload for it, and the tensors it reads and writes."""
 
     workload: IWorkload
     inputs: tuple[Value | None, ...]
@@ -166,7 +166,7 @@ class Driven:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold what the backend's memory managers manage."""
+        """Hold the memory of the backend's memory managers."""
         with ExitStack() as stack:
             for manager in self._managers:
                 manager.acquire()
@@ -256,7 +256,7 @@ class ExecutionTensors:
             self.handles[value].copy_in_from(feeds[name].copy())
 
     def execute(self) -> None:
-        """Run each step; what it is to write is spoilt before."""
+        """Run each step; its outputs are spoilt before."""
         for step in self._driven.steps:
             inputs, outputs = self.of(step)
             for handle in outputs:

@@ -129,11 +129,11 @@ def _check_end(completion: ICompletion) -> None:
     soon = completion.wait(0.0)
     check(isinstance(soon, bool), f"wait(0.0) returns {soon!r}")
     check(completion.wait() is True, "wait() without a limit returns before the end")
-    check(completion.wait(0.0) is True, "wait(0.0) says that what has ended has not")
+    check(completion.wait(0.0) is True, "wait(0.0) returns False for an execution that has ended")
 
 
 def cancelled_completions_come_to_an_end(subject: BackendUnderTest) -> None:
-    """Waiting for what was cancelled comes back soon, and what is enqueued next is right."""
+    """Waiting for a cancelled execution ends soon, and the next one is right."""
     driven = _chained(subject)
     memory = driven.memory()
     for _ in range(5):
@@ -156,7 +156,7 @@ def _check_cancelled(completion: ICompletion) -> None:
         has_ended = completion.wait(_WAIT_S)
     except ExecutionCancelledError:
         return
-    check(has_ended, f"what was cancelled has not ended after {_WAIT_S:.0f} s")
+    check(has_ended, f"the cancelled execution has not ended after {_WAIT_S:.0f} s")
 
 
 class _Unusable(ITensorHandle):
@@ -364,7 +364,7 @@ def bound_executions_stop_as_well(subject: BackendUnderTest) -> None:
 
 
 def _check_stops(subject: BackendUnderTest, *, is_bound: bool) -> None:
-    """Stop some executions, and look at what was raised and when."""
+    """Stop some executions, and record the errors raised and their times."""
     driven, memory = _long(subject)
     stops: list[_Stop] = []
     # Other load can only delay a stop: two quick ones suffice.
@@ -381,7 +381,7 @@ def _check_stops(subject: BackendUnderTest, *, is_bound: bool) -> None:
 
 
 def _check_errors(stops: Sequence[_Stop], kind: type[ArmpyError]) -> None:
-    """Check what was raised; executions that have ended all the same raise nothing."""
+    """Check the raised errors; executions that have ended all the same raise none."""
     errors = [stop.error for stop in stops if stop.error is not None]
     check(errors, "a cancelled execution comes to its end as if nothing had happened")
     for error in errors:
@@ -398,7 +398,7 @@ def deadlines_differ_from_cancellations(subject: BackendUnderTest) -> None:
 
 
 def executions_after_a_stopped_one_are_right(subject: BackendUnderTest) -> None:
-    """The same working memory, fed again, gives what it gave before."""
+    """The same working memory, fed again, gives the same results."""
     driven, memory = _long(subject)
     _timed(driven, memory)
     wanted = memory.read()

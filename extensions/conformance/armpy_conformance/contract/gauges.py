@@ -1,4 +1,4 @@
-"""Rules about what grows, and what was promised and not kept count of: handles, memory, times."""
+"""Rules about growth and about resources without a counter: handles, memory, times."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _SLACK_S = 0.002
 
 
 def every_map_is_unmapped(subject: BackendUnderTest) -> None:
-    """A workload unmaps what it maps, at least as often, where that means anything."""
+    """A workload unmaps its maps, at least as often, where unmapping has an effect."""
     backend = backend_of_runtime(subject)
     has_any = False
     for case in samples(subject):
@@ -215,7 +215,7 @@ def neighbours_come_and_go(subject: BackendUnderTest) -> None:
             for number, bench in enumerate(benches):
                 if number != place:
                     bench.run(runtime, loaded[number], "after a neighbour was unloaded")
-            # In the place of what has gone comes another one, which may look the same.
+            # A new object takes the place of the one that has gone, and may look the same.
             other = (place + 1) % len(benches) if turn % 2 else place
             benches[place] = sample_bench(subject, cases[other])
             loaded[place] = runtime.load_network(benches[place].graph)

@@ -96,7 +96,7 @@ def wrong_input(subject: BackendUnderTest) -> None:
 
 
 def _wrong_feeds(feeds: dict[str, Array]) -> list[tuple[str, dict[str, Array]]]:
-    """Inputs that do not fit, each with what is wrong."""
+    """Inputs that do not fit, each with its fault."""
     name, array = next(iter(feeds.items()))
     other = np.complex64 if array.dtype != np.complex64 else np.float32
     return [

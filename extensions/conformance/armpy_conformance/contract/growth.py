@@ -200,7 +200,7 @@ def _num_children() -> int:
 def heap_bytes() -> int:
     """Memory that the C library has handed out; 0 if it does not say.
 
-    Unlike the process's memory, it does not count what was freed and stays resident, as the end
+    Unlike the process's memory, it does not count freed memory that stays resident, as the end
     of a thread's heap does.
     """
     if _heap_figures is None:

@@ -31,7 +31,7 @@ from armpy_conformance.contract.networks import bench, sample_bench, samples
 from armpy_conformance.differential_run import other_feeds
 
 _SOURCES = MemorySource.MALLOC | MemorySource.SHARED_MEMORY
-"""What the kit has to lend; a device's own kinds of memory are its author's to test."""
+"""Memory that the kit can lend; a device's own kinds of memory are its author's to test."""
 
 _TIMES = 50
 
@@ -292,5 +292,5 @@ def exports_are_the_tensors_themselves(subject: BackendUnderTest) -> None:
             seen[...] = feeds[name].reshape(-1).view(np.uint8)
         with driven.held():
             memory.execute()
-        driven.check(memory.read(), "with inputs that were written to what they export")
+        driven.check(memory.read(), "with inputs that were written to the exported memory")
         memory.release()

@@ -1,4 +1,4 @@
-"""Rules about who a backend is, what it makes, and how often."""
+"""Rules about a backend's identity and the objects that it makes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def properties_are_constant(subject: BackendUnderTest) -> None:
 
 
 def objects_can_be_made_again(subject: BackendUnderTest) -> None:
-    """A backend is a factory: each call makes what it says, the second one too."""
+    """A backend is a factory: each call makes a new object, the second one too."""
     backend = subject.backend  # checks the types of what comes back
     for _ in range(2):
         manager = backend.create_memory_manager()

@@ -37,7 +37,7 @@ class Bench:
     graph: Graph
     feeds: Mapping[str, Array]
     expected: Mapping[str, Array]
-    numerics: Numerics = field(default_factory=Numerics)  # what the device declares to do otherwise
+    numerics: Numerics = field(default_factory=Numerics)  # the device's declared deviations
 
     @property
     def operations(self) -> str:
@@ -265,7 +265,7 @@ class ChainBuilder:
         )
 
     def layer(self, value: Value) -> Value:
-        """Add a layer that reads a value, and return what it writes."""
+        """Add a layer that reads a value, and return its output."""
         inputs = list(self._values)
         inputs[self._link] = value
         self._num_layers += 1
@@ -297,7 +297,7 @@ def chain(subject: BackendUnderTest) -> ChainBuilder:
         link = link_of(case)
         if link is not None:
             return ChainBuilder(case, link)
-    raise NotApplicableError("no operation that works gives what it takes")
+    raise NotApplicableError("no working operation has an output of its input's type")
 
 
 def chain_of(case: Case, link: int, num_layers: int) -> Bench:

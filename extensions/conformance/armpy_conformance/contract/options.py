@@ -53,7 +53,7 @@ def defaults_are_accepted(subject: BackendUnderTest) -> None:
 
 
 def choices_are_accepted(subject: BackendUnderTest) -> None:
-    """Every choice and every bound of an option works, or is refused as what the machine lacks.
+    """Every choice and every bound of an option works, or is refused as the machine lacks it.
 
     A backend may also take fewer layers with it, as it then says when it is asked about them.
     """
@@ -97,7 +97,7 @@ def allowed_values(option: BackendOption) -> list[object]:
 
 
 def wrong_values_are_refused(subject: BackendUnderTest) -> None:
-    """A value of the wrong type, or outside of what is allowed, is an error."""
+    """A value of the wrong type, or outside the allowed range, is an error."""
     for option in _declared(subject):
         for value in _forbidden(option):
             try:

@@ -91,7 +91,7 @@ def _load_and_run(runtime: Runtime, bench: Bench, when: str) -> None:
 
 
 def _in_a_thread(action: Callable[[], None]) -> None:
-    """Run an action in another thread, and raise here what it raises."""
+    """Run an action in another thread, and raise its error here."""
     raised: list[Exception] = []
 
     def run() -> None:
@@ -152,7 +152,7 @@ def _check_application_inputs(runtime: Runtime, bench: Bench) -> None:
 
 
 def _check_inputs(driven: Driven, memory: ExecutionTensors) -> None:
-    """Check that the tensors of the inputs hold what they were given."""
+    """Check that the tensors of the inputs hold the given values."""
     for name, value in driven.sources.items():
         elements: Array = np.empty(value.info.known_shape, value.info.data_type.dtype)
         memory.handles[value].copy_out_to(elements)
@@ -188,7 +188,7 @@ def forked_children_answer_or_refuse(subject: BackendUnderTest) -> None:
 
 
 def _run_all(runtime: Runtime, loaded: list[tuple[Bench, int]]) -> str:
-    """Execute networks; what is wrong with the answers, empty if nothing is."""
+    """Execute networks; describe the wrong answers, empty if there are none."""
     for bench, network_id in loaded:
         try:
             bench.run(runtime, network_id, "in a forked child")
@@ -205,12 +205,12 @@ def _run_all(runtime: Runtime, loaded: list[tuple[Bench, int]]) -> str:
 class _ChildEnd:
     """End of a forked child."""
 
-    text: str  # what was wrong; where the child was if it is late
+    text: str  # the failure; where the child was if it is late
     is_late: bool = False  # whether it did not end in time
 
 
 def _in_a_forked_child(action: Callable[[], str]) -> _ChildEnd:
-    """Run an action, which says what is wrong, in a forked child with a time limit."""
+    """Run an action, which returns the failure's text, in a forked child with a time limit."""
     reading, writing = os.pipe()
     # Garbage of the parent may have finalizers that wait for threads, which a child has none of.
     gc.collect()
@@ -248,7 +248,7 @@ def _be_the_child(action: Callable[[], str], writing: int) -> NoReturn:
         os.write(writing, (_END + text).encode("utf-8", "replace")[:_MOST_BYTES])
         code = 0
     finally:
-        os._exit(code)  # without what the parent does at its end
+        os._exit(code)  # without the parent's exit handlers
 
 
 def _read_in_time(reading: int) -> tuple[str, bool]:

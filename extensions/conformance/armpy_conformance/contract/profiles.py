@@ -58,7 +58,7 @@ class Record(IBackendProfiling):
             self.events.append(event)
 
     def _refuse(self, problem: str) -> None:
-        """Remember what is wrong, and raise."""
+        """Store the failure, and raise it."""
         self.problems.append(problem)
         raise InvalidArgumentError(problem, where="IBackendProfiling")
 

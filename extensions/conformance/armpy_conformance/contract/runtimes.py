@@ -88,7 +88,7 @@ def _other_values(subject: BackendUnderTest) -> Iterator[tuple[BackendOption, ob
 
 
 class _CountingAllocator(DefaultAllocator):
-    """An allocator that knows what it has given."""
+    """An allocator that knows its allocations."""
 
     def __init__(self) -> None:
         self.given: list[Array] = []

@@ -1,4 +1,4 @@
-"""Rules about tensor handles: maps that say what they are for, copies, constants."""
+"""Rules about tensor handles: maps with a purpose, copies, constants."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ _READS = "each-reads-the-other/float32"
 
 
 def _networks(subject: BackendUnderTest) -> Iterator[_SharedNetwork]:
-    """Single layers, a chain, and what the backend takes of control flow."""
+    """Single layers, a chain, and the control flow that the backend takes."""
     for case in samples(subject):
         single = sample_bench(subject, case)
         yield _shared(subject, single.graph, [single.feeds])

@@ -1,4 +1,4 @@
-"""The cases: what is done to a backend to see whether it stands that."""
+"""The cases: actions that a backend must withstand."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class CrashCase:
 
     id: str
     run: Callable[[Scene, Announce], str]
-    """Takes the scene and a callable by which it announces that it may be killed; what it returns
-    says what was done. It raises FailureError if something is wrong.
+    """Takes the scene and a callable by which it announces that it may be killed; its result
+    names the action. It raises FailureError if something is wrong.
     """
     is_killed: bool = False
     """Whether its process is killed at a random time after the announcement; the case `AFTERWARDS`
@@ -51,7 +51,7 @@ class CrashCase:
 
 
 def _in_threads(works: Sequence[Callable[[], object]]) -> None:
-    """Do several things at once; raises what the first one that fails raises."""
+    """Do several things at once; raise the error of the first one that fails."""
     gate = threading.Barrier(len(works))
 
     def begin(work: Callable[[], object]) -> None:
@@ -109,7 +109,7 @@ def loads_in_a_row(scene: Scene, _: Announce) -> str:
     for number in range(LOADS):
         with scene.model(runtime=runtime) as model:
             scene.run(model, expectations[number % len(expectations)])
-        if number == LOADS // 4:  # what is made once is there now
+        if number == LOADS // 4:  # one-time objects exist now
             left = LeakCheck()
     problem = "" if left is None else left.problem()
     if problem:
@@ -263,7 +263,7 @@ def memory_pressure(scene: Scene, _: Announce) -> str:
     """Loads and executes with less and less memory left; every refusal is an error of armpy's."""
     batch = LARGE // 2
     (expectation,) = scene.expectations_of(batch)
-    scene.run(scene.model(batch), expectation)  # what is made once is there now
+    scene.run(scene.model(batch), expectation)  # one-time objects exist now
     num_right = num_refused = 0
     for left_mib in (256, 64, 32, 16, 8, 4, 2, 0):
         runtime = scene.runtime()

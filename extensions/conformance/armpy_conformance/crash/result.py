@@ -30,7 +30,7 @@ class CrashResult:
 
     case: str  # ``what happens/network``
     outcome: CrashOutcome
-    text: str = ""  # what was done, or what went wrong
+    text: str = ""  # the action, or the failure
     duration_s: float = field(default=0.0, compare=False)  # with the start of the process
     output: str = ""  # the last that the process wrote, such as the traceback of a fault
 

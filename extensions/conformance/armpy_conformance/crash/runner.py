@@ -64,7 +64,7 @@ def run_crash(
     ----------
     Android's NeuralNetworksApiCrashTest.
     """
-    # What was compiled once would answer for all loads, and for a compiler that was changed since.
+    # A cached program would answer for all loads, and for a compiler that was changed since.
     nothing_kept = CompilationCaching(enabled=False)
     options = replace(
         runtime_options or RuntimeOptions(), registry=None, backends=None, caching=nothing_kept

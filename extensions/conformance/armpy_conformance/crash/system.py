@@ -1,4 +1,4 @@
-"""System resources of this process: what it uses, and limits on what it gets."""
+"""System resources of this process: their use and their limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _num_descriptors() -> int:
 
 
 class LeakCheck:
-    """Compares threads, descriptors and memory with what they were when it was made."""
+    """Compares threads, descriptors and memory with those at its creation."""
 
     def __init__(self) -> None:
         self._before = self._now()
@@ -63,7 +63,7 @@ class LeakCheck:
 
 @contextmanager
 def address_space_limit(more_bytes: int) -> Iterator[None]:
-    """Let the process have this much address space beyond what it has, for a block."""
+    """Let the process have this much additional address space, for a block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (_status_bytes("VmSize") + more_bytes, hard))
     try:

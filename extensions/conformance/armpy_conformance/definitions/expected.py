@@ -124,7 +124,7 @@ def _infos(case: Case) -> list[TensorInfo]:
 
 
 def _real(item: CaseInput | None) -> Numbers | None:
-    """Real numbers that an input stands for; truth values stay what they are."""
+    """Real numbers that an input stands for; truth values stay as they are."""
     if item is None or item.data.dtype == np.bool_:
         return None if item is None else item.data
     if item.info.quantization is None:

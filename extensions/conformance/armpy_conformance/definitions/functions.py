@@ -168,7 +168,7 @@ def _gelu_factor(operation: Activation, x: Numbers) -> Numbers:
     return np.asarray(_erfc(-x / math.sqrt(2)))
 
 
-def clamped(operation: Any, values: Numbers) -> tuple[Numbers]:  # Any: what has an activation
+def clamped(operation: Any, values: Numbers) -> tuple[Numbers]:  # Any: with an activation
     """The only output, after the operation's fused activation."""
     return (np.clip(values, *_BOUNDS[operation.activation]),)
 
@@ -222,7 +222,7 @@ def padding_of(
 
 
 def _windows(operation: Any, image: Numbers, kernel: Sequence[int], fill: float) -> Numbers:
-    """Every window of an NHWC image, shape (n, oh, ow, kh, kw, c); Any: what has windows."""
+    """Every window of an NHWC image, shape (n, oh, ow, kh, kw, c); Any: with windows."""
     dilation = getattr(operation, "dilation", (1, 1))
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     around = [
@@ -235,13 +235,13 @@ def _windows(operation: Any, image: Numbers, kernel: Sequence[int], fill: float)
     return np.moveaxis(views[:, ::down, ::right, :, ::apart_y, ::apart_x], 3, 5)
 
 
-def _nhwc(operation: Any, image: Numbers) -> Numbers:  # Any: what has a layout
+def _nhwc(operation: Any, image: Numbers) -> Numbers:  # Any: an operation with a layout
     """An image with the channels last."""
     is_first = operation.data_layout is DataLayout.NCHW
     return image.transpose(0, 2, 3, 1) if is_first else image
 
 
-def _as_given(operation: Any, image: Numbers) -> Numbers:  # Any: what has a layout
+def _as_given(operation: Any, image: Numbers) -> Numbers:  # Any: an operation with a layout
     """An NHWC image in the operation's layout."""
     is_first = operation.data_layout is DataLayout.NCHW
     return image.transpose(0, 3, 1, 2) if is_first else image

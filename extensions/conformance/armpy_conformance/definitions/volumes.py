@@ -19,12 +19,12 @@ from armpy_conformance.definitions.functions import (
 )
 
 
-def _channels_last(operation: Any, volume: Numbers) -> Numbers:  # Any: what has a layout
+def _channels_last(operation: Any, volume: Numbers) -> Numbers:  # Any: an operation with a layout
     is_first = operation.data_layout is DataLayout.NCDHW
     return np.moveaxis(volume, 1, 4) if is_first else volume
 
 
-def _as_given(operation: Any, volume: Numbers) -> Numbers:  # Any: what has a layout
+def _as_given(operation: Any, volume: Numbers) -> Numbers:  # Any: an operation with a layout
     """An NDHWC volume in the operation's layout."""
     is_first = operation.data_layout is DataLayout.NCDHW
     return np.moveaxis(volume, 4, 1) if is_first else volume
@@ -87,7 +87,7 @@ def _spread(
     return clamped(operation, _as_given(operation, out + bias_of(inputs)))
 
 
-def _axes(operation: Any) -> tuple[int, int]:  # Any: what has a layout
+def _axes(operation: Any) -> tuple[int, int]:  # Any: an operation with a layout
     """Return where the channels are, and where they are to be."""
     return (1 if operation.data_layout is DataLayout.NCDHW else 4), 4
 

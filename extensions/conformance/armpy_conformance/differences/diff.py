@@ -46,7 +46,7 @@ class LayerDifference:
     # The layer's name, and its operation with attributes.
     layer: str
     operation: str
-    inputs: str  # what it reads: types and shapes
+    inputs: str  # types and shapes
     tensor: str  # name of the output that differs
     how: str  # whether the layer is wrong on the right inputs, or only after the layers before it
     difference: Difference  # worst element, and how many elements leave the tolerance
@@ -106,7 +106,7 @@ def first_difference(
     seed : int
         Of these numbers.
     exact : bool
-        Whether elements have to be equal, but for what is computed in floating point and what
+        Whether elements have to be equal, except those computed in floating point and those
         is after that (`after_floats`).
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options.
@@ -233,7 +233,7 @@ class _LayerSearch:
         difference: Difference,
         placement: Placement | None,
     ) -> LayerDifference:
-        """Describe what was found."""
+        """Describe the finding."""
         layer = self._graph.layers[number]
         infos = ", ".join("-" if info is None else str(info) for info in layer.input_infos)
         return LayerDifference(

@@ -3,7 +3,7 @@
 Notes
 -----
 Nothing says which layer of one file is which of the other, so tensors are known again by their
-elements, whatever their order: files differ in layouts, and in what they write as one layer.
+elements, whatever their order: files differ in layouts, and in how they combine layers.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def first_file_difference(
     Raises
     ------
     InvalidArgumentError
-        If the files have inputs of different sizes, or what is given fits none.
+        If the files have inputs of different sizes, or the given arrays fit none.
     UnimplementedError
         If shapes in a file depend on values.
 
@@ -225,7 +225,7 @@ class _Tensors:
         ----------
         outputs : sequence of Value
             Where to look for an output, whose elements are to be in the same places as well, but
-            for an order of axes; everywhere and anyhow for what is none.
+            for an order of axes; everywhere and anyhow for other ones.
         """
         mine = self._sorted.get(number)
         if mine is None:

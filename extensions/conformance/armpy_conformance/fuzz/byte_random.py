@@ -18,7 +18,7 @@ class ByteRandom(np.random.Generator):
     Parameters
     ----------
     data : bytes
-        The first eight are the seed of all arrays of elements, and of what is drawn when the others
+        The first eight are the seed of all arrays of elements, and of the draws when the others
         are used up.
 
     Notes

@@ -1,4 +1,4 @@
-"""Lets atheris (libFuzzer for Python) look for failures, by what the backend's code has run."""
+"""Lets atheris (libFuzzer for Python) look for failures, guided by the backend's coverage."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ class Finding:
 
     outcome: str  # ``failed`` or ``crashed``
     operation: str  # of the model, if it has one
-    text: str  # what is wrong, and its smallest part
+    text: str  # the failure, and its smallest part
     file: str  # holds the bytes that make the model
     reproducer: str  # the command that shows it again
 

@@ -27,7 +27,7 @@ _BYTES = 256
 
 _BATCH = 20
 _ROUND = 400
-"""Models between two looks at the clock, and at what was found."""
+"""Models between two looks at the clock and at the findings."""
 
 
 def run_fuzz(
@@ -147,7 +147,7 @@ def _run_of(
 
 
 def _guided(search: Search, seed: int, count: int | None, seconds: float | None) -> FuzzRun:
-    """Let atheris search, and look at what it has found in a process apart."""
+    """Let atheris search, and examine its findings in another process."""
     explored = guided.explore(search, seed, count, seconds)
     findings: list[Finding] = []
     for data, result in _judged(search, list(explored.inputs), 1):

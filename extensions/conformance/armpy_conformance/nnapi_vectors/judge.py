@@ -30,7 +30,7 @@ from armpy_nnapi.model.model import Model
 from armpy_nnapi.run.execution import Execution
 
 CompareElements: TypeAlias = Callable[[Example, int, Array, Array], str]
-"""Says what is wrong with an output: of which example, its position, the elements expected and
+"""Describes a wrong output: of which example, its position, the elements expected and
 those found, both flat; nothing if it is right."""
 
 _MOBILENET = Tolerance(3.0)
@@ -221,7 +221,7 @@ class VectorJudge:
             finding.outcome, finding.text = Outcome.ELSEWHERE, text
 
     def _reason_to_give_back(self, example: Example, error: NnapiError) -> str | None:
-        """Why the backend gave back what it had said yes to; None if something else is wrong."""
+        """Why the backend gave back accepted layers; None if something else is wrong."""
         if not isinstance(error.__cause__, BackendCapabilityError):
             return None
         return self._subject.reason_to_give_back(lower_model(example.model, ()))
@@ -238,7 +238,7 @@ class VectorJudge:
         return f"{device.name} does not take {', '.join(sorted(names))}" if names else ""
 
     def _buffer(self, example: Example, position: int) -> Array:
-        """Memory for one output, full of what is no answer."""
+        """Memory for one output, filled with a wrong answer."""
         operand = example.output_operand(position)
         expected = example.outputs[position]
         shape = example.output_shape(position)

@@ -37,7 +37,7 @@ class VectorsResult(ConformanceResult):
 
     @property
     def shortcomings(self) -> tuple[str, ...]:
-        """Why the run proves nothing; what is not among the examples need not run."""
+        """Why the run proves nothing; operations without examples need not run."""
         if self.layers_run or self.problems:
             return ()
         return (f"no layer ran on {self.backend}: this proves nothing about it",)

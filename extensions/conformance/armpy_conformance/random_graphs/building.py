@@ -20,7 +20,7 @@ def build_model(description: ModelDescription, manager: DeviceManager | None = N
     Raises
     ------
     NnapiError
-        If a method refuses what it is given.
+        If a method refuses its arguments.
     """
     models: dict[int, Model] = {}
     return _build(description.main, description, models, manager)

@@ -49,7 +49,7 @@ class RandomOperation:
 
     definition: OperationDefinition
     form: Form
-    row: TypeRow  # what the operands must be
+    row: TypeRow  # required types of the operands
     random: np.random.Generator
     pool: Sequence[Source] = ()  # what earlier operations give, for `data`
     given: dict[str, list[Source]] = field(default_factory=dict)  # what arguments have been given

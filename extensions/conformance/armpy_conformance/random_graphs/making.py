@@ -36,7 +36,7 @@ _TRIES = 50
 
 
 MadeCall: TypeAlias = tuple[RandomOperation, list[Source]]
-"""An operation, and what it gives."""
+"""An operation and its outputs."""
 
 
 def random_call(

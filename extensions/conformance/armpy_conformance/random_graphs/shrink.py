@@ -38,7 +38,7 @@ def part_of(
     nodes: Sequence[OperationNode],
     elements: dict[int, Array],
 ) -> ModelPart:
-    """Some operations of a model; what the others give comes in as inputs.
+    """Some operations of a model; the outputs of the others become inputs.
 
     Parameters
     ----------

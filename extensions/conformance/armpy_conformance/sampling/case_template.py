@@ -85,7 +85,7 @@ OutputScale: TypeAlias = Callable[[Sequence[TensorInfo | None], DataType], Quant
 class CaseTemplate:
     """One line of a family's table."""
 
-    label: str  # what is special about it, for the case's id
+    label: str  # its special property, for the case's id
     operation: Operation
     shapes: Sequence[tuple[int, ...] | None]
     """One per data operand; None leaves an optional one out."""

@@ -81,7 +81,7 @@ class Compilation:
 
     Notes
     -----
-    A context manager that closes it. Without `close` what it has loaded goes with it. Executions
+    A context manager that closes it. Without `close` its networks go with it. Executions
     of one compilation may run side by side. Methods that set something raise NnapiError: BAD_STATE
     after `finish`; BAD_DATA for a code or number that is not valid.
     """
@@ -94,7 +94,7 @@ class Compilation:
         self._manager = manager or model.manager
         self._devices: tuple[Device, ...] | None = None
         self._preference: int = PreferenceCode.FAST_SINGLE_ANSWER
-        # None until it is said: what the runtime's options prefer holds until then.
+        # None until it is set: the preference of the runtime's options holds until then.
         self._preference_said: Preference | None = None
         self._priority = Priority.MEDIUM
         self._timeout_ns = 0
@@ -133,7 +133,7 @@ class Compilation:
         return compilation
 
     def set_preference(self, preference: int) -> None:
-        """Say what is more important: power, one answer, or many.
+        """Set the preference: power, one answer, or many.
 
         Notes
         -----
@@ -245,7 +245,7 @@ class Compilation:
         ------
         NnapiError
             BAD_STATE if that was tried before; BAD_DATA if the devices do not support an
-            operation; OP_FAILED if what is known of an operation's operands breaks its rules,
+            operation; OP_FAILED if the known properties of an operation's operands break its rules,
             or a device fails to prepare it, MISSED_DEADLINE_PERSISTENT if it takes longer than
             `set_timeout` says, and other codes as that device says.
         """
@@ -456,7 +456,7 @@ class Compilation:
         Returns
         -------
         int
-            Bytes, a power of two: what the devices that read it declare, at least the size of an
+            Bytes, a power of two: as the devices that read it declare, at least the size of an
             element. Where dimensions are not known, the size of an element.
 
         Raises
@@ -526,7 +526,7 @@ class Compilation:
                 runtime.get_network(number).free_working_memory()
 
     def close(self) -> None:
-        """Give back what it has loaded; executions that run come to their end, others fail."""
+        """Release its networks; executions that run come to their end, others fail."""
         # First, so that no new execution begins with networks that are unloaded below.
         self._runtime = self._whole = None
         if self._finalizer is not None:

@@ -1,4 +1,4 @@
-"""Buffers that applications pass: their bytes, or the error for what is no buffer."""
+"""Buffers that applications pass: their bytes, or the error for another object."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def writable_bytes(value: object, operand: Operand, where: str) -> memoryview:
 def _view(value: object, operand: Operand, where: str) -> memoryview:
     """The bytes of an object that has a buffer."""
     try:
-        view = memoryview(value)  # type: ignore[arg-type]  # what is no buffer raises
+        view = memoryview(value)  # type: ignore[arg-type]  # a non-buffer raises
         # A view without bytes cannot be cast; its length is judged by the caller.
         return view.cast("B") if view.nbytes else view
     except TypeError as error:
@@ -97,7 +97,7 @@ def _check_dtype(
     wanted = operand.data_type.dtype
     if array.dtype == wanted:
         return
-    # What the elements of a vendor's type are, only the vendor knows; bytes do for all of them.
+    # Only the vendor knows the elements of its types; bytes serve for all of them.
     is_vendors = is_extension(operand.type) or operand.type in (
         OperandCode.OEM_SCALAR,
         OperandCode.TENSOR_OEM_BYTE,

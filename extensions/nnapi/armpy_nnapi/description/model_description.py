@@ -1,4 +1,4 @@
-"""A finished model as plain data: what is validated, converted, lowered and drawn.
+"""A finished model as plain data, to be validated, converted, lowered and drawn.
 
 Notes
 -----
@@ -73,7 +73,7 @@ class Operand:
     data: bytes | memoryview | None = field(default=None, repr=False)
     """Elements of a constant, little-endian, C order."""
     channel_quant: ChannelQuant | None = None  # for TENSOR_QUANT8_SYMM_PER_CHANNEL
-    extension_data: bytes | None = None  # what is attached to an operand of an extension's type
+    extension_data: bytes | None = None  # data of an operand of an extension's type
     subgraph: int | None = None  # index of the referenced graph that a MODEL operand stands for
     extension_type: ExtensionTypeInformation | None = None  # of an operand of an extension's type
 

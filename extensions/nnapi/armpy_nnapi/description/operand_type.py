@@ -127,7 +127,7 @@ def validate_operand_type(
     Parameters
     ----------
     extension : ExtensionTypeInformation, optional
-        What is known of an extension's type.
+        The description of an extension's type.
     where : str
         For messages.
     allow_partial : bool
@@ -197,7 +197,7 @@ def _check_dimensions(
     )
     size = size_bytes
     for dim in dimensions:
-        # Open dimensions count as 1, so that only what is surely too large is refused.
+        # Open dimensions count as 1, so that only tensors that are surely too large are refused.
         size *= dim or 1
     require_data(
         size <= MAX_SIZE_BYTES,
@@ -209,7 +209,7 @@ def _check_dimensions(
 
 
 def _check_quantization(operand_type: OperandType, where: str) -> None:
-    """Check scale and zero point against what the type has."""
+    """Check scale and zero point against the type's rules."""
     scale, zero_point = operand_type.scale, operand_type.zero_point
     lowest, highest, needs_scale = 0, 0, False
     if not is_extension(operand_type.type):

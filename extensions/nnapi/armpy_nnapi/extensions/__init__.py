@@ -1,1 +1,1 @@
-"""Vendor extensions: their types and operations, who may use them, what is valid."""
+"""Vendor extensions: their types and operations, permissions, and validation."""

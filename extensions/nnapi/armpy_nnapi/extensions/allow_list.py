@@ -47,7 +47,7 @@ class AllowList:
             with open(where, encoding="utf-8-sig") as file:
                 lines = [_COMMENT.sub("", line).strip() for line in file]
         except (OSError, UnicodeDecodeError) as error:
-            # No application is allowed then: a broken list must not open what it guards.
+            # No application is allowed then: a broken list must not open its extensions.
             return cls(where, frozenset(), f"it cannot be read: {error}")
         return cls(where, frozenset(filter(None, lines)))
 

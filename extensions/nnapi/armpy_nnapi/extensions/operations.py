@@ -35,7 +35,7 @@ def create_operation(
     NnapiError
         BAD_DATA if there is no such extension or operation, or it cannot have these operands.
     BackendError
-        If what the extension creates is not what it has to be.
+        If an object that the extension creates has the wrong type.
     """
     name = _named(names, code)
     extension = lookup(name)

@@ -91,7 +91,7 @@ def _check_prefix(code: int, names: Mapping[int, str], where: str) -> None:
 
 
 def _check_type(operand: Operand, where: str, facts: dict[int, ExtensionTypeInformation]) -> None:
-    """Check what is said of an operand's type."""
+    """Check the description of an operand's type."""
     said = operand.extension_type
     if said is None:
         return  # that nothing is known of a type is found with the operand

@@ -61,7 +61,7 @@ class NnapiOperation(Composite):
         return tuple(operand.data_type for operand in self.arguments.outputs)
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        """Lower the operation, and check that what comes out is what the model declares."""
+        """Lower the operation, and check its outputs against the model's declarations."""
         lowering = LoweringContext(build, self.arguments, inputs, self.definition.default)
         # Only now every shape is known: a model may leave ranks and dimensions open.
         _check_inputs(self.definition, lowering)
@@ -100,7 +100,7 @@ def _check_inputs(definition: OperationDefinition, lowering: LoweringContext) ->
 
 
 def _check_output(operand: Operand, info: TensorInfo) -> None:
-    """Check an output against what the model declares of it."""
+    """Check an output against the model's declaration."""
     declared = operand.info
     require(
         # Dimensions that the model leaves open agree with any.
@@ -152,7 +152,7 @@ def lower_model(
     Raises
     ------
     LayerValidationError
-        If what is known of an operation's operands breaks a rule.
+        If the known properties of an operation's operands break a rule.
     NnapiError
         BAD_DATA if an operation belongs to an unknown extension, or the extension
         does not take its operands.
@@ -271,7 +271,7 @@ class _ModelLowerer:
     ) -> Sequence[Value]:
         """Add an operation of a vendor extension."""
         names = {0: OEM_EXTENSION, **self._description.extensions}
-        # A vendor's code is shown operands only, which therefore have to say what is left out.
+        # A vendor's code receives operands only, which therefore have to show omitted ones.
         operands_in = [
             replace(operand, lifetime=Lifetime.NO_VALUE) if value is None else operand
             for operand, value in zip(ins, inputs, strict=True)

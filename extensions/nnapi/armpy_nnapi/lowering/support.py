@@ -109,7 +109,7 @@ def supported_operations(
 
 def _stand_ins(description: ModelDescription) -> Iterator[_StandIn]:
     """Yield no example first, then those to try where dimensions are open."""
-    # First without examples: what is known needs none, and most models are of that kind.
+    # First without examples: known answers need none, and most models are of that kind.
     yield _StandIn()
     graphs = (description.main, *description.referenced)
     operands = [operand for graph in graphs for operand in graph.operands]
@@ -165,7 +165,7 @@ class _Inquiry:
     def _operation(
         self, operands: Sequence[Operand], node: OperationNode, level: int
     ) -> tuple[Answer, list[Dimensions]]:
-        """The answer for one operation, and what it says of its outputs' dimensions."""
+        """The answer for one operation, and its outputs' dimensions."""
         if node.type in CONTROL_FLOW_CODES:
             return self._control_flow(operands, node)
         runtime = self._runtimes(level)
@@ -204,7 +204,7 @@ class _Inquiry:
         refusals = [answer for answer in answers if answer is not None and not answer]
         if refusals:
             return refusals[0], []
-        # The models of an IF, and the body of a WHILE, give what the operation gives.
+        # The models of an IF, and the body of a WHILE, have the operation's outputs.
         shapes = (
             graph_answers[-1][1]
             if node.type == OperationCode.WHILE or _agree(graph_answers)
@@ -214,7 +214,7 @@ class _Inquiry:
 
     def _reference(self, index: int, dimensions: tuple[Dimensions, ...]) -> _Found:
         """The answers for a referenced graph."""
-        # Given dimensions are part of the key, as they decide what the operations inside are.
+        # Given dimensions are part of the key, as they decide the operations inside.
         key = index, dimensions
         if key not in self._referenced:
             self._referenced[key] = self.graph(1 + index, dimensions)

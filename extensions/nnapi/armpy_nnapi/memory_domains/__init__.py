@@ -1,1 +1,1 @@
-"""Memory made from descriptions: what it is for, what it holds, and how executions use it."""
+"""Memory made from descriptions: roles, contents, and use by executions."""

@@ -277,7 +277,7 @@ class DescribedMemory(Memory):
         require_data(self._is_initialized, "the source has no elements yet", where=where)
 
     def _fill(self, source: Memory, where: str) -> None:
-        """Take another memory's elements, and what is known of them."""
+        """Take another memory's elements and their description."""
         self._check_open()
         mine, dimensions = self._operand, self._operand.dimensions
         if isinstance(source, DescribedMemory):

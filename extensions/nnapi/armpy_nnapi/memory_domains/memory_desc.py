@@ -112,7 +112,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         self._operand, self._dimensions = operand, dimensions
 
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
-        """Say what is known of the dimensions beyond what the models say; 0 where nothing is.
+        """Set dimensions beyond those that the models declare; 0 where unknown.
 
         Raises
         ------

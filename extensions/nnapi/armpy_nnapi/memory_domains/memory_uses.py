@@ -206,7 +206,7 @@ class MemoryUses:
         Returns
         -------
         results, buffers
-            What is left to copy; what devices have written has a shape, and no elements.
+            The rest to copy; memory that devices have written has a shape, and no elements.
 
         Raises
         ------

@@ -223,7 +223,7 @@ class ModelBuilder:
         body_model : Model
             Finished; takes the inputs and gives the next turn's, or the first of them.
         outputs : sequence of OperandType
-            The first of what the body gives.
+            The first of the body's outputs.
 
         Raises
         ------
@@ -392,7 +392,7 @@ def _broadcast(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
         dimensions = np.broadcast_shapes(*map(tuple, shapes))
     except ValueError:  # which `Model.finish` says better
         return ()
-    # What is not known, a rank or a size of 0, cannot be broadcast.
+    # Unknown shapes, with a rank or a size of 0, cannot be broadcast.
     return dimensions if all(all(shape) and len(shape) for shape in shapes) else ()
 
 

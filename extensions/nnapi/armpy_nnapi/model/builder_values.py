@@ -45,7 +45,7 @@ def operand_code(kind: object) -> int:
     if isinstance(kind, int):
         return kind
     try:
-        return TENSOR_TYPES[np.dtype(kind).name]  # type: ignore[call-overload]  # what is no dtype raises
+        return TENSOR_TYPES[np.dtype(kind).name]  # type: ignore[call-overload]  # a non-dtype raises
     except (TypeError, KeyError) as error:
         raise bad_data(
             "this is not an operand type",

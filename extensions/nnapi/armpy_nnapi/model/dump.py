@@ -66,9 +66,9 @@ def graph_dump(
     Parameters
     ----------
     model : Model or ModelDescription
-        A finished model, or what is known of one.
+        A finished model, or its description.
     stream : text file, optional
-        What it is written to; if left out, the log ``armpy_nnapi`` has it at level INFO.
+        The stream to write to; by default the log ``armpy_nnapi`` at level INFO.
     name : str
         In the first line, a comment.
 
@@ -154,7 +154,7 @@ def _graph(graph: Subgraph, named: NameOf, prefix: str, indent: str) -> Iterator
     edges = {index: f"input[{k}]" for k, index in enumerate(graph.inputs)}
     edges |= {index: f"output[{k}]" for k, index in enumerate(graph.outputs)}
     for index, operand in enumerate(graph.operands):
-        # White on black, as NNAPI draws what the application gives and takes.
+        # White on black, as NNAPI draws the application's inputs and outputs.
         look = "style=filled fillcolor=black fontcolor=white " if index in edges else ""
         label = _operand_label(operand, named, edges.get(index, str(index)))
         yield f'{indent}{prefix}d{index} [{look}label="{label}"]'

@@ -217,7 +217,7 @@ class Model(IModel):
         quant = ChannelQuant(_scales(scales, where), channel_dim)
         operand = replace(operand, channel_quant=quant)
         check_channel_quant(operand, where)
-        # Only what was checked: a call that fails changes nothing.
+        # Only checked values: a call that fails changes nothing.
         self._list.operands[index] = operand
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
@@ -449,7 +449,7 @@ def _bytes(data: object, where: str) -> bytes:
     """A copy of an object's bytes."""
     try:
         # By a view: of a number, `bytes` makes that many zeros.
-        return bytes(memoryview(data))  # type: ignore[arg-type]  # what is no buffer raises
+        return bytes(memoryview(data))  # type: ignore[arg-type]  # a non-buffer raises
     except TypeError as error:
         raise bad_data(
             "the data are not bytes", where=where, expected="bytes", actual=type(data).__name__

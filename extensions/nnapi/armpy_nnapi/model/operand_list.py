@@ -50,7 +50,7 @@ class OperandList:
         """Make an operand a constant, or one without a value; see `Model.set_operand_value`."""
         operand = self.get(index, where)
         if value is None:
-            # What is left out needs no dimensions.
+            # An omitted operand needs no dimensions.
             self._set(index, Lifetime.NO_VALUE, None)
             return
         _check_known(operand, where)

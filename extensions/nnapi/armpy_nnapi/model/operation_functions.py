@@ -45,7 +45,7 @@ class OperationCall:
     form: Form
     row: TypeRow
     inputs: tuple[tuple[Argument, object], ...]
-    """Each input with what was given for it; None for one without a value."""
+    """Each input with its argument; None for one without a value."""
 
 
 @cache
@@ -219,7 +219,7 @@ def _no_form(
 
 def _fits(code: OperandCode, value: object, code_of: CodeOf) -> bool:
     """Return whether something given can be an operand of a type."""
-    # What is left out has the type that the form says.
+    # An omitted operand has the type of the form.
     if value is None:
         return True
     operand_type = code_of(value)

@@ -30,7 +30,7 @@ def run_order(operands: Sequence[Operand], operations: Sequence[OperationNode]) 
     ----------
     NNAPI ``ModelBuilder::sortIntoRunOrder``.
     """
-    # Kahn's algorithm, with a stack of what is ready in place of a queue: NNAPI's own order.
+    # Kahn's algorithm, with a stack of ready operations in place of a queue: NNAPI's own order.
     readers: dict[int, list[int]] = defaultdict(list)
     num_missing = [0] * len(operations)
     ready = []

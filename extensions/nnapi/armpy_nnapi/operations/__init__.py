@@ -1,4 +1,4 @@
-"""Every NNAPI operation: what it takes, which types go together, and how it is lowered.
+"""Every NNAPI operation: its operands, which types go together, and how it is lowered.
 
 Each module has its operations in its ``DEFINITIONS``.
 """

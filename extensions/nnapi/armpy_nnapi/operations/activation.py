@@ -49,7 +49,7 @@ def _activation_rows(unsigned_level: int = 27) -> tuple[TypeRow, ...]:
 
 _RECTIFIERS: Mapping[OperationCode, tuple[Activation, str]] = MappingProxyType(
     {
-        _O.RELU: (Activation(_F.RELU), "Each element, 0 instead of what is below."),
+        _O.RELU: (Activation(_F.RELU), "Each element, 0 instead of negative ones."),
         _O.RELU1: (Activation(_F.BOUNDED_RELU, 1.0, -1.0), "Each element, clamped to [-1, 1]."),
         _O.RELU6: (Activation(_F.BOUNDED_RELU, 6.0, 0.0), "Each element, clamped to [0, 6]."),
     }
@@ -112,7 +112,7 @@ def _lower_elu(lower: LoweringContext) -> Value:
     # With alpha below 0 the exponential counts where x is above 0, which is no ELU.
     powers = lower.add(ElementwiseUnary(UnaryOperation.EXP), values, output=info)
     scaled = lower.add(Activation(_F.LINEAR, a=alpha, b=-alpha), powers, output=info)
-    # What is not positive is what the negative's RELU takes away.
+    # The RELU of the negative removes elements that are not positive.
     negated = lower.add(ElementwiseUnary(UnaryOperation.NEG), scaled, output=info)
     dropped = lower.add(Activation(_F.RELU), negated, output=info)
     positive = lower.add(Activation(_F.RELU), values, output=info)

@@ -16,7 +16,7 @@ class Argument:
 
     name: str  # standard name: ``input``, ``filter``, ``padding_left``
     type: OperandCode | str  # a type, or the name of a column of the operation's type rows
-    text: str = ""  # what it is, for documentation, where the name does not say it
+    text: str = ""  # a description for documentation, where the name is not enough
     optional: bool = False  # whether the operand may be there without a value (lifetime NO_VALUE)
     decisive: bool = False
     """Whether the elements of a tensor must be known before the operation can be lowered (a shape,
@@ -108,7 +108,7 @@ def spread(arguments: Sequence[Argument], count: int) -> list[Argument] | None:
     extra = count - len(arguments)
     if extra < 0:
         return None
-    # One argument per list may be variadic, so what is left over is all its.
+    # One argument per list may be variadic, and takes all the rest.
     at = variadic[0]
     return [*arguments[:at], *[arguments[at]] * (extra + 1), *arguments[at + 1 :]]
 
@@ -189,7 +189,7 @@ class Arguments:
             *zip(self.match.outputs, self.outputs, strict=True),
         ]
         for argument, operand in pairs:
-            # An open rank is checked when it is known; what is left out has none.
+            # An open rank is checked when it is known; an omitted operand has none.
             if argument.ranks and operand.dimensions and not operand.is_omitted:
                 require(
                     len(operand.dimensions) in argument.ranks,

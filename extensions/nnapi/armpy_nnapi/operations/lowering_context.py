@@ -49,7 +49,7 @@ class LoweringContext:
         self._default_of = default_of
         # Lists, as a variadic argument has several operands of one name.
         self._values: dict[str, list[Value | None]] = {}
-        # Graphs drop what is left out at the end; the match still counts it.
+        # Graphs drop omitted operands at the end; the match still counts them.
         values = [*inputs, *[None] * (len(self.arguments.inputs) - len(inputs))]
         for argument, value in zip(self.arguments.match.inputs, values, strict=True):
             self._values.setdefault(argument.name, []).append(value)
@@ -118,7 +118,7 @@ class LoweringContext:
         return self.arguments.outputs[index]
 
     def output_info(self, index: int = 0) -> TensorInfo:
-        """Type, quantisation and what is declared of the shape of an output."""
+        """Type, quantisation and declared shape of an output."""
         return self.output_operand(index).info
 
     def fixed_output(self, scale: float, zero_point: int, index: int = 0) -> TensorInfo:

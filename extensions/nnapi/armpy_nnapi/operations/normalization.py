@@ -52,7 +52,7 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             (
                 Argument("input", "T", ranks=(1, 2, 3, 4)),
                 Argument("radius", _C.INT32, "How far neighbours are away at most."),
-                Argument("bias", "S", "What is added to the sum."),
+                Argument("bias", "S", "The addend of the sum."),
                 Argument("alpha", "S", "Factor of the sum."),
                 Argument("beta", "S", "Exponent."),
             ),
@@ -70,8 +70,8 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             (
                 Argument("input", "T", ranks=(4,)),
                 Argument("gamma", "S", "Factor of the normalised elements."),
-                Argument("beta", "S", "What is added to them."),
-                Argument("epsilon", "S", "What is added to the variance."),
+                Argument("beta", "S", "Their addend."),
+                Argument("epsilon", "S", "The addend of the variance."),
                 Argument("nchw", _C.BOOL),
             ),
             outputs=(Argument("output", "T"),),

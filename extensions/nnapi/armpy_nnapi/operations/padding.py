@@ -59,7 +59,7 @@ def padding_pairs(lower: LoweringContext) -> tuple[tuple[int, int], ...]:
 
 
 def _lower(lower: LoweringContext) -> Value:
-    """PAD and PAD_V2; what is added is real 0, or a stored element."""
+    """PAD and PAD_V2; the padding is real 0, or a stored element."""
     inputs = [lower["input"]]
     if "value" in lower:
         inputs.append(_stored_value(lower))

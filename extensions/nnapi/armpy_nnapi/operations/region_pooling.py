@@ -48,7 +48,7 @@ def _lower_regions(lower: LoweringContext, operation: RoiAlign | RoiPooling) -> 
     """The arguments that ROI_ALIGN and ROI_POOLING have in common."""
     require_box_scale(lower, "rois")
     shape = lower.shape("input")
-    # There may be no regions, but what they are cut from has elements.
+    # There may be no regions, but the feature map has elements.
     require(0 not in shape, "the input has no elements", expected="1 or more", actual=shape)
     complete = operation.with_attributes(
         output_size=(lower.integer("output_height"), lower.integer("output_width")),

@@ -100,7 +100,7 @@ def operand_arguments(operands: Iterable[Operand], column: str = "T") -> tuple[A
     Notes
     -----
     They have no ranks, for operations whose ranks the reference looks at when they run: the
-    core operation does so too, and what has no value may be declared with any rank.
+    core operation does so too, and an operand without a value may be declared with any rank.
     """
     return tuple(Argument(o.name, column, optional=o.optional) for o in operands)
 

@@ -56,7 +56,7 @@ def _lower(lower: LoweringContext) -> Value:
         else _implicit_padding(lower, kernel, steps)
     )
     sizes = tuple(
-        # What the windows cover, less the padding: the inverse of a convolution's output size.
+        # The windows' extent less the padding: the inverse of a convolution's output size.
         (shape[axis] - 1) * step + k - sum(pair)
         for axis, step, k, pair in zip(layout.spatial_axes, steps, kernel, padding, strict=True)
     )

@@ -84,7 +84,7 @@ def _check_convolution(arguments: Arguments, dim: int) -> int:
 
 def _check_fully_connected(arguments: Arguments) -> int:
     """Shapes as far as they are known; level 29 if the scales are not those of level 27."""
-    # Only what the model says of dimensions; the rest is checked when all are known.
+    # Only the model's own dimensions; the rest is checked when all are known.
     vectors, weights = arguments["input"].dimensions, arguments["filter"].dimensions
     bias = arguments["bias"].dimensions
     if vectors and weights and bias:

@@ -35,7 +35,7 @@ class ArgumentList:
     Attributes
     ----------
     arrays : list of (ndarray or None)
-        Each argument, None for no value. What is not set yet does not count.
+        Each argument, None for no value. Arguments that are not set yet do not count.
     are_in_place : bool
         Whether each is an array of the shape and type of its slot.
     """
@@ -81,7 +81,7 @@ class ArgumentList:
         self._num_unset -= 1
 
     def renew(self) -> None:
-        """Read again what is not used as it lies."""
+        """Read the arguments again that are not used in place."""
         for index, make in self._renewed or ():
             self.arrays[index] = make()
 

@@ -75,7 +75,7 @@ class Burst:
         ----------
         NNAPI ``ANeuralNetworksExecution_burstCompute``.
         """
-        # What was checked at the last call need not be again; most bursts have one execution.
+        # Arguments checked at the last call need not be again; most bursts have one execution.
         if execution is not self._latest or execution is None:
             self._check(execution)
         # `take` and `give_back` of the turn, without their calls: a burst is there to be quick.

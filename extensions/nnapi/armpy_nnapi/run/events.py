@@ -92,7 +92,7 @@ class Event:
         Raises
         ------
         NnapiError
-            What the execution failed with; MISSED_DEADLINE_TRANSIENT if it goes on after
+            The execution's error; MISSED_DEADLINE_TRANSIENT if it goes on after
             `timeout_s`, which does not stop it.
         """
         if self._is_foreign:
@@ -188,7 +188,7 @@ class Event:
 
 
 def when_all_are_done(events: Sequence[Event], begin: WhenDone) -> None:
-    """Call `begin` once, when all events have come to their end, with what the first failed with.
+    """Call `begin` once, when all events have ended, with the error of the first that failed.
 
     Notes
     -----

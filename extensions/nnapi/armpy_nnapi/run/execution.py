@@ -123,7 +123,7 @@ class Execution:
         The C function ``ANeuralNetworksExecution_setInput`` takes the type before the buffer.
         """
         arguments = self._arguments
-        # The usual array is taken without more ado; only what is not is looked into.
+        # The usual array is taken at once; only other ones are examined.
         is_plain = operand_type is None and self._state is ExecutionState.BUILDING
         if is_plain and arguments.inputs.take(index, value):
             return
@@ -143,7 +143,7 @@ class Execution:
             holds after an execution that failed is not known, except after
             OUTPUT_INSUFFICIENT_SIZE, which writes nothing.
         operand_type : OperandType, optional
-            What is known of the dimensions beyond what the model says.
+            Known dimensions beyond those in the model.
         """
         arguments = self._arguments
         is_plain = operand_type is None and self._state is ExecutionState.BUILDING
@@ -151,7 +151,7 @@ class Execution:
             return
         where = f"Execution.set_output({index})"
         self._check_building(where)
-        # Only an output that could be set may change what is expected of the result.
+        # Only an output that could be set may change the expected result.
         self._results.shapes.expect(index, arguments.set_output(index, buffer, operand_type, where))
 
     def set_input_from_memory(
@@ -207,7 +207,7 @@ class Execution:
             BAD_DATA unless the compilation is for one device that was chosen.
         """
         devices = self._compilation.devices
-        # Asked here first, as what is measured is to take no longer.
+        # Asked here first, so as not to add to the measured time.
         if devices is None or len(devices) != 1 or self._state is not ExecutionState.BUILDING:
             where = "Execution.set_measure_timing"
             self._compilation.check_one_device(
@@ -247,7 +247,7 @@ class Execution:
         duration_ns : int
             Of an outermost one, with all that it runs. 0 stops after the first true condition; at
             most `MAXIMUM_LOOP_TIMEOUT_NS`, which also stands for all longer ones. Left unsaid, it
-            is what the manager's options say, `DEFAULT_LOOP_TIMEOUT_NS` unless they differ.
+            is that of the manager's options, `DEFAULT_LOOP_TIMEOUT_NS` unless they differ.
         """
         where = "Execution.set_loop_timeout"
         self._check_building(where)
@@ -452,12 +452,12 @@ class Execution:
         return self._results.duration_ns(duration_code, "Execution.get_duration")
 
     def release(self) -> None:
-        """Give back what it has prepared, unless it is under way; it is prepared again then."""
+        """Release its prepared program, unless it is under way; the next use prepares it again."""
         if self._preparation is not None:
             self._preparation.release()
 
     def close(self) -> None:
-        """Compute no more, and give back what is prepared; BAD_STATE while it is under way."""
+        """Compute no more, and release the prepared program; BAD_STATE while it is under way."""
         # The turn is taken for good, so that it cannot compute after this.
         if not self._turn.take() and self._state is ExecutionState.STARTED:
             raise self._not_free("Execution.close")

@@ -33,7 +33,7 @@ class ExecutionResults:
     is_timed : bool
         Whether it is measured how long executions take.
     code : ResultCode, optional
-        What the latest one came to; None before its end.
+        The result of the latest one; None before its end.
     """
 
     __slots__ = ("_measure", "code", "is_timed", "shapes")

@@ -91,7 +91,7 @@ class FenceWatch:
             ready = [fd for fd, _ in poll.poll(None if fds else _IDLE_S * 1000)]
             with self._lock:
                 if wake_fd in ready:
-                    # Several may have written since; one look at what is watched serves them all.
+                    # Several may have written since; one look at the memory serves them all.
                     os.read(wake_fd, 4096)
                 called = [self._watched.pop(fd) for fd in ready if fd in self._watched]
                 if not ready and not self._watched:

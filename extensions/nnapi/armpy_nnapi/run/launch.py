@@ -115,7 +115,7 @@ class Launch:
                 times = [
                     time_s for time_s in (self._deadline_s, after_fence_s) if time_s is not None
                 ]
-                # In the context of who has launched it, not of what it has waited for.
+                # In the context of the launch, not of the events that it has waited for.
                 context.run(self._begin, min(times, default=None))
                 return
             text = f"a dependency has failed: {failed}"

@@ -28,7 +28,7 @@ class TimeLimits:
     """Time limits of an execution and of each loop in it."""
 
     timeout_ns: int = 0  # from its start on; 0 for no limit
-    loop_timeout_ns: int | None = None  # what the runtime's options say if left out
+    loop_timeout_ns: int | None = None  # by default as the runtime's options say
 
     @property
     def loop_timeout_s(self) -> float | Unset:
@@ -47,7 +47,7 @@ NO_LIMITS = TimeLimits()
 def clamped_loop_timeout(duration_ns: object, where: str) -> int:
     """A loop's time-out, `MAXIMUM_LOOP_TIMEOUT_NS` at most; BAD_DATA if it is no time."""
     limit_ns = check_duration(duration_ns, where)
-    # NNAPI clamps what is too long, and does not refuse it.
+    # NNAPI clamps times that are too long, and does not refuse them.
     if limit_ns > MAXIMUM_LOOP_TIMEOUT_NS:
         _log.warning("%s: %d ns is more than the maximum, which is used", where, limit_ns)
     return min(limit_ns, MAXIMUM_LOOP_TIMEOUT_NS)

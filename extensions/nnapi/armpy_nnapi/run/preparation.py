@@ -47,7 +47,7 @@ class Preparation:
             else:
                 bound()
         except BaseException:
-            # What it has may be gone, as after a device that died: the next one binds anew.
+            # Its binding may be lost, as after a device that died: the next one binds anew.
             bound.close()
             raise
         self._bound.append(bound)
@@ -59,7 +59,7 @@ class Preparation:
         idle_release.watchdog.watch(self)
 
     def release(self) -> bool:
-        """Give back what is kept, unless it runs; whether there was something."""
+        """Release the kept program, unless it runs; return whether there was one."""
         try:
             bound = self._bound.pop()
         except IndexError:
@@ -68,14 +68,14 @@ class Preparation:
         return True
 
     def release_if_idle(self) -> bool:
-        """Give back what is kept unless it has run since the last call of this.
+        """Release the kept program unless it has run since the last call of this.
 
         Returns
         -------
         bool
             Whether there may be something to give back later.
         """
-        # The first look only marks it: what has run a moment ago is kept until the second one.
+        # The first look only marks it: a program that has just run is kept until the second one.
         if not self._is_idle:
             self._is_idle = True
             return True
@@ -83,6 +83,6 @@ class Preparation:
         return not self.release() and not self._is_closed
 
     def close(self) -> None:
-        """Give back what is kept for good."""
+        """Release the kept program for good."""
         self._is_closed = True
         self.release()

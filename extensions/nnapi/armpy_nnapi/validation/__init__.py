@@ -1,1 +1,1 @@
-"""Rules for models as plain data: what is valid, optional or default, in which feature level."""
+"""Rules for models as plain data: validity, options, defaults and feature levels."""

@@ -81,7 +81,7 @@ def _check_while(
     operation and models take m + k + n inputs.
     """
     # Each model is handed all values; the body's outputs become its first inputs in the next
-    # turn, and what is left of the inputs stays the same in all turns.
+    # turn, and the rest of the inputs stays the same in all turns.
     values = inputs[_WHILE_FIRST_INPUT:]
     condition_ins, condition_outs = _edges(inputs[0], referenced, "condition")
     body_ins, body_outs = _edges(inputs[1], referenced, "body")

@@ -48,7 +48,7 @@ def validate_operation(
     referenced : sequence of Subgraph
         What MODEL operands stand for, by index.
     feature_level : int
-        What the operation may need at most.
+        The most that the operation may need.
     allow_unknown_sizes : bool
         Whether control flow may have operands whose dimensions are not fully known.
 
@@ -346,7 +346,7 @@ def _check_arguments(
     _check_indexes(indexes, len(graph.operands), "entry", where)
     repeated = [index for index, count in Counter(indexes).items() if count > 1]
     require_data(not repeated, "an operand is listed twice", where=where, actual=str(repeated))
-    # Lists say in which order a request gives operands, lifetimes what each of them is: what is
+    # Lists give the order of operands in a request, lifetimes the kind of each of them: what is
     # said twice can disagree.
     marked = {i for i, operand in enumerate(graph.operands) if operand.lifetime is lifetime}
     require_data(

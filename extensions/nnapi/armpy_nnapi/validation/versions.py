@@ -90,7 +90,7 @@ def convert(description: ModelDescription, feature_level: int) -> ModelDescripti
 
     Notes
     -----
-    Trailing arguments that say what is meant without them are left out, and operands that
+    Trailing arguments with default values are left out, and operands that
     nothing uses. The lowest level cannot say that float32 may be computed as float16, so that
     is dropped for it.
 
@@ -159,7 +159,7 @@ def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> Mod
     Returns
     -------
     ModelSlice or None
-        None if no operation is left, or what is left has no output.
+        None if no operation is left, or the rest has no output.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""NNAPI convolutions and FULLY_CONNECTED: how arguments are read, and what is refused when."""
+"""NNAPI convolutions and FULLY_CONNECTED: how arguments are read and when they are refused."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _PROBIT = math.pi * 0.147
 
 
 def transformed(node: Node, scores: Value, word: str | None = None) -> Value:
-    """Scores (n, classes) after what the attribute ``post_transform`` says, or a word like it."""
+    """Scores (n, classes) after the transform that the attribute ``post_transform`` names."""
     word = node.text("post_transform", "NONE") if word is None else word
     if word == "NONE":
         return scores

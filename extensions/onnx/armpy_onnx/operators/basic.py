@@ -1,4 +1,4 @@
-"""Operators that say what is there: constants, copies, shapes."""
+"""Operators without arithmetic: constants, copies, shapes."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _mask(node: Node, mask: Value | None, keys: Sequence[int]) -> Value | None:
 
 
 def _with_bias(node: Node, mask: Value | None, bias: Value | None, query: Value) -> Value | None:
-    """A mask and what is added to the scores, as one operand."""
+    """A mask and the scores' bias, as one operand."""
     if bias is None:
         return mask
     bias = node.cast(bias, query.info.data_type)

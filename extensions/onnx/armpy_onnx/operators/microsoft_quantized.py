@@ -89,7 +89,7 @@ def _dynamic_lstm(node: Node) -> Sequence[Value]:
 
     Notes
     -----
-    ONNX Runtime rounds what the weights are multiplied by to 8 bits; here it stays as it is.
+    ONNX Runtime rounds the factors of the weights to 8 bits; here they stay unchanged.
     """
     weights = [_directions(node, index, scale, scale + 1) for index, scale in ((1, 8), (2, 10))]
     operator = operator_of("LSTM")
@@ -141,7 +141,7 @@ def _gather_blocks(node: Node) -> Value:
 
     Notes
     -----
-    What is gathered becomes floats, not the table. Bytes hold 8 bits, or two numbers of 4, the
+    The gathered elements become floats, not the table. Bytes hold 8 bits, or two numbers of 4, the
     first one in the lower half.
     """
     rank, kind = node.rank(0), node.type(0)

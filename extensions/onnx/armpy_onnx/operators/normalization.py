@@ -204,7 +204,7 @@ def _mean_variance_normalization(node: Node) -> Value:
     if node.version < 9:
         return _mean_variance_of_images(node)
     axes = tuple(node.axis(axis, rank) for axis in node.integers("axes", (0, 2, 3)))
-    # What is added to the deviation, 1e-9, counts where the variance is 0 only.
+    # The deviation's addend, 1e-9, counts only where the variance is 0.
     return node.layer(LayerNormalization(axes, 1e-18), node.value(0))
 
 

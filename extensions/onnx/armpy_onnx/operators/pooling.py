@@ -46,7 +46,7 @@ def _max_pool(node: Node) -> Value | Sequence[Value]:
     if node.data.num_outputs > 1:
         return _with_indices(node, windows, sizes)
     value = node.value(0)
-    # The order of bytes is that of what they stand for, for which there are kernels.
+    # The order of bytes is that of the values they stand for, for which there are kernels.
     is_named = value.info.data_type in BYTES and len(sizes) < 3 and max(windows.dilation) == 1
     if is_named:
         value = as_quantized(node, value, Quantization.per_tensor(1.0))

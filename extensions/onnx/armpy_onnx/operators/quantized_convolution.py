@@ -159,7 +159,7 @@ def _sums_of(node: Node, image: Value, filters: _Filters, bias: Value | None) ->
     if len(set(points)) == 1:
         same = _Filters(filters.data, plain, filters.windows, filters.groups)
         return _convolved(node, image, same, bias, output)
-    # Bytes less zero points of bytes take 9 bits: what is beyond 8 is a convolution of its own.
+    # Bytes less zero points of bytes take 9 bits: the part beyond 8 is a convolution of its own.
     less = np.array(points).reshape(-1, 1, 1, 1)
     wide = filters.data.astype(np.int16) - less
     near = np.clip(wide, -128, 127)
@@ -186,7 +186,7 @@ def _conv_integer(node: Node) -> Value:
     if point is None or point.data is not None:
         known = 0 if point is None else node.whole_number(2)
         return _sums(node, filters, known, None)
-    # Padding is the zero point, too: what it adds is that of an image of ones without padding's.
+    # Padding is the zero point, too: its addend is that of an image of ones without padding.
     none = Quantization.per_tensor(1.0)
     value = node.value(0)
     sums = _sums_of(node, as_quantized(node, value, none), filters, None)

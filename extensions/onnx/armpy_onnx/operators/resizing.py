@@ -25,7 +25,7 @@ _FEW_TAPS = 4
 """Up to so many, elements are gathered and added up; more are a product with a matrix."""
 
 _TABLES = 2
-"""Of taps: which elements, and what they weigh."""
+"""Of taps: positions and weights."""
 
 _SHARPEST = 100.0
 """Of cubic interpolation; those that are used are -0.5 and -0.75."""

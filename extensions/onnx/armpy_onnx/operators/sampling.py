@@ -95,7 +95,7 @@ def _multinomial(node: Node) -> Value:
 
 
 def _dropout(node: Node) -> Sequence[Value]:
-    """The input as it is and a mask that leaves nothing out; in training mode, what is left."""
+    """The unchanged input and a mask that leaves nothing out; in training mode, the rest."""
     value = node.value(0)
     ratio = _dropped_share(node)
     mask_type = DataType.BOOLEAN if node.version >= 10 else value.info.data_type

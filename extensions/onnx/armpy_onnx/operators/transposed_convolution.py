@@ -59,7 +59,7 @@ def _check_groups(node: Node) -> int:
 
 
 def _windows(node: Node, sizes: Sequence[int]) -> tuple[WindowAttributes, tuple[int, ...]]:
-    """Windows over the output, with what is cut off it, and the output's sizes."""
+    """Windows over the output, with its cropped edges, and the output's sizes."""
     rank = len(sizes)
     kernel = node.shape(1)[2:]
     if per_axis(node, "kernel_shape", rank, 1, kernel) != kernel:

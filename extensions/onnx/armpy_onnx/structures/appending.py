@@ -2,7 +2,7 @@
 
 Notes
 -----
-Where the number of turns is known, what they append is collected like a loop's own outputs: no
+Where the number of turns is known, appended values are collected like a loop's own outputs: no
 shape changes from turn to turn, and a sequence need not be written out.
 """
 
@@ -22,7 +22,7 @@ from armpy_onnx.structures.walking import Scope, Walker
 
 
 def run_appending(loop: OnnxLoop) -> list[Item]:
-    """Outputs of a Loop: the loop itself, or one that collects what it appends, is run."""
+    """Outputs of a Loop: the loop itself, or one that collects appended values, is run."""
     axes = dict(_appended(loop)) if loop.is_long else {}
     collecting = _collecting(loop, axes) if axes else None
     if collecting is None:

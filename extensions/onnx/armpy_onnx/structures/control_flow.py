@@ -4,7 +4,7 @@ Notes
 -----
 What is known when nodes are walked is resolved there: a condition that is constant takes one
 branch, and a short loop that runs a known number of times is written out. The rest becomes If and
-While, whose graphs are handed what they read of the graphs around them.
+While, whose graphs receive the tensors that they read from the graphs around them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def run_loop(node: ControlNode) -> list[Item]:
     carried = node.inputs[2:]
     if len(body.input) != 2 + len(carried) or len(body.output) < 1 + len(carried):
         raise node.data.error(
-            "the body does not take and give what the loop carries",
+            "the body's inputs and outputs are not those that the loop carries",
             expected=f"{2 + len(carried)} inputs",
             actual=f"{len(body.input)} inputs and {len(body.output)} outputs",
         )
@@ -195,7 +195,7 @@ def _scan(node: ControlNode, inputs: Sequence[Value]) -> list[Item]:
     num_carried = len(inputs) - num_inputs
     num_collected = len(body.output) - num_carried
     if len(body.input) != len(inputs) or num_collected < 0:
-        raise node.data.error("the body does not take and give what the scan carries")
+        raise node.data.error("the body's inputs and outputs are not those that the scan carries")
     carried, scanned = inputs[:num_carried], inputs[num_carried:]
     axes = _axes(node, "scan_input_axes", scanned, 0)
     lengths = {v.info.known_shape[axis] for v, axis in zip(scanned, axes, strict=True)}
@@ -229,7 +229,7 @@ def _scan(node: ControlNode, inputs: Sequence[Value]) -> list[Item]:
 
 
 _SCANNED = "\0scanned "
-"""Names of what is scanned, which no file can use."""
+"""Names of scanned tensors, which no file can use."""
 
 
 def _arranged(node: ControlNode, collected: Sequence[Value]) -> list[Item]:
@@ -277,7 +277,7 @@ class ControlFlowNode(Composite):
         return len(self.types)
 
     def decides(self, index: int) -> bool:
-        """Nothing does: what is known is used."""
+        """Nothing does: known values are used."""
         return False
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -289,7 +289,7 @@ class ControlFlowNode(Composite):
         return self.types
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        """Run the node with what is known now."""
+        """Run the node with the values known now."""
         refusals = Refusals()
         walker = Walker(build, self.functions, refusals, folds=True)
         values = [value for value in inputs if value is not None]

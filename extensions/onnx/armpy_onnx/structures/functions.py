@@ -33,7 +33,7 @@ MOST_COPIES = 16
 class FunctionBody:
     """A function as one node calls it."""
 
-    # What the body calls its operands.
+    # The body's names of its operands.
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     nodes: Sequence[onnx.NodeProto]
@@ -49,7 +49,7 @@ class Functions:
     most_written_out : int
         Nodes that functions and loops may become: a small file must not become a large network.
     forms : dict
-        What nodes that run graphs give, and what has to live as long as that is remembered.
+        Outputs of nodes that run graphs, and objects that must live as long as those are stored.
     free_names : dict
         See `armpy_onnx.reading.free_names`.
 
@@ -242,7 +242,7 @@ def _check_operands(schema: onnx.defs.OpSchema, inputs: Sequence[TensorInfo | No
 
 
 def _type_proto(info: TensorInfo | None) -> onnx.TypeProto:
-    """ONNX's type of a tensor; an empty one for what is left out."""
+    """ONNX's type of a tensor; an empty one for an omitted tensor."""
     if info is None or info.data_type not in _ELEMENT_TYPES:
         return onnx.TypeProto()
     shape = None if info.shape is None else [dim if dim is not None else "" for dim in info.shape]

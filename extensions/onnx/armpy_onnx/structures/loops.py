@@ -45,7 +45,7 @@ MOST_TURNS = 4096
 """Of a loop that is written out because it carries sequences."""
 
 MOST_PHANTOMS = 4
-"""Loops in each other whose turns have to be tried out to know what they collect."""
+"""Nested loops whose turns have to be tried out to know the shapes that they collect."""
 
 _TRUE = np.array(True)
 
@@ -57,7 +57,7 @@ class ControlNode:
     walker: Walker
     data: NodeData
     inputs: Sequence[Item]
-    scope: Scope  # what the graphs read from outside
+    scope: Scope  # the tensors that the graphs read from outside
 
     def graph(self, name: str) -> onnx.GraphProto:
         """A graph that is an attribute."""
@@ -93,8 +93,8 @@ def _single(data: NodeData, array: object, noun: str) -> bool:
 
 
 Turn: TypeAlias = "Callable[[Walker, Scope, Value, Item, Sequence[Item], str], list[Item]]"
-"""One turn: the walker and scope that it is added by, its number, the condition, what is carried,
-and a label; gives the condition and what is carried, then what is collected."""
+"""One turn: the walker and scope that it is added by, its number, condition, the carried values,
+and a label; returns the condition and the carried values, then the collected ones."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -111,7 +111,7 @@ class OnnxLoop:
     goes_on: bool  # whether the body never ends the loop
 
     def run(self) -> list[Item]:
-        """Carried values after the last turn, then what has been collected."""
+        """Carried values after the last turn, then collected ones."""
         count, fixed = self._counts()
         if fixed is not None and self._is_short(fixed):
             return self._unrolled(fixed)
@@ -232,10 +232,10 @@ class OnnxLoop:
 
 
 def _rows(loop: OnnxLoop, info: TensorInfo, count: int) -> tuple[int, ...]:
-    """Shape of what is collected of a number of turns."""
+    """Shape of the values collected over a number of turns."""
     shape = info.shape
     if shape is None or (count and None in shape):
-        raise loop.node.data.error("the shape of what the loop collects is not known")
+        raise loop.node.data.error("the shape of the loop's collected outputs is not known")
     return (count, *(0 if dim is None else dim for dim in shape))
 
 
@@ -244,7 +244,7 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
 
     Notes
     -----
-    Carried are the turn's number, the condition, what the loop carries, and what it has collected:
+    Carried are the turn's number, the condition, the loop's own values, and the collected ones:
     as many rows as there are turns where that is known, or one more every turn.
     """
     node, walker = loop.node, loop.node.walker
@@ -267,7 +267,7 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
         for index in range(2 + num_carried, len(infos)):
             infos[index] = infos[index].with_shape((None, *infos[index].known_shape[1:]))
     outer_scope = OuterScope(walker, node.scope, [loop.body], extra=[loop.trips])
-    # A body can widen what it is given: each turn here opens a dimension or a rank at least, and
+    # A body can widen its inputs: each turn here opens a dimension or a rank at least, and
     # there are no more of them than this.
     for _ in range(2 + sum(len(info.shape or ()) + 1 for info in infos)):
         body = _body(loop, outer_scope, infos, fixed)

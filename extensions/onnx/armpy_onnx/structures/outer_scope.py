@@ -49,7 +49,7 @@ class OuterScope:
         self.handed = tuple(value for value in self._all if value.data is None)
 
     def enclosed(self, names: Sequence[str], infos: Sequence[TensorInfo]) -> InnerGraph:
-        """Begin a graph that takes some inputs of its own, then what it is handed."""
+        """Begin a graph that takes some inputs of its own, then captured ones."""
         network = Network(self.scope.name)
         own = [network.input(name, info) for name, info in zip(names, infos, strict=True)]
         inner: dict[Value, Value] = {}
@@ -108,7 +108,7 @@ class InnerGraph:
         return self.walker.inlined(graph, given, self.scope, prefix)
 
     def finish(self, items: Sequence[Item]) -> None:
-        """Say what the graph gives."""
+        """Set the graph's outputs."""
         self.forms = [form_of(item) for item in items]
         self.results = flat(items)
         for number, value in enumerate(self.results):

@@ -53,7 +53,7 @@ class WaitingNodes:
     """Nodes that wait until it is known which sequences there are."""
 
     nodes: list[tuple[onnx.NodeProto, str]] = field(default_factory=list)  # with their labels
-    names: dict[str, None] = field(default_factory=dict)  # what they write
+    names: dict[str, None] = field(default_factory=dict)  # their outputs
     decisive: dict[Value, None] = field(default_factory=dict)
     """Tensors whose elements they wait for."""
 
@@ -71,7 +71,7 @@ class Scope:
     versions: Mapping[str, int]  # of operator sets, by domain
     attributes: Attributes  # of the function around it
     depth: int = 0  # how many functions and graphs are around it
-    turns: int = 1  # how often what is inside is written out for the loops around it
+    turns: int = 1  # how often its contents are written out for the loops around it
     phantoms: int = 0  # how many of these are turns that never run
     lost: set[str] = field(default_factory=set)  # what nodes would have written that were refused
     reads: tuple[str, ...] = ()  # what graphs inside read besides what their nodes name
@@ -94,7 +94,7 @@ class Scope:
         return self.versions.get("" if node.domain == "ai.onnx" else node.domain, 1)
 
 
-class RefusedDependency(Exception):  # noqa: N818 - what is wrong has been noted
+class RefusedDependency(Exception):  # noqa: N818 - the error is stored already
     """A graph's output depends on a node that was refused."""
 
 
@@ -111,7 +111,7 @@ class Refusals:
 
     @contextmanager
     def collected(self, scope: Scope, *names: str, label: str = "") -> Iterator[None]:
-        """Note what is raised, and that names are lost by it."""
+        """Store a raised error, and the names that are lost by it."""
         try:
             yield
         except RefusedDependency:
@@ -121,7 +121,7 @@ class Refusals:
             scope.lost.update(names)
 
     def check(self) -> None:
-        """Raise what has been noted.
+        """Raise the stored errors.
 
         Raises
         ------
@@ -179,14 +179,14 @@ class Walker:
         return Walker(build, self.functions, self.refusals, budget=self._budget)
 
     def walk(self, nodes: Iterable[onnx.NodeProto], scope: Scope, prefix: str = "") -> None:
-        """Add every node's layers; what it cannot be made of is kept for the error.
+        """Add every node's layers; collect the nodes that cannot be converted for the error.
 
         Parameters
         ----------
         nodes : iterable of onnx.NodeProto
             In an order in which they can run.
         scope : Scope
-            Gets what they write.
+            Receives their outputs.
         prefix : str
             Of the layers' names.
         """
@@ -208,7 +208,7 @@ class Walker:
         given : sequence of Item
             Its inputs.
         scope : Scope
-            What it reads from outside.
+            The tensors that it reads from outside.
         prefix : str
             Of the layers' names.
 
@@ -324,9 +324,9 @@ class Walker:
         Parameters
         ----------
         outputs : mapping of str to (DataType or None)
-            What the graph gives; None for what is not a tensor.
+            The graph's outputs; None for one that is not a tensor.
         scope : Scope
-            Gets what the layer gives.
+            Receives the layer's outputs.
         """
         postponed = scope.postponed
         types = {name: kind for name, kind in outputs.items() if name in postponed.names}
@@ -462,10 +462,10 @@ class PostponedNodes(Composite):
     """Nodes at the end of a graph that wait until it is known which sequences there are."""
 
     nodes: tuple[tuple[onnx.NodeProto, str], ...]  # with their labels
-    forms: Mapping[str, Form]  # what they read
+    forms: Mapping[str, Form]  # their inputs
     scope: Scope  # where they are read; without values
     functions: Functions
-    types: Mapping[str, DataType]  # what they give
+    types: Mapping[str, DataType]  # their outputs
     decisive: frozenset[int]  # operands whose elements must be known
 
     @property
@@ -491,7 +491,7 @@ class PostponedNodes(Composite):
         return tuple(self.types.values())
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
-        """Convert the nodes with what is known now."""
+        """Convert the nodes with the values known now."""
         refusals = Refusals()
         walker = Walker(build, self.functions, refusals, folds=True)
         items = formed([value for value in inputs if value is not None], list(self.forms.values()))

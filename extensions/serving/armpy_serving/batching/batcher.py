@@ -71,11 +71,11 @@ class Batcher:
     `run` has filled up. A full batch begins at once, another one `max_wait_ms` after its first item
     came: a lone caller of mode "batch" waits so long for each answer.
 
-    An item is checked, and what is handed in by `submit` or `run_async` copied, before it gets in
+    An item is checked, and arrays of `submit` or `run_async` are copied, before it gets in
     line. If a batch fails, its items are run one by one, so that each gets its own answer or error.
     An item's row is the same as if it were alone as long as the model treats rows apart from each
     other, as models do that were made for batches. A process that forks goes on with workers of its
-    own in the child; what was handed in before is answered in the parent alone.
+    own in the child; items submitted before are answered in the parent alone.
 
     Examples
     --------

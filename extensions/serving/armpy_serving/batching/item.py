@@ -128,7 +128,7 @@ class Item:
         self._watch: Watch | None = None
 
     def own_arrays(self) -> None:
-        """Copy what the caller may change while it waits."""
+        """Copy arrays that the caller may change while it waits."""
         self.arrays = {name: array.copy() for name, array in self.arrays.items()}
 
     def watch(self, stop: Watch) -> None:

@@ -107,7 +107,7 @@ class PreparedSizes:
             self._have_thread()
 
     def _have_thread(self) -> None:
-        """Start a thread for what is wanted, if there is none."""
+        """Start a thread for the requested shapes, if there is none."""
         if self._thread is None:
             thread = threading.Thread(
                 target=self._prepare_wanted, name="armpy-batcher-prepares", daemon=True
@@ -126,7 +126,7 @@ class PreparedSizes:
             thread.join()
 
     def _prepare_wanted(self) -> None:
-        """Prepare what is wanted, one after the other."""
+        """Prepare the requested shapes, one after the other."""
         while (rows := self._next_wanted()) is not None:
             try:
                 self._prepare(rows)

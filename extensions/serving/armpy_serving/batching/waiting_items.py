@@ -235,7 +235,7 @@ class WaitingItems:
         Returns
         -------
         list of Item
-            What was given up.
+            The abandoned items.
         """
         with self._changed:
             self.is_closed = True

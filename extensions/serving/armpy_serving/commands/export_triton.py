@@ -136,7 +136,7 @@ _SOME = click.IntRange(min=1)
 def command() -> None:
     """Put each MODEL into a repository of Triton's, which serves it over HTTP and gRPC.
 
-    What is written is config.pbtxt, a module of two lines for the Python backend, and the model
+    The written files are config.pbtxt, a module of two lines for the Python backend, and the model
     as 'armpy compile' prepares it. The server needs armpy in the Python that it runs models with.
     It may be running: a model appears, or is replaced, in one step.
     """

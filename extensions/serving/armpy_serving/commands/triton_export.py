@@ -122,7 +122,7 @@ def _num_plans(shape_sets: list[Shapes], options: dict[str, Any]) -> int:
 
 
 def _stem(path: str) -> str:
-    """A file's name without what it ends in."""
+    """A file's name without its suffix."""
     return Path(path).stem
 
 

@@ -24,7 +24,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     Notes
     -----
-    What is not given of armpy's is looked for in the environment: ``ARMPY_SERVING_HOST`` for
+    Missing settings of armpy are looked up in the environment: ``ARMPY_SERVING_HOST`` for
     ``--host``, and so on.
     """
     parser = argparse.ArgumentParser(
@@ -47,7 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     own.add_argument("--affinity", type=_pairs, help="PATTERN=BACKEND of layers, with commas")
     own.add_argument(
-        "--spread", choices=["calls", "rows"], help="what is spread over all backends by speed"
+        "--spread", choices=["calls", "rows"], help="unit of work spread over all backends"
     )
     own.add_argument("--isolation", choices=["process"], help="run backends in their own processes")
     own.add_argument("--max_waiting", type=int, default=1024, help="requests of a model at a time")
@@ -66,7 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
     # A default that is a string is parsed like an argument.
     defaults = {name: text for name, text in variables.items() if text is not None}
     parser.set_defaults(**defaults)
-    # Three lines of log take longer than what is answered; /metrics have the times.
+    # Three lines of log take longer than the answer; /metrics has the times.
     parser.set_defaults(enable_latency_logging=False)
     return parser
 

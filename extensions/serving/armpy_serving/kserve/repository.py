@@ -35,9 +35,9 @@ class ArmpyModelRepository(ModelRepository):
     -----
     KServe calls `load` and `unload` for ``/v2/repository/models/NAME/load`` and gRPC's calls. A
     model that is loaded again is replaced at once: requests go to the old one until the new one can
-    run, and the old one answers what it has begun. Whether there is a single model, or several that
-    are called as their files are, is what the folder says when this is made; files that come and go
-    later change no name.
+    run, and the old one answers its running requests. Whether there is a single model, or several
+    that are named after their files, depends on the folder when this is made; files that come and
+    go later change no name.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class ArmpyModelRepository(ModelRepository):
         return list(self.models.values())
 
     async def load(self, name: str) -> bool:
-        """Load a model's file, on a thread, and put it in the place of what was served so far.
+        """Load a model's file, on a thread, and put it in the place of the served one.
 
         Raises
         ------
         ModelNotFoundError
             If there is no file of this name.
         ArmpyError
-            If it cannot be loaded; what was served so far goes on.
+            If it cannot be loaded; the model served so far goes on.
         """
         async with self._loading:  # one at a time, so that the file's last state is what stays
             loop = asyncio.get_running_loop()
@@ -103,7 +103,7 @@ class ArmpyModelRepository(ModelRepository):
         return True
 
     def unload(self, name: str) -> None:
-        """Stop a model, which answers what it has begun.
+        """Stop a model, which answers the requests that it has begun.
 
         Raises
         ------

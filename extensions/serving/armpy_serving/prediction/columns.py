@@ -144,7 +144,7 @@ def cast_rows(spec: TensorSpec, column: str, values: Column, begin: int, *, real
 
     Returns
     -------
-    ndarray, shape (rows, ...), dtype of the tensor (float32 for what the model quantises)
+    ndarray, shape (rows, ...), dtype of the tensor (float32 where the model quantises)
         Over the memory of `values` wherever possible.
 
     Raises
@@ -230,7 +230,7 @@ def _cast(spec: TensorSpec, values: Column, dtype: np.dtype[Any], where: str) ->
     if values.dtype.newbyteorder("=") == dtype:
         return values.astype(dtype)
     if kinds[0] == "f" and dtype.kind == "f":
-        # Tables have 64 bits for every real number, whatever it was: rounding is what is wanted.
+        # Tables have 64 bits for every real number, whatever its type: rounding is right.
         with np.errstate(over="ignore"):
             cast_values = values.astype(dtype)
         if np.array_equal(np.isfinite(cast_values), np.isfinite(values)):

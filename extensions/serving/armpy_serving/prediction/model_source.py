@@ -113,7 +113,7 @@ class ModelSource:
         def save(place: Path) -> bool:
             model = load(path, **options.given())
             models.append(_row_model(model, self.max_rows))
-            # The name says what the file held before it was loaded.
+            # The name is made of the file's contents before it was loaded.
             return _is_saved(model, models[0].model, place) and content_digest(path) == digest
 
         compiled = compiled_file(_name(path, digest, self.max_rows, options), save)
@@ -121,7 +121,7 @@ class ModelSource:
             return models[0] if models else _row_model(load(path, **options.given()), self.max_rows)
         chosen = {n: v for n, v in options.given().items() if n in _AFTER_COMPILING}
         try:
-            # What was made is left to its end: the weights in the file are the node's, its own are
+            # The model is left to its end: the weights in the file are the node's, its own are
             # not.
             return RowModel(_sound(compiled, load(compiled, **chosen)), self.max_rows)
         except ParserError as error:
@@ -192,7 +192,7 @@ def _sound(path: str, model: Model) -> Model:
 
 
 def _is_saved(loaded: Model, fixed: Model, place: Path) -> bool:
-    """Save what the node's processes are to map; no if that cannot be done."""
+    """Save the file that the node's processes map; False if that cannot be done."""
     if not loaded.provenance.is_one_file:  # the name says nothing of elements in other files
         return False
     if any(None in (spec.shape or (None,)) for spec in fixed.inputs):

@@ -141,7 +141,7 @@ def _is_whole(place: Path, digest: str) -> bool:
 
 
 def _make_room(folder: Path) -> None:
-    """Drop what was used longest ago, if the limit is exceeded."""
+    """Drop the least recently used entries, if the limit is exceeded."""
     files = []
     for path in folder.iterdir():
         with contextlib.suppress(OSError):  # another process may have dropped it

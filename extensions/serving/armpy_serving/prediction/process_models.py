@@ -14,7 +14,7 @@ MOST_MODELS = 8
 
 
 class ProcessModels:
-    """Models by what they are loaded from, each loaded by the first thread that asks.
+    """Models by their source, each loaded by the first thread that asks.
 
     Notes
     -----

@@ -40,7 +40,7 @@ def with_fixed_rows(model: Model, max_rows: int | None) -> Model:
         If rows cannot be separated: an input has no first dimension, or there is state.
     """
     fixed = _first_dimensions(model)
-    # What was compiled for one shape is not compiled for another: that would be done by each
+    # A program for one shape is not compiled for another: that would be done by each
     # process, and the weights packed again.
     if model.is_light or fixed - {1} or _has_open_rows(model):
         return model
@@ -104,7 +104,7 @@ class RowModel:
     max_rows : int, optional
         The most rows at once, where the model leaves them open.
     keep : object, optional
-        Held as long as this: the owner of what the model runs on.
+        Held as long as this: the owner of the model's memory.
 
     Notes
     -----

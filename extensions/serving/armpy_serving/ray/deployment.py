@@ -26,7 +26,7 @@ class ModelDeployment:
     Parameters
     ----------
     name : str
-        What the protocol calls the model.
+        The model's name in the protocol.
     others : mapping of str to str
         Paths of models that are loaded when they are asked for.
     arguments : mapping of str to object
@@ -138,11 +138,11 @@ _METHODS = {
     "ready": ("GET",),
     "infer": ("POST",),
 }
-"""Methods of HTTP, by what is asked for at a path."""
+"""Methods of HTTP, by the kind of path."""
 
 
 def _route(scope: Mapping[str, Any]) -> tuple[str, str]:  # Any: as ASGI has it
-    """The model of a path, empty for none, and what is asked for there."""
+    """The model of a path, empty for none, and the kind of path."""
     path = str(scope["path"])
     match path.removeprefix(str(scope.get("root_path", "")).rstrip("/")).strip("/").split("/"):
         case [""]:  # by the header alone
@@ -213,7 +213,7 @@ def deployment(
 
     Notes
     -----
-    Errors are answered with the status of `armpy_serving.status_of`: 400 for what the client can
+    Errors are answered with the status of `armpy_serving.status_of`: 400 for those the client can
     mend, 503 for what may pass, 504 for a deadline.
 
     Examples

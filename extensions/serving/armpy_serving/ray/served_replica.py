@@ -147,7 +147,7 @@ class ServedReplica:
             raise ModelUnavailableError("the model was closed", where=self.served.name)
 
     async def check(self) -> None:
-        """Check that it answers: by what it has answered since the last time, else by a row.
+        """Check that it answers: by its answers since the last time, else by a row.
 
         Notes
         -----

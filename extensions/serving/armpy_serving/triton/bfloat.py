@@ -59,7 +59,7 @@ _lent: dict[int, tuple[object, ...]] = {}
 
 @_Deleter
 def _give_back(address: int) -> None:
-    """Let go of what the server has read."""
+    """Release the memory that the server has read."""
     _lent.pop(address, None)
 
 

@@ -45,7 +45,7 @@ class TritonOptions:
     labels: tuple[str, ...] = ()  # of the classes of the first output
 
     def check(self) -> None:
-        """Check what the command line cannot.
+        """Check the settings that the command line cannot check.
 
         Raises
         ------

@@ -44,7 +44,7 @@ class EnsemblePart:
 
     options: TritonOptions
     config: Mapping[str, object]
-    class_name: str = ""  # of what the server calls; empty for the ensemble itself
+    class_name: str = ""  # of the class that the server calls; empty for the ensemble itself
     settings: Mapping[str, object] = field(default_factory=dict)  # for its instances
 
 

@@ -82,7 +82,7 @@ def export_model(
         check_free(repository, name, options.version, force=export.force)
     batched = _opened(model, options.max_batch)
     try:
-        # Before anything is compiled: whether Triton can have it, and beside what is there.
+        # Before anything is compiled: whether Triton can have it, beside the present files.
         parts = _parts(export, batched)
         for part in parts:
             place = repository, part.options.name, options.version
@@ -97,7 +97,7 @@ def export_model(
 
 
 def _parts(export: TritonExport, model: Model) -> list[EnsemblePart]:
-    """The model, and what is around it; the settings of the model are not known yet."""
+    """The model and its environment; the settings of the model are not known yet."""
     options, around = export.options, []
     if export.ensemble is not None:
         around = ensemble_parts(export.ensemble, options, model.inputs, model.outputs)

@@ -14,7 +14,7 @@ INTERVAL_S = 2.0
 
 
 class MetricsReporter:
-    """Adds what has changed to the server's own metrics, on a thread of its own.
+    """Adds changes to the server's own metrics, on a thread of its own.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class MetricsReporter:
                 return
 
     def report(self) -> None:
-        """Hand over what has changed since the last time."""
+        """Hand over the changes since the last time."""
         for metric in (*self._metrics.metrics(), *process_metrics(self._kernels)):
             if metric.kind == "gauge":
                 self._set(metric.name, metric, {"instance": self._instance}, metric.value)
@@ -73,7 +73,7 @@ class MetricsReporter:
                     self._set(f"{metric.name}_bucket", metric, {"le": le}, count)
 
     def _set(self, name: str, metric: Metric, labels: dict[str, str], value: float) -> None:
-        """Bring one value of the server's to what it is now."""
+        """Update one of the server's values."""
         all_labels = metric.labels | labels
         key = (name, *all_labels.items())
         if key not in self._values:

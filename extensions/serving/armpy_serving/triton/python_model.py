@@ -84,7 +84,7 @@ class TritonModel:
         for sized_model in self._models.values():
             _warm_up(sized_model)
         self._has_state = not model.is_light and bool(model.graph.variables)
-        # How long the model took last, which says what is worth while beside it.
+        # How long the model took last, which decides what is worth while beside it.
         self._last_s = 0.0
         self.metrics = ModelMetrics(args["model_name"], args["model_version"])
         self.metrics.loaded(time.perf_counter() - begin_s)
@@ -227,7 +227,7 @@ def _given_up() -> ExecutionCancelledError:
 
 
 def _warm_up(model: Model) -> None:
-    """Run once, so that no request waits for what is prepared."""
+    """Run once, so that no request waits for a preparation."""
     if any(shape is None for shape in model.default_shapes):
         return
     try:

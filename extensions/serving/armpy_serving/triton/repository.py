@@ -2,7 +2,7 @@
 
 Notes
 -----
-What is new is written beside the repository and put in its place in one step, so that a server
+New files are written beside the repository and put in their place in one step, so that a server
 never sees a part of it. Versions that stay are linked, not copied, under a lock: exports side by
 side keep each other's. Instances that run keep the files that they have mapped.
 """
@@ -109,10 +109,10 @@ def put_model(
             if place.exists():
                 _keep_others(place, new, version, force=force)
             _put(new, place)
-        # Who has just begun to list what was there before shall list all of it.
+        # A process that has just begun to list the old files shall list all of them.
         time.sleep(_LISTED_S)
     finally:
-        # Also what was there before; who has mapped its files keeps them.
+        # The old folder as well; processes that have mapped its files keep them.
         shutil.rmtree(staged, ignore_errors=True)
     return place
 
@@ -170,7 +170,7 @@ def _keep_others(place: Path, new: Path, version: int, *, force: bool) -> None:
 
 
 def _report_kept(place: Path, new: Path) -> None:
-    """Say it if what was asked for is not what is served."""
+    """Warn if the served setting is not the requested one."""
     files = [folder / CONFIG_FILE for folder in (place, new)]
     if all(file.exists() for file in files) and len({file.read_bytes() for file in files}) > 1:
         _log.warning(
@@ -184,7 +184,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _put(new: Path, place: Path) -> None:
-    """Put a folder to its place, in exchange for what is there."""
+    """Put a folder to its place, in exchange for the present one."""
     if not place.exists():
         new.rename(place)
     elif not _exchange(new, place):

@@ -32,7 +32,7 @@ class InstanceSettings:
     """
 
     def document(self) -> dict[str, object]:
-        """The same for JSON, without what is left out."""
+        """The same for JSON, without unset values."""
         return {key: value for key, value in asdict(self).items() if value}
 
     @classmethod

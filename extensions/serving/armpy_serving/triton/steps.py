@@ -20,7 +20,7 @@ class TritonPreprocess:
     """Makes of real numbers, or pixels, what a model's inputs store."""
 
     def initialize(self, args: Mapping[str, str]) -> None:
-        """Read what is to be done."""
+        """Read the command's arguments."""
         self._settings = StepSettings.of(VersionFile.of(version_folder(args)).settings)
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:  # Any: of the server's module
@@ -37,7 +37,7 @@ class TritonPostprocess:
     """Converts a model's outputs to real numbers, or selects the best classes."""
 
     def initialize(self, args: Mapping[str, str]) -> None:
-        """Read what is to be done."""
+        """Read the command's arguments."""
         self._settings = StepSettings.of(VersionFile.of(version_folder(args)).settings)
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:  # Any: of the server's module

@@ -2,8 +2,8 @@
 
 Notes
 -----
-What is put into a tensor is copied once, by the server's own code, when it puts an answer into the
-memory that it shares with its instances; it has no way to write there directly.
+An array that is put into a tensor is copied once, by the server's own code, when it puts an answer
+into the memory that it shares with its instances; it has no way to write there directly.
 """
 
 from __future__ import annotations

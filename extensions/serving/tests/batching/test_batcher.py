@@ -1,4 +1,4 @@
-"""Batcher: whose answer is whose, what waits, what is refused, and what ends how."""
+"""Batcher: assignment of answers, waiting, refusals, and ends."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def check_model(server: KServeProcess, name: str, path: Path) -> int:
 def check_all_ways(
     server: KServeProcess, name: str, model: Model, inputs: Arrays, without: Set[str] = frozenset()
 ) -> int:
-    """Compare what all ways answer; what the model refuses is to be refused as well."""
+    """Compare the answers of all ways; inputs that the model refuses must be refused as well."""
     calls = 0
     for way, call in WAYS.items():
         if way in without:

@@ -1,4 +1,4 @@
-"""The example's files for clusters ask for what the program takes."""
+"""The example's files for clusters use arguments that the program takes."""
 
 from __future__ import annotations
 

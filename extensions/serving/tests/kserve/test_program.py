@@ -1,4 +1,4 @@
-"""``python -m armpy_serving.kserve``: where it listens, what it takes, how it ends."""
+"""``python -m armpy_serving.kserve``: address, arguments, and end."""
 
 from __future__ import annotations
 

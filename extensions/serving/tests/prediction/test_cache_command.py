@@ -20,7 +20,7 @@ for library in ("click", "rich", "PIL"):
 def test_what_processes_of_a_machine_share_is_listed_checked_and_cleared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Models that predictors have been sent, and what is compiled of them."""
+    """Models that predictors have been sent, and their compiled forms."""
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     model = write_row_model(tmp_path / "model.tflite", 1).read_bytes()
     Predictor(model, backends=["CpuRef"]).prepare()

@@ -420,7 +420,7 @@ def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is loaded from now on; an error rather than a model without end."""
+    """The result of loads from now on; an error rather than a model without end."""
     loaded: list[Any] = []
 
     def load(*given: Any, **options: Any) -> armpy.Model:
@@ -448,7 +448,7 @@ def test_a_cache_that_others_can_write_to_costs_one_compilation_a_process(
         loads.clear()
         answers = Predictor(file)._source.load().run({"x": rows(5)}, {}, 5)
         np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
-        assert len(loads) == 2  # of the file, and of what was compiled of it, which is refused
+        assert len(loads) == 2  # of the file, and of its compiled form, which is refused
     assert f"the folder {node_folder()} cannot be used" in caplog.text
     assert "ARMPY_CACHE_DIR" in caplog.text
 
@@ -525,7 +525,7 @@ def test_threads_make_one_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with ThreadPoolExecutor(4) as threads:
         for first, answers in enumerate(threads.map(predict, range(4))):
             np.testing.assert_array_equal(answers, scores(rows(50, first)))
-    assert len(loads) == 2  # of the file, and of what was compiled of it
+    assert len(loads) == 2  # of the file, and of its compiled form
 
 
 @pytest.mark.slow

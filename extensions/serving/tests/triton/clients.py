@@ -1,4 +1,4 @@
-"""Many clients of a server, each of which holds every answer against what is right."""
+"""Many clients of a server, each of which checks every answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome:
     errors : Counter of str
         By text.
     wrong : list of str
-        Answers that are not what they should be.
+        Wrong answers.
     """
 
     right: int = 0

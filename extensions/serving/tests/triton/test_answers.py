@@ -231,5 +231,5 @@ def test_shared_models_answer_as_armpy_does(explicit: TritonServer, tmp_path: Pa
 
 
 def server_page(server: TritonServer) -> str:
-    """What the server says of itself."""
+    """The server's description of itself."""
     return server.page(server.http, "/v2")

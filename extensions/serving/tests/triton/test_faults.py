@@ -42,7 +42,7 @@ def times(factor: float, *shape: int | None) -> Model:
 def put(
     repository: Path, model: Model, settings: InstanceSettings | None = None, **options: Any
 ) -> None:
-    """Put a model into a repository, in place of what is there."""
+    """Put a model into a repository, in place of the present one."""
     triton_options = TritonOptions("m", **{"max_batch": 8, **options})
     with model:
         export = TritonExport(triton_options, settings or InstanceSettings(""), force=True)
@@ -93,7 +93,7 @@ def test_killed_instance_loses_its_own_batches_until_it_is_loaded_again(
                 os.kill(server.instances()[0], signal.SIGKILL)
                 did.append("killed")
             elif len(did) == 1 and time.monotonic() - begin_s > loaded_after_s:
-                # What has not changed is not loaded again.
+                # An unchanged model is not loaded again.
                 (repository / "m" / "1" / "model.py").touch()
                 control.load_model("m")
                 did.append("loaded")
@@ -121,7 +121,7 @@ def test_replaced_model_loses_nothing(start: Start, tmp_path: Path, mode: str) -
     }[mode]
     server = start(repository, *options)
     time.sleep(2.0)
-    assert server.text().count("loading: m:1") == 1, "loading changes what is polled"
+    assert server.text().count("loading: m:1") == 1, "loading changes the polled folder"
     factors = [2.0]
     seen = set()
 

@@ -237,7 +237,7 @@ def test_bfloat16_goes_by_its_bits(loaded: Loaded) -> None:
     output = answer.output_tensors()[0]
     assert output._array.tolist() == [[0x3F80], [0xC000]]
     del answer, output
-    assert not bfloat._lent, "what was read is let go of"
+    assert not bfloat._lent, "the memory that was read is released"
 
 
 def test_byte_that_is_no_bool_is_refused(loaded: Loaded) -> None:

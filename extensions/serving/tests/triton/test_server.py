@@ -165,7 +165,7 @@ def test_clients_that_ask_for_classes_get_labels(start: Start, tmp_path: Path) -
 
 
 def proportional_bytes(process: int) -> dict[str, int]:
-    """Memory of a process, shared pages by their share; what is of files and the model's."""
+    """Memory of a process, shared pages by their share; the parts of files and of the model."""
     totals = {"all": 0, "model": 0, "private model": 0}
     name = ""
     for line in Path(f"/proc/{process}/smaps").read_text().splitlines():

@@ -48,7 +48,7 @@ def run_burst(
     runs : int, optional
         So many of each caller instead.
     unmeasured : int
-        Runs of each caller ahead of these, as what has run before has left its data in caches.
+        Runs of each caller before these, as the previous subject has left its data in caches.
     now, computed : callable
         Seconds that have passed, and that threads have computed.
     """

@@ -23,7 +23,7 @@ def make_handler() -> Handler:
 
 
 class SubjectHandler:
-    """Does with one subject what is asked for; see `armpy_tools.benchmark.process`."""
+    """Carries out requests with one subject; see `armpy_tools.benchmark.process`."""
 
     def __init__(self) -> None:
         self._subject: Subject | None = None
@@ -33,7 +33,7 @@ class SubjectHandler:
         self._seed = 0
 
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
-        """Do what is asked for; Any: as `Handler` has it."""
+        """Carry out a request; Any: as `Handler` has it."""
         orders: dict[str, Callable[..., Mapping[str, object]]] = {
             "prepare": self._prepare,
             "run": self._run,

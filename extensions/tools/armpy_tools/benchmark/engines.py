@@ -74,7 +74,7 @@ class ArmpySubjectModel(ISubjectModel):
             self.model = self.model.reshape(others)
 
     def prepare_inputs(self, seed: int) -> None:
-        """Make random arrays for what the caller has given none for."""
+        """Make random arrays for the inputs that the caller has not given."""
         generator = np.random.default_rng(seed)
         for spec in self.model.inputs:
             array = random_array(spec.info, self._shapes[spec.name], generator)

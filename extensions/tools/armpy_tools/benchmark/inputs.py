@@ -29,9 +29,9 @@ def chosen_shapes(
     Parameters
     ----------
     defaults : sequence of (tuple of int or None)
-        What the model's file proposes for each.
+        The proposals of the model's file for each.
     shapes : mapping of str to sequence of int
-        What the user says.
+        The user's settings.
     batch : int, optional
         Size of the first axis of every input.
 
@@ -42,7 +42,7 @@ def chosen_shapes(
 
     Notes
     -----
-    They need not be what the file says; see `fits`.
+    They need not be those of the file; see `fits`.
     """
     names = [spec.name for spec in specs]
     for name in shapes:
@@ -63,7 +63,7 @@ def chosen_shapes(
 
 
 def usual_shape(shape: Shape) -> tuple[int, ...]:
-    """A shape whose open sizes are what they are in most models."""
+    """A shape whose open sizes are the usual ones."""
     is_image = len(shape) == 4
     return tuple(
         (_SPATIAL if is_image and axis in _open_sides(shape) else 1) if dim is None else dim

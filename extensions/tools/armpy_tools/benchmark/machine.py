@@ -39,7 +39,7 @@ class MachineLoad:
         self._began_s = self._busy_s()
 
     def end(self, wall_s: float, own_s: float) -> None:
-        """Note what was measured since `begin`.
+        """Store the measurements since `begin`.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class PeerSubjectModel(ISubjectModel):
             self._engine.bind(self._arrays)
         except BackendUnavailableError:
             raise
-        except Exception as error:  # engines raise what they like
+        except Exception as error:  # engines raise any error
             raise refusal(self._subject.engine, error) from error
 
     def _random(self, generator: np.random.Generator, engine_input: EngineInput) -> Array:

@@ -31,7 +31,7 @@ class LayerCost:
     backend: str
     time_us: float  # of one run, in the median
     share: float  # of all layers
-    operations: float  # arithmetic, and what it reads and writes; 0 if not known
+    operations: float  # arithmetic, and bytes read and written; 0 if not known
     size_bytes: float
     # The least time that the machine needs for each; 0 if the backend does not know.
     compute_us: float
@@ -83,7 +83,7 @@ class BenchmarkResult:
     plan: Plan
     machine: MachineState
     subjects: tuple[SubjectResult, ...]  # in the order in which they were given
-    seconds: float  # what it took altogether
+    seconds: float  # in total
     processes: int  # how often everything was measured to the end
     notes: tuple[str, ...] = ()  # what to know about the numbers of all
     interrupted: bool = False  # whether it was stopped before its end

@@ -37,7 +37,7 @@ class BenchmarkProgress:
 
     done: float  # parts of the work
     total: float
-    what: str  # what is done next
+    what: str  # the next action
 
 
 @dataclass(slots=True)
@@ -188,7 +188,7 @@ class _Benchmark:
         return True
 
     def _describe(self, index: int, process: ISubjectProcess) -> None:
-        """Ask a subject what it takes; the peak is that of the latest process.
+        """Ask a subject for its time and memory; the peak is that of the latest process.
 
         The first one may have compiled, and compilers are large.
         """

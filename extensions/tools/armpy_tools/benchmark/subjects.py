@@ -85,7 +85,7 @@ class Plan:
 
 
 def name_subjects(subjects: Sequence[Subject]) -> list[str]:
-    """Names of subjects, made of what they differ in; each is another one.
+    """Names of subjects, made of their differences; each is another one.
 
     Returns
     -------

@@ -37,7 +37,7 @@ DEFAULT_SECONDS = 20.0
 """How long one backend is measured at most."""
 
 PREPARATION = 3.0
-"""How many times as long all of it may take, with what has to be compiled for it."""
+"""How many times as long all of it may take, with the compilations for it."""
 
 FAST_MATH_OPTION = "fast_math_enabled"
 """Model option with which a backend may compute float32 as if it were float16."""
@@ -89,7 +89,7 @@ def calibrate(
     store : FiguresStore, optional
         This machine's if left out.
     seconds : float
-        How long each backend is measured at most. What has to be compiled for it comes on top, up
+        How long each backend is measured at most. Compilations for it come on top, up
         to twice as long, and so do models.
     clock : Clock, optional
         The system's if left out.
@@ -248,7 +248,7 @@ class _Session:
         steps.end()
 
     def costs(self) -> BackendCosts:
-        """The cost model of what was measured."""
+        """The cost model of the measurements."""
         host = {w: self._without_copies(w.graph, s) for w, s in self.samples.items()}
         return BackendCosts(
             self._backend.get_id(),
@@ -289,7 +289,7 @@ class _Session:
         )
 
     def _measure_frame(self, runtime: Runtime) -> None:
-        """Measure what is around layers: copies, and what a part takes besides."""
+        """Measure the costs around layers: copies, and a part's overhead."""
         try:
             self._copies = measure_copies(self._backend, self._clock)
         except ArmpyError as error:
@@ -311,7 +311,7 @@ class _Session:
     def _keep_other(
         self, runtime: Runtime, name: str, graph: Graph, inputs: Sequence[Array] | None = None
     ) -> None:
-        """Measure what has a part in the figures, but none in the cost model."""
+        """Measure costs that are in the figures, but not in the cost model."""
         sample = self._sample(runtime, name, graph, inputs)
         if sample is not None:
             self._others[name] = sample
@@ -346,7 +346,7 @@ class _Session:
         return None
 
     def _measured(self, network: LoadedNetwork, inputs: Sequence[Array]) -> Sample:
-        """Measure a network, and take the time off what is left."""
+        """Measure a network, and subtract the time from the rest."""
         begin = self._clock.now()
         # A backend that hangs is not waited for.
         deadline_s = max(min(self._end_s - begin, _LONGEST_RUN_S), _SHORTEST_WAIT_S)

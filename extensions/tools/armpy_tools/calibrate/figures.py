@@ -1,4 +1,4 @@
-"""Figures of devices against the reference, from what was measured of both."""
+"""Figures of devices against the reference, from measurements of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rates of a cost model, fitted to what was measured."""
+"""Rates of a cost model, fitted to measurements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from armpy_tools.devices.costs import Rate
 from armpy_tools.devices.records import Sample
 
 _SHORTEST_S = 1e-8
-"""What is left of a time when the part's own is taken off is at least that."""
+"""Least rest of a time after subtracting the part's own."""
 
 _MUCH = 3.0
 """Sizes used to fit the size-dependent part of the time."""

@@ -85,7 +85,7 @@ class _Sketch:
     """A layer in several sizes."""
 
     operations: Sequence[Operation]  # one for all sizes, or one for each
-    inputs: Sequence[tuple[Shape, ...]]  # for each size, the shapes of what the caller gives
+    inputs: Sequence[tuple[Shape, ...]]  # for each size, the shapes of the inputs
     # For each size, the shapes of weights and bias, if there are any.
     constants: Sequence[tuple[Shape, ...]] = ()
     types: tuple[DataType, ...] = TYPES

@@ -60,7 +60,7 @@ class ErrorSums:
 
         Notes
         -----
-        What is no number on one side alone, or another infinity, is infinitely wrong; so is a
+        A NaN on one side alone, or another infinity, is infinitely wrong; so is a
         tensor of another shape.
         """
         if expected.shape != actual.shape:

@@ -28,7 +28,7 @@ def values_alone(
     graph : Graph
     runtime : Runtime
     right : mapping of Value to ndarray
-        What the graph's inputs and all layers should give.
+        The expected values of the graph's inputs and of all layers.
 
     Returns
     -------

@@ -34,7 +34,7 @@ def costs_of(
     Returns
     -------
     BackendCosts
-        What the backend declares, times what the reference takes; else what was measured; else
+        The backend's declared figure, times the reference's time; else the measured one; else
         what its kind of device lets one assume.
     """
     store = store or FiguresStore()

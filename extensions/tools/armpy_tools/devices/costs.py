@@ -140,7 +140,7 @@ def transition_seconds(
     Notes
     -----
     Nothing within one backend, nor between backends in the host's memory; else the copies out of
-    the writer's memory and into the reader's. What the reader's part takes is not in it.
+    the writer's memory and into the reader's. The time of the reader's part is not in it.
     """
     if writer is reader or (writer and reader and writer.backend == reader.backend):
         return 0.0

@@ -49,7 +49,7 @@ class DeviceRecord:
     measured_s : float
         When, in seconds since 1970.
     samples : mapping of str to Sample
-        What was measured, by the workload's name.
+        The measurements, by the workload's name.
     """
 
     backend: BackendId

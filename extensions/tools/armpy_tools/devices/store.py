@@ -1,4 +1,4 @@
-"""Figures store: what was measured of backends' devices, on disk, per machine."""
+"""Figures store: measurements of backends' devices, on disk, per machine."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FiguresStore:
         ----------
         backend_id : str
         version : str, optional
-            What was measured of another one does not count; of any if left out.
+            Measurements of another one do not count; of any if left out.
         """
         record = self._read(_FIGURES, backend_id, record_from)
         # Another version of a backend can be any faster or slower.
@@ -95,7 +95,7 @@ class FiguresStore:
         return self._write(_FIGURES, record.backend, record_fields(record))
 
     def remove(self, backend_id: BackendId) -> bool:
-        """Forget what was measured of a backend; whether there was anything."""
+        """Delete the measurements of a backend; return whether there were any."""
         try:
             self._path(_FIGURES, backend_id).unlink()
         except (OSError, RuntimeError):

@@ -353,7 +353,7 @@ def open_engine(
         raise BackendUnavailableError(
             f"the engine is not installed: {error}", where=name, fix=f"Run: pip install {package}"
         ) from error
-    except Exception as error:  # engines raise what they like
+    except Exception as error:  # engines raise any error
         raise refusal(name, error) from error
 
 

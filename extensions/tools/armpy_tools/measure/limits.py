@@ -1,4 +1,4 @@
-"""Limits of a layer: arithmetic, memory, or what is around both.
+"""Limits of a layer: arithmetic, memory, or overhead.
 
 References
 ----------

@@ -52,7 +52,7 @@ class Ratio:
 def median_interval(
     numbers: Sequence[float], confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """Between which of some numbers the median of what they come from lies.
+    """Confidence interval of the median, as positions among sorted samples.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class GraphView:
     nodes : sequence of GraphNode
     edges : sequence of GraphEdge
     colourings : sequence of NodeColours
-        At least one; the first is what is seen at first.
+        At least one; the first is shown at first.
     """
 
     template: ClassVar[str] = "graph"

@@ -169,7 +169,7 @@ class _Grid:
             is_down = sweep % 2 == 0
             near = self.above if is_down else self.below
             for row in members if is_down else reversed(members):
-                # The last sweeps look both ways, so that nodes lie between what they join.
+                # The last sweeps look both ways, so that nodes lie between their neighbours.
                 wanted = [self._wanted(node, near, both=sweep >= NUM_SWEEPS - 2) for node in row]
                 self._settle(row, wanted)
 

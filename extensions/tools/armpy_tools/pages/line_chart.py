@@ -14,7 +14,7 @@ WIDTH, HEIGHT = 900, 300
 LEFT, RIGHT, TOP, BOTTOM = 76, 12, 12, 44
 NUM_TICKS = 6
 MAX_DECADES = 18
-"""What is further below the largest value of a logarithmic axis lies at its lower end."""
+"""Values further below the largest one of a logarithmic axis lie at its lower end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class LineChart:
     Parameters
     ----------
     lines : Lines
-        What it shows; points of numbers that are not finite are left out.
+        The data; points of numbers that are not finite are left out.
     """
 
     width, height = WIDTH, HEIGHT

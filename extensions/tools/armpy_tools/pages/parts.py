@@ -38,7 +38,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and what they are.
+    """Names and their values.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class Headline:
     ----------
     question : str
     figures : sequence of (str, str)
-        Each figure with what it is; several stand side by side.
+        Each figure with its meaning; several stand side by side.
     lines : sequence of str
         Further facts, the most important first.
     parts : sequence of Bar

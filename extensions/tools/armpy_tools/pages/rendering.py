@@ -149,7 +149,7 @@ _BREAKS = re.compile(r"(?<=[/;+])|(?<=[_.:])(?=[^\W\d])")
 """Where a long name may go on in the next line."""
 
 
-def _breakable(text: object) -> Any:  # Any: markup, which escapes what it joins
+def _breakable(text: object) -> Any:  # Any: markup, which escapes the parts
     """Markup of a text that breaks between the words of a name rather than within them."""
     gap = import_module("markupsafe").Markup("<wbr>")  # comes with the template engine
     return gap.join(_BREAKS.split(visible(str(text))))

@@ -228,7 +228,7 @@ def _fractions(values: Real, sizes: Sequence[int]) -> Real:
     ----------
     values : ndarray, shape (..., k)
     sizes : sequence of int
-        What is the whole of each of the k.
+        The total of each of the k.
     """
     if np.abs(values).max(initial=0) <= _MOST_FRACTION:
         return values

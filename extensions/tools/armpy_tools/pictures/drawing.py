@@ -42,7 +42,7 @@ def draw_picture(
     *,
     min_score: float = 0.3,
 ) -> Image.Image:
-    """A picture with what was found in it.
+    """A picture with the findings in it.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def draw_picture(
     read : ReadOutputs
     findings : Findings, optional
     frame : Frame
-        What the model was shown of the picture.
+        The model's input made from the picture.
     min_score : float
         Least score of a key point that is drawn.
 

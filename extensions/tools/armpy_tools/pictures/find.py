@@ -16,7 +16,7 @@ SUFFIXES = frozenset(
         *(".png", ".pnm", ".ppm", ".tga", ".tif", ".tiff", ".webp"),
     }
 )
-"""Of files in folders that are taken for pictures; what is named itself may have any."""
+"""Of files in folders that are taken for pictures; a file named by the user may have any."""
 
 _SEPARATORS = re.escape(os.sep + (os.altsep or ""))
 _ANY_FOLDERS = re.compile(rf"(?:^|(?<=[{_SEPARATORS}]))\*\*(?:[{_SEPARATORS}]+|$)")

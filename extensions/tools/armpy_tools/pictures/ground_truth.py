@@ -140,7 +140,7 @@ class Classes:
     num_classes : int
         Of the model.
     source : str
-        Where what is looked for is from, for messages.
+        Origin of the requested names, for messages.
 
     Raises
     ------
@@ -220,7 +220,7 @@ class Accuracy:
     Parameters
     ----------
     pictures : int
-        Those that count: what they show is known, and the model was run on them.
+        Those that count: their labels are known, and the model was run on them.
     top1, top5 : int
         How many of them were right at once, and within the first five.
     num_classes : int

@@ -35,10 +35,10 @@ class InputPicture:
     elements : ndarray or None
         Shape of the input with one row; None if there is an error.
     frame : Frame
-        What the model is shown of it.
+        The model's input made from it.
     hint, error : str
     outputs : mapping of str to ndarray, optional
-        What the model gives for it, where the thread that has read it has run it as well.
+        The model's outputs for it, where the thread that has read it has run it as well.
     """
 
     file: str
@@ -100,11 +100,11 @@ def in_order(
     Parameters
     ----------
     make : callable
-        What it raises is raised when the item's turn has come.
+        Its errors are raised when the item's turn has come.
     items : iterable
     num_threads : int
     ahead : int
-        So many things wait to be taken at most: what is kept does not grow with the items.
+        Most results that wait to be taken: memory does not grow with the number of items.
     """
     waiting: deque[Future[Made]] = deque()
     with ThreadPoolExecutor(num_threads, "armpy-pictures") as threads:

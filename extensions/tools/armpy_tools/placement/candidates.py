@@ -34,7 +34,7 @@ class PlacementCandidate:
 
 
 class Candidates:
-    """The placements of one graph that are worth looking at, by what is known of costs.
+    """The placements of one graph that are worth measuring, by the known costs.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Candidates:
         return min(self._found.values(), key=lambda candidate: candidate.cost)
 
     def add_mixtures(self, tables: Iterable[CostTable]) -> None:
-        """Add what is cheapest by each of some tables, unless it is there already."""
+        """Add the cheapest placement by each of some tables, unless it is there already."""
         for table in tables:
             self._add(MIXED, partition(self._graph, self._choices, table).backends)
 

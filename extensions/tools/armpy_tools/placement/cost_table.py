@@ -54,7 +54,7 @@ class DeviceCosts:
     of another backend, are the host's work, whose power is 1.
 
     An If weighs half of both branches, a While its condition and its body once, as in NNAPI's
-    ``getPerformance``; their layers weigh what they do where they are cheapest if the core runs
+    ``getPerformance``; their layers weigh as much as where they are cheapest if the core runs
     the control flow, which places them anew.
     """
 

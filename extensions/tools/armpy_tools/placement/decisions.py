@@ -1,4 +1,4 @@
-"""Decisions: which placement is taken, and what the others would have cost."""
+"""Decisions: the chosen placement, and the costs of the others."""
 
 from __future__ import annotations
 

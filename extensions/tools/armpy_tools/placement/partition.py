@@ -73,7 +73,7 @@ def partition(graph: Graph, choices: Choices, costs: CostTable, width: int = WID
 
     Notes
     -----
-    Dynamic programming over the layers in their order. What the rest of a graph costs depends on
+    Dynamic programming over the layers in their order. The cost of the rest of a graph depends on
     the layers before it through the tensors that are still to be read alone: where each lies, and
     who has it already. Of all ways that agree in these the cheapest is kept. A way is given up
     if another is cheaper by more than all its tensors could cost to hand on. That is exact; only
@@ -103,7 +103,7 @@ class _Way:
 
 @dataclass(eq=False, slots=True)
 class _Step:
-    """A layer, the places of what it reads and leaves among the tensors alive, what it makes."""
+    """A layer, the places of its inputs and of the tensors still alive, and its outputs."""
 
     layer: Layer
     reads: list[tuple[int, Value]]

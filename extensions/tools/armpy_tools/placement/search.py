@@ -22,7 +22,7 @@ def search(question: PlacementQuestion) -> PlacementDecision:
 
     Notes
     -----
-    What is measured is kept, for this machine, under all that it depends on: the graph, the
+    Measurements are kept, for this machine, under all that they depend on: the graph, the
     backends that take each layer, versions and options of the backends, the number of processors.
     Asked again, it is not measured again.
     """

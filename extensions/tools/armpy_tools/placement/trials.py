@@ -240,7 +240,7 @@ class Trials:
 
 
 class MeasuredCosts:
-    """Layers by what they have taken; what has not run there, and crossings, as estimated."""
+    """Layers by their measured times; those that have not run, and crossings, as estimated."""
 
     def __init__(
         self, times_us: Mapping[tuple[int, BackendId], float], estimates: CostTable
@@ -259,7 +259,7 @@ class MeasuredCosts:
 
 
 class CutCosts:
-    """The same layers with dearer crossings: parts that are cut may lose what was fused."""
+    """The same layers with dearer crossings: parts that are cut may lose fused layers."""
 
     def __init__(self, table: CostTable, factor: float = 5.0) -> None:
         self._table = table

@@ -30,7 +30,7 @@ def corrected_biases(
     Parameters
     ----------
     means : mapping of Value to ndarray, float64, shape (channels)
-        Mean of each channel of what the layers read.
+        Mean of each channel of the layers' inputs.
     per_channel : bool
         Whether each channel's weights have a scale of their own.
 

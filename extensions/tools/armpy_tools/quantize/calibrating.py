@@ -1,4 +1,4 @@
-"""Finds the ranges of tensors in what they hold while data are run."""
+"""Finds the ranges of tensors from their values while data are run."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _not_finite(value: Value, low: float, high: float, sample: str) -> InvalidAr
         where=f"tensor '{value.name}'",
         expected="finite numbers",
         actual=f"{low:g} to {high:g}",
-        fix="Look whether the data are what the model was trained with",
+        fix="Check whether the data are like those that the model was trained with",
     )
 
 

@@ -56,7 +56,7 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
     Raises
     ------
     InvalidArgumentError
-        If a file cannot be read, or arrays do not fit the inputs or hold what is not a number.
+        If a file cannot be read, or arrays do not fit the inputs or hold non-numbers.
     """
     if isinstance(data, str | os.PathLike):
         samples = _in_files(graph, Path(data))

@@ -1,4 +1,4 @@
-"""Ranges that leave out what is rare, for a finer scale of all the rest.
+"""Ranges that leave out rare values, for a finer scale of all the rest.
 
 References
 ----------
@@ -17,7 +17,7 @@ from armpy_tools.quantize.scales import Range
 _Numbers = npt.NDArray[np.float64]
 
 _SHARES = tuple(np.linspace(0.1, 1.0, 61).tolist())
-"""Of either end: what is tried."""
+"""Candidates for either end."""
 
 _ROUNDS = 2
 """How often either end is moved in turn."""
@@ -89,7 +89,7 @@ def _divergence(tried: Range, centres: _Numbers, counts: _Numbers, steps: int) -
 
     Notes
     -----
-    What is clamped counts at the ends of the real distribution, and not at all in the other. The
+    Clamped values count at the ends of the real distribution, and not at all in the other. The
     part that holds 0 is left out: after a RELU it is most of all, and exact in any case.
     """
     counts = counts.copy()

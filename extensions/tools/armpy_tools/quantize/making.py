@@ -122,7 +122,7 @@ def quantize(
     source : path, bytes-like, Network or Graph
         Any model file that `armpy.load` takes, but prepared ones; or a network.
     data : path, mapping of str to array_like, or iterable of mappings
-        What the model's inputs are like: some 100 samples. A mapping of inputs per sample; or one
+        Typical inputs of the model: some 100 samples. A mapping of inputs per sample; or one
         with N samples along the first axis of each array; or the path of an ``.npz`` file that
         holds the latter, or of a folder of ``.npy`` files. Not needed for ``float16`` and
         ``dynamic``; there it serves the report.

@@ -29,7 +29,7 @@ class QuantizeOptions:
         ``float16``: weights as float16, which are computed with as float32; ``dynamic``: weights
         of 8 bits, activations are quantised while the model runs. The last two need no data.
     method : {"minmax", "percentile", "entropy", "mse"}
-        How a tensor's range is found in what it held while the data were run: from the least to
+        How a tensor's range is found from its values while the data were run: from the least to
         the greatest element; without the outermost elements; where the distribution of the
         quantised elements is nearest to that of the real ones (Kullback-Leibler); where the mean
         squared error is least.

@@ -115,7 +115,7 @@ def _finite(number: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A float graph and what it became.
+    """A float graph and its quantised form.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Pair:
 
 
 def judged_values(graph: Graph) -> list[Value]:
-    """The tensors of a float graph that are compared with what they become."""
+    """The tensors of a float graph that are compared with their quantised form."""
     values = [value for layer in graph.layers for value in layer.outputs]
     return [
         value for value in (*values, *graph.outputs) if value.info.data_type is DataType.FLOAT32

@@ -35,7 +35,7 @@ class Rewritten:
     refused : dict of Layer to str
         Layers of the float graph that turned out not to go.
     biases : dict of Layer to ndarray
-        What the biases are that were written, as real numbers.
+        The biases that were written, as real numbers.
     """
 
     graph: Graph

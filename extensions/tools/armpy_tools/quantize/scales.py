@@ -33,7 +33,7 @@ class Range:
 
 
 def activation_scale(found: Range, data_type: DataType) -> Quantization:
-    """Scale and zero point for which a range is what the integers stand for, 0 among it exactly.
+    """Scale and zero point with which the integers cover a range, 0 among it exactly.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def weight_scales(
         Of the output channels; None for one scale.
     bias : ndarray, float32, shape (channels), optional
     input_scale : float
-        Of what the weights are multiplied with.
+        Of the factors of the weights.
 
     Notes
     -----

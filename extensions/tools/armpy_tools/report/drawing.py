@@ -43,7 +43,7 @@ def to_svg(drawn: Sequence[Picture], title: str) -> str:
     ----------
     drawn : sequence of Picture
     title : str
-        What it shows, for people who do not see it.
+        A description, for people who do not see it.
     """
     colours = colours_of(drawn)
     parts: list[str] = []

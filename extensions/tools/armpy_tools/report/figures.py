@@ -123,7 +123,7 @@ def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[
     new, old : ReportFigures
         Of this page, and of an earlier one or one of another model.
     old_name : str
-        What the other page is called.
+        The other page's title.
     """
     times = ["this page>", f"{old_name}>"]
     columns = ["layer", "operator", "backend", f"backend in {old_name}", *times, "difference>"]

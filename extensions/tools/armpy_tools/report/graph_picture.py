@@ -29,7 +29,7 @@ def write_svg(facts: ModelFacts, path: str, title: str) -> str:
     Returns
     -------
     str
-        What has laid it out.
+        The layout that placed it.
     """
     drawn = pictures(facts, short_names(layer.name for layer in facts.layers))
     text = None

@@ -1,4 +1,4 @@
-"""Layers of a model's file as a report shows them: what they are, and what they take."""
+"""Layers of a model's file as a report shows them: kinds, shapes and times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOGETHER = " + "
 
 @dataclass(slots=True)
 class LayerRow:
-    """A layer of the file, and what was measured of it."""
+    """A layer of the file, and its measurements."""
 
     facts: LayerFacts
     short: str  # its name, as short as it stays its own
@@ -55,7 +55,7 @@ class LayerRow:
 
     @property
     def where(self) -> str:
-        """The backend, or what has become of the layer."""
+        """The backend, or the layer's outcome."""
         if self.facts.backends:
             return ", ".join(self.facts.backends)
         return "not known" if self.facts.status is LayerStatus.UNPLACED else self.facts.status.value
@@ -76,7 +76,7 @@ class LayerRows:
                 self._by_name.setdefault(_path(row.facts, name), row)
 
     def members(self, name: str) -> list[LayerRow]:
-        """The layers that a name in a profile stands for: itself, its parts, what it lies within.
+        """The layers that a name in a profile stands for: itself, its parts, its enclosing layers.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ def memory_parts(model: Model, rows: Sequence[LayerRow]) -> list[Part]:
     if graph.is_fully_shaped:
         parts.append(_needed_over_time(graph, sum(arenas.values())))
     else:
-        parts.append(Text("Shapes depend on inputs: what is needed when is not known.", "note"))
+        parts.append(Text("Shapes depend on inputs: memory over time is not known.", "note"))
     optimized = model.runtime.get_network(model.network_id).optimized
     if optimized is not None and optimized.memory.tensors:
         parts.append(_arenas_over_time(optimized.memory, len(optimized.graph.layers)))
@@ -132,5 +132,5 @@ def _arenas_over_time(plan: MemoryPlan, num_steps: int) -> Lines:
         name = f"{arena.backend_id}, {bytes_text(size)}"
         series.append(Series(name, [float(n) for n in range(num_steps)], used))
     limits = [(f"size for {arena.backend_id}", size / 1024) for arena, size in plan.arenas.items()]
-    caption = "The planned arenas: what is in them, step by step"
+    caption = "Contents of the planned arenas, step by step"
     return Lines(caption, series, "step", "KiB", is_step=True, limits=limits)

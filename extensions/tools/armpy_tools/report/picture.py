@@ -16,9 +16,9 @@ class Box:
     Parameters
     ----------
     lines : tuple of str
-        The first is what it is.
+        The first one is its kind.
     kind : str
-        What it is coloured by: ``input``, ``output``, a backend, or a `LayerStatus`.
+        The reason for its colour: ``input``, ``output``, a backend, or a `LayerStatus`.
     tip : str
         Further details, shown on hovering.
     """
@@ -52,7 +52,7 @@ class Picture:
     Parameters
     ----------
     title : str
-        What runs it, and what it is called there; empty for the main graph.
+        The layer that runs it, and its name there; empty for the main graph.
     boxes : tuple of Box
         In an order in which they can run.
     arrows : tuple of Arrow

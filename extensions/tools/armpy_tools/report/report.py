@@ -59,7 +59,7 @@ class ReportSubject:
     model: Model  # loaded with profiling
     name: str
     arrays: Mapping[str, Array]  # its inputs
-    inputs_text: str = ""  # what they are
+    inputs_text: str = ""  # a description of them
     facts: Sequence[tuple[str, str]] = ()  # what else is known of it
     # Of its file; without one, the layers are those of armpy's network.
     outline: FileOutline | None = None
@@ -262,7 +262,7 @@ def _quantization_text(spec: TensorSpec) -> str:
 
 
 def _backend_versions(model: Model) -> list[tuple[str, str]]:
-    """The backends that run layers, with what they come from."""
+    """The backends that run layers, with their origins."""
     placement = model.placement
     used = {} if placement is None else placement.layers_by_backend
     candidates = {c.backend_id: c for c in model.runtime.registry.candidates}

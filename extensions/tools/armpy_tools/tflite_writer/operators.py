@@ -35,7 +35,7 @@ _ACTIVATIONS = {
 _SAME, _VALID = 0, 1
 
 _VERSIONS = {
-    # Of 8-bit and of 16-bit integers; floats have 1, as has what is not here.
+    # Of 8-bit and of 16-bit integers; floats have 1, as have types that are not here.
     "ADD": (2, 4),
     "AVERAGE_POOL_2D": (2, 3),
     "BATCH_MATMUL": (2, 3),
@@ -247,7 +247,7 @@ def _transpose_convolution(writer: TfliteWriter, layer: Layer, attributes: Attri
 
 
 def _named_cut(layer: Layer, padding: PaddingSpec, stride: Sequence[int]) -> Padding:
-    """SAME or VALID, whichever is what is cut off a transposed convolution."""
+    """SAME or VALID, whichever a transposed convolution's padding stands for."""
     assert not isinstance(padding, Padding)
     if not any(map(any, padding)):
         return Padding.VALID
@@ -336,7 +336,7 @@ _UNARY = frozenset(
 
 
 def _by_name(codes: frozenset[str] | Mapping[str, str]) -> Emit:
-    """An operator that is called as what the layer's attribute says."""
+    """An operator whose name is in the layer's attribute."""
 
     def emit(writer: TfliteWriter, layer: Layer, attributes: Attributes) -> None:
         name = attributes["operation"].name

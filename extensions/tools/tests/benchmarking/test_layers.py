@@ -12,7 +12,7 @@ from armpy_tools.measure.limits import limit_of
     [
         (10.0, 8.0, 2.0, "compute"),
         (10.0, 2.0, 8.0, "memory"),
-        (10.0, 1.0, 3.0, "overhead"),  # 3.3 times what the machine needs
+        (10.0, 1.0, 3.0, "overhead"),  # 3.3 times the machine's need
         (10.0, 0.0, 0.0, "not known"),
     ],
 )

@@ -14,7 +14,7 @@ STEADY = latency_of([1000.0, 1010.0] * 20)
     ("others", "load", "words"),
     [
         (1.2, 0.0, "other processes took 1.2 of 2 processors"),
-        (0.1, 9.0, ""),  # what was before is not what was during the runs
+        (0.1, 9.0, ""),  # the load before is not the load during the runs
         (None, 3.5, "busy before: 3.5 processes for 2 processors"),
         (None, 1.0, ""),
     ],

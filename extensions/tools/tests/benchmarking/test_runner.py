@@ -23,7 +23,7 @@ from armpy_tools.benchmark.process import PreparedSubject
 
 @dataclass
 class Scene:
-    """What fake subjects take, and what was asked of them."""
+    """Times of fake subjects, and their requests."""
 
     run_us: dict[str, float]
     asked: list[tuple[str, str]] = field(default_factory=list)

@@ -120,7 +120,7 @@ def store(tmp_path: Path) -> FiguresStore:
 
 @pytest.fixture(autouse=True)
 def few_workloads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only what is quick to prepare, where nothing else is asked for."""
+    """Only subjects that are quick to prepare, where no other ones are requested."""
     kinds = ("Convolution2d:pointwise", "ElementwiseBinary:ADD", "Softmax", "If", "While")
     few = [w for w in reference_workloads() if w.kind in kinds and "U8" not in w.name]
     monkeypatch.setattr("armpy_tools.calibrate.calibrating.reference_workloads", lambda: few)

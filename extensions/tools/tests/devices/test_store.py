@@ -1,4 +1,4 @@
-"""What is kept of a device comes back as it was, or counts as not there."""
+"""Stored figures of a device come back unchanged, or count as missing."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_every_flipped_byte_is_seen(tmp_path: Path) -> None:
         changed[position] ^= 0x04
         file_of(store).write_bytes(changed)
         answer = store.read("Fast", "1.0")
-        # White space between numbers may change; what is said may not.
+        # White space between numbers may change; the contents may not.
         assert answer in (None, RECORD), position
 
 

@@ -39,7 +39,7 @@ HOSTILE = "</script><script>alert(1)</script>\"'<img src=x onerror=alert(2)>\u20
 
 
 class Page(HTMLParser):
-    """A page's tags and what is written in them."""
+    """A page's tags and their texts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Pictures with what was found in them."""
+"""Pictures with the findings drawn on them."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def test_a_place_without_pictures_is_an_error(
     folder: Path, given: str, message: str | None
 ) -> None:
     (folder / "empty").mkdir()
-    if message is None:  # what is named itself may be hidden
+    if message is None:  # a file named by the user may be hidden
         assert names(folder, [str(folder / given)]) == [".git/d.png"]
         return
     with pytest.raises(InvalidArgumentError, match=message):

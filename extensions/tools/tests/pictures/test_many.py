@@ -1,4 +1,4 @@
-"""Many pictures: what is kept of them, what is shown, and who works on them."""
+"""Many pictures: stored results, output, and workers."""
 
 from __future__ import annotations
 

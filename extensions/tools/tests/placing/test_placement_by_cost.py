@@ -53,7 +53,7 @@ def slow(name: str, duration_s: float, **others: object) -> ScriptedBackend:
 
 
 def in_turn(step: Step) -> Step:
-    """Do what is right after a step."""
+    """Carry out the action after a step."""
 
     def both(call: Call) -> object:
         step(call)

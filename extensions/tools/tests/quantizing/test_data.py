@@ -1,4 +1,4 @@
-"""Calibration data from arrays and files: what is read, and what is refused."""
+"""Calibration data from arrays and files: accepted and refused ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges that leave out what is rare."""
+"""Ranges that leave out rare values."""
 
 import numpy as np
 import pytest

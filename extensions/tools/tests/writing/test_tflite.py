@@ -1,4 +1,4 @@
-"""Graphs written as .tflite files give in armpy and in LiteRT what they gave before."""
+"""Graphs written as .tflite files give the same results in armpy and in LiteRT."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def command() -> None:
 def cases() -> None:
     """Try out whether BACKEND keeps its contract and gives CpuRef's answers.
 
-    What it says it does not support is skipped, with its reason. Exit code 1 if a case
+    Layers that it refuses are skipped, with its reason. Exit code 1 if a case
     fails, or if a known failure does not.
     """
 

@@ -66,7 +66,7 @@ def crash(
 
 
 def print_crash(run: CrashRun) -> None:
-    """Print the outcome of every case, and what the processes of bad ones have written."""
+    """Print the outcome of every case, and the last output of the processes of bad ones."""
     printer = Printer()
     rows = [(r.outcome.value, r.case, f"{r.duration_s:.1f}", r.text) for r in run.results]
     printer.table(["outcome", "case", "s>", "what"], rows)
@@ -74,7 +74,7 @@ def print_crash(run: CrashRun) -> None:
         printer.heading(f"{run.backend} takes no layer of")
         printer.line(", ".join(run.left_out))
     if any(problem.output for problem in run.problems):
-        printer.heading("What the processes wrote last")
+        printer.heading("Last output of the processes")
         for output, problem in _outputs(run.problems).items():
             printer.line(f"{problem}:")
             for line in _report_of(output):

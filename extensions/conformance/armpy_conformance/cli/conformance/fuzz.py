@@ -49,7 +49,7 @@ def fuzz(
 
 
 def print_fuzz(run: FuzzRun) -> None:
-    """Print every finding with its reproducer, and what the search comes to."""
+    """Print every finding with its reproducer, and a summary of the search."""
     printer = Printer()
     for finding in run.findings:
         printer.line(f"{finding.outcome}: {finding.operation}: {finding.text}")

@@ -144,7 +144,7 @@ def _report(result: ConformanceResult, *, as_json: bool, html: str | None = None
 
 
 def print_conformance(result: ConformanceResult) -> None:
-    """Print counts by operation, the reasons for what is unsupported, and every problem."""
+    """Print counts by operation, the reasons of unsupported cases, and every problem."""
     printer = Printer()
     occurring = [name for name, count in result.counts.items() if count]
     columns = ["operation", *(f"{name}>" for name in occurring)]

@@ -170,7 +170,7 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        What was written, relative to `folder`.
+        The written files, relative to `folder`.
 
     Raises
     ------

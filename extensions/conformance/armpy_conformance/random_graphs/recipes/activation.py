@@ -62,7 +62,7 @@ def along_axis(call: RandomOperation) -> None:
 
 
 def local_response(call: RandomOperation) -> None:
-    """A window and factors that keep what is divided by away from 0."""
+    """A window and factors that keep the divisor away from 0."""
     axis(call, len(call.data("input")))
     call.scalar("radius", call.integer(0, 4))
     call.scalar("bias", call.real(0.5, 2))

@@ -92,7 +92,7 @@ def rank(call: RandomOperation) -> None:
 
 
 def pad(call: RandomOperation) -> None:
-    """Up to three elements on each side; what they are if the operation says so."""
+    """Up to three elements on each side; their values if the operation has them."""
     count = len(call.data("input"))
     call.parameter("paddings", [[call.integer(0, 3), call.integer(0, 3)] for _ in range(count)])
     if call.has("value"):

@@ -146,5 +146,5 @@ def command() -> None:
     Whatever is given several times is measured beside each other: models, --backends, --threads,
     --callers, --batch, --shape, --variant, --peer. Each has a process of its own. They take short
     turns in changing order, and all begins anew in fresh processes several times, so that the
-    ratios hold: they come with intervals, of 95 %. Control-C stops, and prints what was measured.
+    ratios hold: they come with intervals, of 95 %. Control-C stops, and prints the measurements.
     """

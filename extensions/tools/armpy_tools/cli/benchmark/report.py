@@ -188,7 +188,7 @@ def milliseconds(number: float) -> str:
 
 
 def ratio_text(ratio: Ratio | None) -> str:
-    """A ratio with its interval and what it shows."""
+    """A ratio with its interval and its verdict."""
     if ratio is None or math.isnan(ratio.value):
         return ""
     if math.isinf(ratio.high):
@@ -216,7 +216,7 @@ def write_csv(path: str, result: BenchmarkResult) -> None:
 
 
 def _csv_row(result: SubjectResult) -> dict[str, object]:
-    """A subject as a row; what is not known is empty."""
+    """A subject as a row; unknown values are empty."""
     subject, latency, ratio, memory = result.subject, result.latency, result.ratio, result.memory
     row: dict[str, object] = {
         "name": result.name,

@@ -92,7 +92,7 @@ def subjects_of(
     inputs: Sequence[str],
     **loading: Any,  # Any: as they go to `request_of`
 ) -> list[Subject]:
-    """Every combination of what is to be measured.
+    """Every combination of the settings to measure.
 
     Raises
     ------

@@ -24,7 +24,7 @@ from armpy.cli.values import FiniteRange
     type=FiniteRange(min=0, min_open=True, max=3600),
     default=20.0,
     show_default=True,
-    help="How long to measure each backend at most; what has to be compiled comes on top.",
+    help="How long to measure each backend at most; compilations come on top.",
 )
 @dynamic_backends_option
 @json_option
@@ -38,5 +38,5 @@ def command() -> None:
     comes out decides where networks run that are to be as fast as possible, or to take little
     power, and 'armpy devices' shows it.
     Nothing else should run meanwhile. CpuRef is measured besides if it was not before.
-    Exit code 1 if a backend could not be measured, or what was measured not be kept.
+    Exit code 1 if a backend could not be measured, or the measurements not be stored.
     """

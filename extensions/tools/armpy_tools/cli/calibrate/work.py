@@ -63,7 +63,7 @@ def busy_processors() -> float:
 
 
 def print_calibration(reports: Sequence[CalibrationReport], store: FiguresStore) -> None:
-    """Print what was measured of each backend."""
+    """Print the measurements of each backend."""
     printer = Printer()
     printer.line(f"{describe_machine()} (machine {store.machine})")
     for report in reports:
@@ -96,7 +96,7 @@ def _model_row(time: ModelTime) -> tuple[str, str, str]:
 
 
 def _left_out(report: CalibrationReport) -> str:
-    """Describe what was not measured, for people."""
+    """Describe the missing measurements, for people."""
     late = sum(reason == OUT_OF_TIME for reason in report.left_out.values())
     refused = len(report.left_out) - late
     said = f", {refused} that it cannot run" if refused else ""

@@ -26,7 +26,7 @@ from armpy.cli.run.command import run_options
 @click.option(
     "--truth",
     metavar="FILE.csv|folders",
-    help="What the pictures show: a file with a picture and its label in each line, or the "
+    help="Labels of the pictures: a file with a picture and its label in each line, or the "
     "folder that each is in. Adds the model's accuracy.",
 )
 @click.option(
@@ -43,7 +43,7 @@ from armpy.cli.run.command import run_options
 @click.option(
     "--save-pictures",
     type=click.Path(file_okay=False, writable=True),
-    help="Draw what was found (regions, boxes, key points, classes) on the pictures, and "
+    help="Draw the findings (regions, boxes, key points, classes) on the pictures, and "
     "write them to this folder.",
 )
 @imported_when_run("armpy_tools.cli.pictures.work:run")

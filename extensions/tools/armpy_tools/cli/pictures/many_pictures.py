@@ -1,4 +1,4 @@
-"""Many pictures, side by side or in batches, and the table of what was found."""
+"""Many pictures, side by side or in batches, and the table of findings."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PicturesRequest:
 def run_on_pictures(
     request: PicturesRequest, load: Callable[[], Model], spool: DocumentSpool | None = None
 ) -> PicturesReport:
-    """Run on many pictures, and write what is to be written as it comes.
+    """Run on many pictures, and write results as they come.
 
     Parameters
     ----------
@@ -139,13 +139,13 @@ def _paths(request: PicturesRequest, truths: Truths | None) -> list[str]:
 
 
 def _report_stopped(done: int, total: int) -> None:
-    """Say what is kept of a job that stops before its end, and how to go on."""
+    """Print what a job leaves that stops before its end, and how to resume it."""
     state = f"stopped: the results of {done:,} of {total:,} pictures are kept"
     click.echo(f"armpy: {state}; the same command with --resume goes on", err=True)
 
 
 def _written(report: PicturesReport, files: PictureFiles, output: str | None) -> tuple[str, ...]:
-    """Paths of what was written; of many pictures' own files the folders alone."""
+    """Paths of the written files; of many pictures' own files the folders alone."""
     paths: tuple[str, ...] = files.folders
     is_folder = output is not None and not is_result_file(output)
     if len(report.pictures) == report.total and not is_folder:

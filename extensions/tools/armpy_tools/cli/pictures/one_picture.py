@@ -1,4 +1,4 @@
-"""One picture as the input of a model, and what is found in it."""
+"""One picture as the input of a model, and the findings in it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PictureRequest(RunRequest):
     """Least score of an object or a person that counts."""
 
     save_pictures: str | None = None
-    """Folder for the picture with what was found in it."""
+    """Folder for the picture with the findings drawn on it."""
 
     def __post_init__(self) -> None:
         RunRequest.__post_init__(self)  # a class with slots is made anew: super() has the old one
@@ -49,12 +49,12 @@ class PictureRequest(RunRequest):
 
 
 def run_one(model: Model, request: PictureRequest) -> tuple[RunReport, Findings | None]:
-    """Run a model once; the report, and what was found in the picture.
+    """Run a model once; return the report and the findings in the picture.
 
     Raises
     ------
     InvalidArgumentError
-        If what the request names does not go with the model.
+        If the request does not fit the model.
     """
     findings: Findings | None = None
 

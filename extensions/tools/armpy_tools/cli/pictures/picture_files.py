@@ -1,4 +1,4 @@
-"""Files of single pictures: their outputs in a folder each, and what was found drawn on them."""
+"""Files of single pictures: their outputs in a folder each, and the findings drawn on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PictureFiles:
     output : str, optional
         A folder with a folder of arrays for each; a file for the results of all is none of these.
     drawn : str, optional
-        A folder for pictures with what was found in them.
+        A folder for pictures with the findings drawn on them.
     min_score : float
         Least score of a key point that is drawn.
     """
@@ -58,7 +58,7 @@ class PictureFiles:
     def draw(
         self, picture: str, read: ReadOutputs, findings: Findings | None, frame: Frame
     ) -> Sequence[str]:
-        """Draw what was found in a picture, if there is a folder for that; path of the file."""
+        """Draw the findings on a picture, if there is a folder for that; return the file's path."""
         if self._drawn is None:
             return ()
         drawn = draw_picture(picture, read, findings, frame, min_score=self._min_score)

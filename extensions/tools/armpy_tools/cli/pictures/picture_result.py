@@ -24,13 +24,13 @@ class PictureResult:
     error : str
         Why the picture could not be used; empty if it could.
     truth : str
-        What it shows, in words or a number; empty if nothing is known of it.
+        Its label, as a text or a number; empty if it has none.
     is_right : bool, optional
         Whether the best class is that; None if nothing is known, or there is an error.
     findings : Findings, optional
         Objects or people, where the model looks for such.
     files : tuple of str
-        Paths of what was written for this picture.
+        Paths of the files written for this picture.
     """
 
     file: str
@@ -44,7 +44,7 @@ class PictureResult:
 
 @dataclass(frozen=True, slots=True)
 class PictureOutcome:
-    """Outcome of one picture: its result, and what the result is made of.
+    """Outcome of one picture: its result, and the parts of the result.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class PictureOutcome:
     outputs : mapping of str to ndarray, optional
         As the model gives them; None if there is an error.
     judgement : Judgement, optional
-        None if nothing is known of what the picture shows, or there is an error.
+        None if the picture has no label, or there is an error.
     """
 
     result: PictureResult

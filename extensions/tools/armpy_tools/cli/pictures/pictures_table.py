@@ -179,7 +179,7 @@ def _figures(output: OutputReport) -> str:
 
 
 def _print_accuracy(printer: Printer, accuracy: Accuracy) -> None:
-    """Print how often a model was right, and what it took for what."""
+    """Print how often a model was right, and its confusions."""
     printer.heading("Accuracy")
     text = f"top-1 {accuracy.top1_share:.1%} ({accuracy.top1} of {accuracy.pictures})"
     if accuracy.num_classes > 5:  # it is called top-5

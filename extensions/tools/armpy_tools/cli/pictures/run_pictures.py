@@ -130,7 +130,7 @@ class PictureRun:
         Raises
         ------
         InvalidArgumentError
-            If what is asked for does not go with the model, whatever the picture.
+            If the request does not fit the model, whatever the picture.
         """
         truths = self._truths.labels_of(pictures) if self._truths else [""] * len(pictures)
         earlier = EarlierPart() if earlier is None else earlier

@@ -23,7 +23,7 @@ from armpy.cli.values import FiniteRange
     "--data",
     type=click.Path(exists=True),
     metavar="DIR|NPZ",
-    help="What the inputs are like: a folder of pictures or of .npy arrays, or an .npz file with "
+    help="Typical inputs: a folder of pictures or of .npy arrays, or an .npz file with "
     "an array of samples for each input.",
 )
 @click.option(

@@ -76,8 +76,8 @@ class QuantizeResult:
     model_bytes: int  # sizes of the files
     output_bytes: int
     report: QuantizeReport
-    hints: tuple[str, ...] = ()  # what was assumed without knowing
-    metadata: tuple[str, ...] = ()  # what was taken from the model's file
+    hints: tuple[str, ...] = ()  # assumptions
+    metadata: tuple[str, ...] = ()  # taken from the model's file
 
 
 def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> QuantizeResult:

@@ -117,7 +117,7 @@ _SIZES = "The model takes several sizes; choose one with --size HxW, or give arr
 def _subject(
     load_request: CliLoadRequest, model: Model, size: tuple[int, int] | None, fields: dict[str, Any]
 ) -> ReportSubject:
-    """The model with its inputs, and what is known of its file."""
+    """The model with its inputs, and its file's metadata."""
     request = RunRequest(picture=PictureOptions(size), **fields)
     metadata = FileMetadata(model) if request.image or request.inputs else None
     arrays, origin, _ = prepare_inputs(model, request, metadata)

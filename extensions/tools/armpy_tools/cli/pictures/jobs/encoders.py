@@ -41,14 +41,14 @@ class LinesEncoder:
 
 
 class TableEncoder:
-    """Rows of a CSV file: pictures, or what was found in them.
+    """Rows of a CSV file: pictures, or the findings in them.
 
     Parameters
     ----------
     top : int
         Classes that each picture has columns for.
     has_truth : bool
-        Whether it is known of some pictures what they show.
+        Whether some pictures have labels.
 
     Notes
     -----
@@ -64,7 +64,7 @@ class TableEncoder:
         self._held: list[PictureResult] = []
 
     def encode(self, outcome: PictureOutcome) -> bytes:
-        """The picture's rows; the heading, and what was held, before the first ones."""
+        """The picture's rows; the heading, and the rows held back, before the first ones."""
         result = outcome.result
         self._held.append(result)
         if self._layout is None and result.error:

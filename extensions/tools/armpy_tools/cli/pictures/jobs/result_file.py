@@ -26,7 +26,7 @@ class ResultFile:
     top : int
         Classes that a table has columns for.
     has_truth : bool
-        Whether it is known of some pictures what they show.
+        Whether some pictures have labels.
 
     Notes
     -----
@@ -73,7 +73,7 @@ class ResultFile:
         self._file.flush()
 
     def finish(self) -> None:
-        """Write what the encoder holds back; make the archive."""
+        """Write the encoder's remaining data; make the archive."""
         if self._file is None:
             return
         self._file.write(self._encoder.rest())

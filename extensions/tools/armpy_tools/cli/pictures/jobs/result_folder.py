@@ -64,7 +64,7 @@ class ResultFolder:
     def find_earlier(
         self, pictures: Sequence[str], truths: Sequence[str]
     ) -> tuple[list[str], EarlierPart]:
-        """Pictures that are still to be run, and what is there of the others.
+        """Pictures that are still to be run, and the results of the others.
 
         Parameters
         ----------
