@@ -254,6 +254,7 @@ NOTHING = np.zeros((1, 4, 3), np.float32)
 HEARD = np.eye(3, dtype=np.float32)[[1, 1, 0, 2]][np.newaxis]
 
 
+@pytest.mark.slow
 def test_words_are_measured_against_those_of_the_file(tmp_path: Path) -> None:
     # Heard is "yes no" both times. Edits by hand: none of 2 words, and 2 of 3 words.
     samples: dict[str, dict[str, Any]] = {
@@ -310,6 +311,7 @@ def test_expected_results_that_cannot_be_used_are_an_error(
         read_expected(path.with_suffix(".npz")).scores([[HEARD]])
 
 
+@pytest.mark.slow
 def test_the_command_and_its_page_show_scores_of_expected_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,28 +30,28 @@ def by_hand() -> int:
 def test_a_backend_that_passes_exits_with_0(
     by_hand: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["conformance", "CpuRef", "--filter", "by-hand"]) == 0
+    assert main(["conformance", "CpuRef", "--in-process", "--filter", "by-hand"]) == 0
     out = capsys.readouterr().out
     assert f"CpuRef: {by_hand} passed in" in out
     assert f"layers run on CpuRef: {by_hand}; of its claims,  100 % ran on it" in out
 
 
 def test_reasons_for_unsupported_layers_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "add"]) == 0
+    assert main(["conformance", "SampleDynamic", "--in-process", *SAMPLE, "--filter", "add"]) == 0
     assert "ElementwiseBinary is not a plain addition (operation)" in capsys.readouterr().out
 
 
 def test_a_run_of_which_the_backend_ran_nothing_exits_with_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["conformance", "SampleDynamic", *SAMPLE, "--filter", "Prelu"]) == 1
+    assert main(["conformance", "SampleDynamic", "--in-process", *SAMPLE, "--filter", "Prelu"]) == 1
     out = capsys.readouterr().out
     assert "Prelu is not a plain addition (operation)" in out
     assert "no layer ran on SampleDynamic: this proves nothing about it" in out
 
 
 def test_the_result_can_be_had_as_json(by_hand: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--json"]) == 0
+    assert main(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["is_passed"] is True
     assert document["counts"]["passed"] == by_hand
@@ -59,14 +59,15 @@ def test_the_result_can_be_had_as_json(by_hand: int, capsys: pytest.CaptureFixtu
 
 def test_the_result_can_be_had_as_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--html", str(page)]) == 0
+    options = ["--in-process", "--filter", "by-hand", "--html", str(page)]
+    assert main(["conformance", "CpuRef", *options]) == 0
     assert "Conformance of CpuRef" in page.read_text("utf-8")
 
 
 def test_a_soak_executes_networks_so_often(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--filter", "executions-go-on-for-long", "--json"]
     for soak, text in (([], "the run does not ask for it (--soak N)"), (["--soak", "20"], "")):
-        assert main(["conformance", "CpuRef", *options, *soak]) == 0
+        assert main(["conformance", "CpuRef", "--in-process", *options, *soak]) == 0
         (result,) = json.loads(capsys.readouterr().out)["results"]
         assert (result["outcome"], result["text"]) == ("passed", text)
 
@@ -78,7 +79,7 @@ def test_an_unused_known_failure_exits_with_1(
     case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
     known.write_text(f"{case}  # long ago", "utf-8")
     options = ["--filter", "by-hand", "--known-failures", str(known)]
-    assert main(["conformance", "CpuRef", *options]) == 1
+    assert main(["conformance", "CpuRef", "--in-process", *options]) == 1
     assert case in capsys.readouterr().out
 
 
@@ -86,12 +87,12 @@ def test_problems_exit_with_1_and_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", "arm-nn-sample"]
-    assert main(["conformance", "BrokenWrongResults", *options]) == 1
+    assert main(["conformance", "BrokenWrongResults", "--in-process", *options]) == 1
     assert "failed: ElementwiseBinary/by-hand-arm-nn-sample" in capsys.readouterr().out
 
 
 def test_a_filter_that_selects_nothing_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "CpuRef", "--filter", "nothing like it"]) == 2
+    assert main(["conformance", "CpuRef", "--in-process", "--filter", "nothing like it"]) == 2
     assert "no case is selected" in capsys.readouterr().err
 
 
@@ -119,7 +120,7 @@ def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture
 def test_listed_cases_are_those_that_are_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["conformance", "CpuRef", "--filter", "by-hand", "--list"]) == 0
     listed = capsys.readouterr().out.split()
-    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--json"]) == 0
+    assert main(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"]) == 0
     results = json.loads(capsys.readouterr().out)["results"]
     assert [result["case"] for result in results] == listed
 
@@ -136,7 +137,7 @@ def test_the_first_failure_ends_a_run_that_fails_fast(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", "ElementwiseBinary/"]
-    run = ["conformance", "BrokenWrongResults", *options, "--json"]
+    run = ["conformance", "BrokenWrongResults", "--in-process", *options, "--json"]
     assert main(run) == 1
     whole = json.loads(capsys.readouterr().out)
     assert whole["counts"]["failed"] > 1
@@ -154,7 +155,7 @@ def test_a_known_failure_does_not_end_a_run_that_fails_fast(
     (tmp_path / "known.txt").write_text(f"{case}  # for years", "utf-8")
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", case, "--fail-fast"]
     options += ["--known-failures", str(tmp_path / "known.txt")]
-    main(["conformance", "BrokenWrongResults", *options, "--json"])
+    main(["conformance", "BrokenWrongResults", "--in-process", *options, "--json"])
     assert json.loads(capsys.readouterr().out)["counts"]["known failure"] == 1
 
 

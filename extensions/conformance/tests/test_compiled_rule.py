@@ -74,6 +74,7 @@ def test_a_backend_that_keeps_no_programs_has_nothing_to_try(backend: Any) -> No
         assert "keeps none of its programs" in text
 
 
+@pytest.mark.slow
 def test_constants_that_are_lost_in_files_fail(backend: Any) -> None:
     save = backend.get_programs().save
 

@@ -138,6 +138,7 @@ def test_a_search_of_which_the_backend_ran_nothing_proves_nothing(tmp_path: Path
     assert not run.is_passed
 
 
+@pytest.mark.slow
 def test_a_search_ends_when_its_time_is_over(tmp_path: Path) -> None:
     run = run_fuzz("CpuRef", engine="seeded", seconds=1.0, folder=tmp_path, jobs=1)
     assert run.num_models > 0

@@ -68,7 +68,15 @@ def pip(*arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.fixture(scope="module", params=STYLES)
+INSTALLED_STYLES = [
+    "workloads",
+    pytest.param("compiler", marks=pytest.mark.nightly),
+    "c",
+    pytest.param("cpp", marks=pytest.mark.nightly),
+]
+
+
+@pytest.fixture(scope="module", params=INSTALLED_STYLES)
 def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A new project of each style, built and installed."""
     compiler = {"c": "cc", "cpp": "c++"}.get(request.param)
