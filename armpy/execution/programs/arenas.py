@@ -51,7 +51,7 @@ class Holdings:
 
     def give_back(self) -> None:
         """Give everything back; errors are only logged."""
-        # The last first: what is imported lies in memory that was made before it.
+        # The last first: imports lie in memory that was made before them.
         while self._held:
             try:
                 self._held.pop()()
@@ -173,7 +173,7 @@ def _factory_of(
         factory = session.factory(arena.factory_id)
         if any(place % factory.block_bytes for place in places):
             raise BackendError(
-                "the memory plan is not for what the tensor handle factory declares",
+                "the memory plan does not match the tensor handle factory's declarations",
                 where=f"{session.backend_id} / {arena.factory_id}",
                 expected=f"tensors at multiples of {factory.block_bytes} bytes",
                 fix="Compile the model again",

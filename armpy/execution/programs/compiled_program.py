@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
-from armpy.backend import current_cancellation
+from armpy.backend import WorkloadInfo, current_cancellation
 from armpy.compiler import OptimizedNetwork, Placement
 from armpy.compiler.imported import ImportedNetwork
 from armpy.execution.error_attribution import blamed
@@ -24,14 +26,29 @@ from armpy.execution.steps.step import (
     Step,
     memory_of,
     prepare_steps,
+    prepared_step,
 )
 from armpy.graph import Layer
-from armpy.ops.backend_internal import MemCopy
+from armpy.ops.backend_internal import MemCopy, PreCompiled
 from armpy.ops.operation import Array
 from armpy.profiling import phase
+from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
 
 _log = logging.getLogger("armpy.execution")
+
+
+SizedLayer: TypeAlias = tuple[PreCompiled, tuple[TensorInfo | None, ...], tuple[TensorInfo, ...]]
+"""A layer's program, inputs and outputs for some sizes."""
+
+
+class SizedNetwork(NamedTuple):
+    """Network for some sizes, with the facts that follow from them."""
+
+    network: OptimizedNetwork  # whose graph is made on request
+    layers: Sequence[SizedLayer]
+    sources: tuple[TensorInfo, ...]
+    results: tuple[TensorInfo, ...]
 
 
 class CompiledProgram(StepProgram[WorkingMemory]):
@@ -43,11 +60,11 @@ class CompiledProgram(StepProgram[WorkingMemory]):
     sessions : mapping of str to BackendSession
         By backend id.
     executors : Executors
-        Run what has loops that the core has to stop.
+        Run programs with loops that the core has to stop.
     measure : callable, optional
         Gives each step with its time taken.
     known : mapping of int to Step, optional
-        By layer id, what is prepared already.
+        By layer id, the prepared workloads.
 
     Attributes
     ----------
@@ -67,6 +84,10 @@ class CompiledProgram(StepProgram[WorkingMemory]):
     It takes no working memory, which the first execution does. Where backends are to import
     tensors of each other, some is made and given back at once, which shows whether they do.
     """
+
+    sizes: SizedNetwork | None = None
+    # The program that this one was resized from.
+    original: CompiledProgram | None = None
 
     def __init__(
         self,
@@ -118,6 +139,41 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         """Return whether it has loops that the core has to stop."""
         return bool(self._limited)
 
+    def resized(self, sizes: SizedNetwork) -> CompiledProgram:
+        """Prepare the same layers for other sizes.
+
+        All of them read sources and constants, and write results. This program is not executed
+        itself from then on: its working memory serves the programs for all sizes in turn.
+        """
+        program = copy.copy(self)
+        program.original = self
+        program.sizes, program.network, program.result_infos = sizes, sizes.network, sizes.results
+        program._steps = []
+        for layer, step, sized in zip(self.layers, self._steps, sizes.layers, strict=True):
+            operation, inputs, outputs = sized
+            if operation is layer.operation:
+                program._steps.append(step)
+                continue
+            data = tuple([None if value is None else value.data for value in layer.inputs])
+            session = self._sessions[self.network.backend_of(layer)]
+            info = WorkloadInfo(layer.name, inputs, outputs, data)
+            program._steps.append(
+                prepared_step(session.backend_id, session.workloads, operation, info)
+            )
+        return program
+
+    def resize(self, memory: WorkingMemory) -> None:
+        """Make memory of a program for other sizes fit this one."""
+        sizes = self.sizes
+        if sizes is None:
+            raise RuntimeError("a program that others were resized from is not executed")
+        memory.resize(self.network, self._steps, (*sizes.sources, *sizes.results))
+        memory.sizes = sizes
+
+    def _made(self) -> WorkingMemory:
+        # The original's, which lives as long as there are programs for other sizes.
+        return super()._made() if self.original is None else self.original._made()
+
     def new_memory(self) -> WorkingMemory:
         """Make memory for one execution at a time.
 
@@ -126,13 +182,13 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         MemoryLimitError
             If there is no memory left; a backend's own ArmpyErrors are raised as they are.
         MemoryImportError
-            If a backend cannot import what it reads in another one's memory.
+            If a backend cannot import an input in another one's memory.
         """
         try:
             try:
                 return self._make_memory()
             except OutOfMemoryError as error:
-                # Once more, as what idles elsewhere may be what the device has not got.
+                # Once more, as idle memory elsewhere may be the memory that the device lacks.
                 if not idle_release.watchdog.reclaim(error.backend_id):
                     raise
             return self._make_memory()
@@ -146,14 +202,14 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         made_of = self.network, self._steps, self._sessions, self._constants, self._held
         limits: LoopLimits | None = None
         if self._limited:
-            # What is imported is not left alone.
+            # Imported memory is not left alone.
             in_place = isinstance(self.network, ImportedNetwork)
             limits = LoopLimits(self._executors, in_place=in_place)
         with phase("make working memory"):
             return WorkingMemory(*made_of, limits)
 
     def free_workloads(self) -> None:
-        """Let workloads give back what they keep between executions."""
+        """Let workloads release memory that they keep between executions."""
         for step in self._steps:
             step.free_idle()
 
@@ -206,7 +262,7 @@ def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> Pr
     Raises
     ------
     ArmpyError
-        What the backend raised, if no other one could do it.
+        The backend's error, if no other one could do it.
     """
     backend_id = error.backend_id
     # Without copies, which are the core's own and planned anew with the layers that move.

@@ -37,7 +37,7 @@ class Split:
         The layers whose inputs and outputs are fully shaped. Its results are those of the
         whole graph that it makes, and the values that the other parts read.
     dynamic : GraphPart, optional
-        Layers that read what the head gives and whose outputs' shapes only their workloads
+        Layers that read the head's outputs and whose outputs' shapes only their workloads
         can compute.
     rest : GraphPart, optional
         The other layers. They read what head and dynamic layers give.

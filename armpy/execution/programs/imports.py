@@ -311,7 +311,7 @@ def import_by_name(
     Raises
     ------
     InvalidArgumentError
-        If there is no such input or output, or what is given is no memory of one.
+        If the input or output does not exist, or the argument is not memory of one.
     MemoryImportError, MemoryExportError
         If a backend refuses.
     """

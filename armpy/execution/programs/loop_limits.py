@@ -161,7 +161,7 @@ def run_apart(
     cancellation : Cancellation, optional
         What stops the execution around it; the current one if there is none.
     in_place : bool
-        Whether it writes what the caller has. It is not abandoned then: an execution whose time is
+        Whether it writes the caller's arrays. It is not abandoned then: an execution whose time is
         up fails when its backend is done.
 
     Raises

@@ -101,7 +101,7 @@ class PlanCache:
         return plan
 
     def resized(self, shapes: Shapes) -> NetworkProgram | None:
-        """The plan for some input shapes, if the plans for others say what it is."""
+        """The plan for some input shapes, if it follows from the plans for others."""
         self._check_shapes(shapes)
         try:
             return self.symbolic.program(shapes, self.planner)
@@ -170,7 +170,7 @@ class PlanCache:
         shapes: Sequence[tuple[int, ...]],
         values: Sequence[Array | None],
     ) -> NetworkProgram:
-        """The plan for what is left of a network once some values are known."""
+        """The plan for the rest of a network once some values are known."""
         with self._lock:
             plan = self.plans.get(key)
             if plan is None:

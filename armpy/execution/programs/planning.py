@@ -55,7 +55,7 @@ class Planner:
     load : callable
         Loads a graph to try where it runs fastest: `LoadedNetwork`.
     name : str
-        What the control flow that runs a graph calls it; empty for the outermost one.
+        The name that the control flow running a graph gives it; empty for the outermost one.
     wanted : mapping of int to str, optional
         By layer id, the backends that an optimised network says; it has been through the
         optimiser's passes.
@@ -156,7 +156,7 @@ class Planner:
         MemoryImportError
             If the network's shapes depend on values.
         ArmpyError
-            If a backend cannot make what the program needs.
+            If a backend cannot make the program's objects.
         """
         if isinstance(program, StagedProgram):
             raise shapes_depend_on_values()
@@ -234,7 +234,7 @@ class Planner:
     def _made(
         self, network: OptimizedNetwork, make: Callable[[OptimizedNetwork], AnyProgram]
     ) -> AnyProgram:
-        """Let backends make what runs, and report what they found made already."""
+        """Let backends make the programs, and report those found in caches."""
         timeout_s = self._settings.optimizer.preparation_timeout_s
         uses: list[CacheUse]
         with (
@@ -263,7 +263,7 @@ class Planner:
     def _exclude(
         self, network: OptimizedNetwork, failure: PreparationFailure, excluded: Exclusions
     ) -> None:
-        """Add what a backend could not prepare to what it is not asked for again.
+        """Add layers that a backend could not prepare to those that it is not asked for again.
 
         Raises
         ------

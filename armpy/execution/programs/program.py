@@ -1,6 +1,6 @@
 """Programs: steps over planned memory, compiled now or read from a file, and how they execute.
 
-A `BoundProgram` is a loaded network prepared for certain input shapes: what it takes, and how it is
+A `BoundProgram` is a loaded network prepared for certain input shapes: its inputs, and how it is
 executed.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
             """Execute once; parameters and result as for `StepProgram.run`."""
 
     Bind: TypeAlias = Callable[[Sequence[Array], Targets], Callable[[], Sequence[Array] | None]]
-    """Prepares many executions with the same arrays; what it gives returns results made anew."""
+    """Prepares many executions with the same arrays; each returns new results."""
 
 PlanKey: TypeAlias = tuple[object, ...]
 """Key of a plan of a loaded network: mostly the input shapes."""
@@ -49,16 +49,16 @@ MAX_IDLE_MEMORIES = 4
 """Working memories that are kept for the next execution; more are made when threads need them."""
 
 NOTHING: Array = empty(0, uint8)
-"""What is in place of the caller's arrays between executions."""
+"""Placeholder of the caller's arrays between executions."""
 
 
 class StepMemory(ABC):
-    """Handles of one execution at a time, and what is called with them.
+    """Handles of one execution at a time, and the calls with them.
 
     Parameters
     ----------
     sources, results : sequence of TensorInfo
-        Of what the caller's arrays are put in place of.
+        Of the placeholders for the caller's arrays.
 
     Attributes
     ----------
@@ -68,12 +68,16 @@ class StepMemory(ABC):
         Of the graph's sources and results, in order. An execution puts the caller's arrays into
         them and takes them out again.
     arenas : list of PooledArena
-        What the handles lie in that other networks may have in turn.
+        Memory of the handles that networks use in turn.
     program : weak reference, optional
         To the program that keeps it between executions.
     is_stale : bool
         Whether it was not used when it was last looked at.
+    sizes : object
+        Those that it was resized for, by identity; None before.
     """
+
+    sizes: object = None
 
     def __init__(self, sources: Sequence[TensorInfo], results: Sequence[TensorInfo]) -> None:
         self.sources = tuple([HostTensorHandle(info, NOTHING) for info in sources])
@@ -200,6 +204,9 @@ class StepProgram(ABC, Generic[MemoryT]):
     then it is given back (`armpy.execution.memory.idle_release`).
     """
 
+    # Of programs that share memory: memory with other ones has to be resized.
+    sizes: object = None
+
     def __init__(self) -> None:
         # `pop` and `append` of a deque are one step each, so that a call takes no lock.
         self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
@@ -218,7 +225,7 @@ class StepProgram(ABC, Generic[MemoryT]):
 
     @abstractmethod
     def free_workloads(self) -> None:
-        """Let workloads give back what they keep between executions."""
+        """Let workloads release memory that they keep between executions."""
 
     @abstractmethod
     def uses(self, backend_id: BackendId) -> bool:
@@ -227,9 +234,16 @@ class StepProgram(ABC, Generic[MemoryT]):
     def take_memory(self) -> MemoryT:
         """Memory of this caller alone until it is put back; errors as of `new_memory`."""
         try:
-            return self._idle.pop()
+            memory = self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
-            return self._woken() or self._made()
+            memory = self._woken() or self._made()
+        if memory.sizes is not self.sizes:
+            self.resize(memory)
+        return memory
+
+    def resize(self, memory: MemoryT) -> None:
+        """Make memory of a program for other sizes fit this one."""
+        raise NotImplementedError
 
     def put_back(self, memory: MemoryT) -> None:
         """Let the next execution have memory that was taken, and whose execution has succeeded."""
@@ -262,7 +276,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         return memory
 
     def _trim(self) -> None:
-        """Give back what has rested longest, if there is more than is ever idle."""
+        """Release the memory that has rested longest, if there is more than is ever idle."""
         while len(self._resting) > MAX_IDLE_MEMORIES:
             with arena_pool.lock:
                 oldest = self._resting.popleft() if self._resting else None
@@ -316,7 +330,7 @@ class StepProgram(ABC, Generic[MemoryT]):
                 return
 
     def release_if_idle(self) -> bool:
-        """Give back what was not used since the last call of this.
+        """Release memory that was not used since the last call of this.
 
         Returns
         -------
@@ -373,6 +387,8 @@ class StepProgram(ABC, Generic[MemoryT]):
             memory = self._idle.pop()
         except IndexError:
             memory = self.take_memory()
+        if memory.sizes is not self.sizes:
+            self.resize(memory)
         # While it is here no other thread can have it, so that an execution needs no lock.
         try:
             outputs = memory.run(sources, results, cancellation)

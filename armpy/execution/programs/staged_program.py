@@ -42,7 +42,7 @@ class DynamicLayers:
     limit_bytes : int
         Most that an output may take up.
     executors : Executors
-        Run what has loops that the core has to stop.
+        Run programs with loops that the core has to stop.
     measure : callable, optional
         Gives each step with its time taken.
 
@@ -117,7 +117,7 @@ class DynamicLayers:
         return [arrays[value] for value in graph.outputs]
 
     def _execute(self, step: int, layer: Layer, arrays: Mapping[Value, Array]) -> list[Array]:
-        """Run one layer; what it writes."""
+        """Run one layer; return its outputs."""
         # Host memory, whatever the backend's own is: to plan or copy would need the missing shapes.
         factory = self._factories[layer.id]
         inputs = [
@@ -155,7 +155,7 @@ RestPlanner: TypeAlias = Callable[
 
 
 class StagedProgram:
-    """Program that runs the head, then plans and runs the rest with what the head has shown.
+    """Program that runs the head, then plans and runs the rest with the head's results.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class StagedProgram:
                 check_output_array(value.name, value.info.with_shape(array.shape), target)
                 target[...] = array
                 array = target
-            # Callers may write to what they get: no array is handed out twice, and no constant.
+            # Callers may write to the results: no array is handed out twice, and no constant.
             elif id(array) in used or value.data is not None:
                 array = array.copy()
             used.add(id(array))

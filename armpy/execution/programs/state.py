@@ -1,4 +1,4 @@
-"""State: what the variables of loaded networks hold between executions."""
+"""State: contents of loaded networks' variables between executions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SharedState:
     lock : Lock
         Held while one of the networks runs.
     latest : VariableState or None
-        That of the network which ran last: it knows what the variables hold.
+        That of the network which ran last: it knows the variables' contents.
 
     Notes
     -----
@@ -58,7 +58,7 @@ class SharedState:
         return VariableState(variables)
 
     def hand_over(self, state: VariableState) -> None:
-        """Let a network's variables hold what they were left with, for it to run."""
+        """Let a network's variables keep their contents, for it to run."""
         if self.latest is not None:
             self.latest.give(self._arrays)
         state.take(self._arrays)
@@ -72,7 +72,7 @@ class SharedState:
 
 
 class VariableState:
-    """The arrays of a network's variables, and arrays for what they will hold next.
+    """The arrays of a network's variables, and arrays for their next contents.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class VariableState:
         self._is_own = False
 
     def give(self, arrays: dict[Hashable, Array]) -> None:
-        """Add what the variables hold."""
+        """Add the variables' contents."""
         arrays.update(zip(self._initials, self.arrays, strict=True))
 
     def advance(self, arrays: list[Array], *, is_own: bool) -> None:

@@ -28,7 +28,7 @@ from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.programs.resized_program import Resized, ResizedProgram
+from armpy.execution.programs.compiled_program import SizedNetwork
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
@@ -39,9 +39,8 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.compiled_program import CompiledProgram
+    from armpy.execution.programs.compiled_program import CompiledProgram, SizedLayer
     from armpy.execution.programs.planning import Planner
-    from armpy.execution.programs.resized_program import SizedLayer
     from armpy.execution.programs.staged_program import NetworkProgram
     from armpy.execution.settings import NetworkSettings
 
@@ -134,9 +133,9 @@ class SymbolicPrograms:
                 self._originals[symbolic] = original
         if symbolic not in self._originals:
             return original
-        return ResizedProgram(original, resized)
+        return original.resized(resized)
 
-    def _network(self, shapes: Shapes) -> Resized | None:
+    def _network(self, shapes: Shapes) -> SizedNetwork | None:
         """The network for some shapes, of the first symbolic program from then on."""
         for number, symbolic in enumerate(self._symbolic):
             resized = self._resized(symbolic, shapes)
@@ -199,7 +198,7 @@ class SymbolicPrograms:
         self._originals.clear()
         self._is_possible = False
 
-    def _resized(self, symbolic: SymbolicProgram, shapes: Shapes) -> Resized | None:
+    def _resized(self, symbolic: SymbolicProgram, shapes: Shapes) -> SizedNetwork | None:
         """Resize a program for some shapes; None, and no more of them, if that fails."""
         try:
             return symbolic.resized(shapes)
@@ -327,7 +326,10 @@ class SymbolicProgram:
         self._kind_of: dict[Value, int] = {}
         for value in self._values:
             info = value.info
-            dims = [_dimension(dim) for dim in info.known_shape]
+            dims = [
+                (True, dim.number) if isinstance(dim, Size) else (False, dim)
+                for dim in info.known_shape
+            ]
             key = *dims, info.data_type, info.quantization, info.is_constant
             if key not in kinds:
                 kinds[key] = len(kinds)
@@ -342,11 +344,11 @@ class SymbolicProgram:
             ]
         )
         self._looping = network.looping
-        # What it comes from is made when it is asked for.
+        # Its source is made on request.
         self._network = replace(network, source=graph)
 
     def fixed_axes(self) -> list[str]:
-        """Axes of inputs whose size has to be what it was while it was traced."""
+        """Axes of inputs whose size has to be the traced one."""
         sizes, inputs = self._sizes, self._network.graph.inputs
         return [
             f"axis {axis} of input '{inputs[number].name}'"
@@ -354,7 +356,7 @@ class SymbolicProgram:
             if self._formula.numbers([*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
         ]
 
-    def resized(self, shapes: Shapes) -> Resized | None:
+    def resized(self, shapes: Shapes) -> SizedNetwork | None:
         """The network for other shapes; None if it does not hold for these."""
         numbers = self._formula.numbers([shapes[n][axis] for n, axis in self._positions])
         if numbers is None:
@@ -379,7 +381,7 @@ class SymbolicProgram:
         if arena_bytes + sum([info.size_bytes for info in results]) > self._limit_bytes:
             return None  # the ordinary way gives the reason
         resized_network = self._made(shapes, infos, layers, arena_bytes)
-        return Resized(resized_network, layers, infos_of(network.graph.sources), results)
+        return SizedNetwork(resized_network, layers, infos_of(network.graph.sources), results)
 
     def _graph(
         self, shapes: Shapes, infos: Sequence[TensorInfo], layers: Sequence[SizedLayer]
@@ -456,11 +458,6 @@ class ResizedNetwork(OptimizedNetwork):
     graph = _made_when_asked("graph")
     placement = _made_when_asked("placement")
     source = _made_when_asked("source")
-
-
-def _dimension(dim: int | Size) -> tuple[bool, int]:
-    """Return whether a dimension is traced, and its number, or size."""
-    return (True, dim.number) if isinstance(dim, Size) else (False, dim)
 
 
 def _info(

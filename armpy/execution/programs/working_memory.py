@@ -73,7 +73,7 @@ class WorkingMemory(StepMemory):
     OutOfMemoryError
         If a backend cannot make its arenas or the handles in them.
     ImportRefusedError
-        If a backend cannot import what it is to read.
+        If a backend cannot import an input.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class WorkingMemory(StepMemory):
         self._free = weakref.finalize(self, holdings.give_back)
         self._free.atexit = False  # the runtime's end comes first, and drops it
         try:
-            # Finalised from here on: whatever fails below, what was made before goes back.
+            # Finalised from here on: whatever fails below, earlier objects are released.
             handles = make_handles(self, network.memory, sessions, holdings)
             imported = _make_imports(network, sessions, handles, holdings)
         except BaseException:  # an error that is kept keeps no memory
@@ -115,7 +115,7 @@ class WorkingMemory(StepMemory):
                 copies.append((handle, value))
         self._copies = [(handle, _handle_of(value, handles)) for handle, value in copies]
         self._network = network
-        self.prepared = prepared
+        self._prepared = prepared
         self._queueing = queueing_of(network, prepared)
         self._held = held
         # What few networks need is done where steps are watched, so that others do not ask for it.
@@ -154,7 +154,7 @@ class WorkingMemory(StepMemory):
             (step.execute, ins, outs)
             for step, (_, ins, outs) in zip(prepared, self.steps, strict=True)
         ]
-        self._network, self.prepared, self._watched = network, prepared, None
+        self._network, self._prepared, self._watched = network, prepared, None
 
     @property
     def bytes_by_backend(self) -> Mapping[BackendId, int]:
@@ -206,14 +206,14 @@ class WorkingMemory(StepMemory):
             handle.array = array
         calls: list[Callable[[], object]] = []
         try:
-            for step, (_, ins, outs) in zip(self.prepared, self.steps, strict=True):
+            for step, (_, ins, outs) in zip(self._prepared, self.steps, strict=True):
                 calls.append(step.bind(ins, outs))
             if self._copies:
                 calls.append(self._copy_results)
         except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
             raise_for_step(self._network, len(calls), error)
         cancellation = current_cancellation()
-        all_bound = all(step.is_bound for step in self.prepared)
+        all_bound = all(step.is_bound for step in self._prepared)
         # Most networks are taken in whole by one backend, which stops when it is cancelled.
         if len(calls) == 1 and all_bound and self._queueing is None:
             (call,) = calls
@@ -250,7 +250,7 @@ class WorkingMemory(StepMemory):
         return execute
 
     def _run_bound(self, visible: Cancellation | None, cancellation: Cancellation | None) -> None:
-        """Execute once what was bound; `visible` is what workloads see as current."""
+        """Execute the bound program once; `visible` is the cancellation that workloads see."""
         if visible is None:
             self._watched_steps().run(cancellation)
         else:
@@ -305,7 +305,7 @@ def _make_imports(
     handles: Mapping[Value, ITensorHandle],
     holdings: Holdings,
 ) -> dict[tuple[Value, BackendId], ITensorHandle]:
-    """Let backends import what they read in other backends' memory."""
+    """Let backends import their inputs in other backends' memory."""
     imported: dict[tuple[Value, BackendId], ITensorHandle] = {}
     for (value, backend_id), planned in network.imports.items():
         writer_id = network.memory.tensors[value].arena.backend_id

@@ -17,7 +17,6 @@ from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.program import BoundProgram, PlanKey
-from armpy.execution.programs.resized_program import ResizedProgram
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.settings import NetworkSettings
@@ -50,7 +49,7 @@ class ExecutionWrappers:
 
     Notes
     -----
-    None of what it makes holds the loaded network: networks go with the last reference to them.
+    None of its objects holds the loaded network: networks go with the last reference to them.
     """
 
     def __init__(
@@ -82,15 +81,15 @@ class ExecutionWrappers:
         self,
         shapes: Shapes,
         plan: NetworkProgram,
-        # What it is executed in; some of the plan's own if left out.
+        # Its working memory; some of the plan's own if left out.
         memory: HeldMemory | None = None,
         *,
-        # What the plan is for, if another one may take its place when a backend fails.
+        # The plan's purpose, if another one may take its place when a backend fails.
         key: PlanKey | None = None,
         debug: Callable[[Runs], Runs] | None = None,  # wrapper that reports every value
     ) -> BoundProgram:
         """Surround a plan."""
-        # What is spread over backends is executed again by the spread itself.
+        # Calls spread over backends are executed again by the spread itself.
         if self._settings.properties.on_failure != "next" or self._settings.spread:
             key = None
         runs = _runs_of(plan) if memory is None else Runs(memory.run)
@@ -123,12 +122,12 @@ class ExecutionWrappers:
         1. Falling back, below state and profiling: a failed attempt changes no variable, and its
            time counts.
         2. Debugging, before state is written: what a callback raises leaves that as it was.
-        3. State: variables are sources and results of what is within.
+        3. State: variables are sources and results of the inner program.
         4. Places, of which a network has as many as its quota allows.
         5. Profiling, which counts the waits for places and variables as well.
         6. Verbose logging.
         7. Marks for the system's trace.
-        8. Refusal of what is not executed in the application's own memory, where it has to be.
+        8. Refusal of executions outside the application's own memory, where they have to be in it.
         9. Protected mode, outermost: a tensor that is not protected gets no further.
         """
         settings = self._settings
@@ -164,10 +163,10 @@ class ExecutionWrappers:
 
     def _stops_in_place(self, plan: NetworkProgram) -> bool:
         """Return whether all that a plan runs stops soon when it is cancelled."""
-        if isinstance(plan, StagedProgram):  # what it runs is planned on the way
+        if isinstance(plan, StagedProgram):  # its steps are planned on the way
             return False
         # Copies are the core's own and cannot be stopped, but they are short.
-        known = plan.original if isinstance(plan, ResizedProgram) else plan
+        known = plan.original or plan
         placed = known.network.backend_ids
         return all(
             placed[layer.id] in self._cancellable or isinstance(layer.operation, MemCopy)

@@ -42,7 +42,7 @@ class DebugValue:
 
 
 DebugCallback: TypeAlias = Callable[[DebugValue], object]
-"""Called for every output of every layer; what it raises ends the execution.
+"""Called for every output of every layer; its errors end the execution.
 
 References
 ----------

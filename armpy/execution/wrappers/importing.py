@@ -39,7 +39,7 @@ class ImportBinding:
     """Binding of imported tensors' own handles to the steps of a program.
 
     Sources and results are those of the program that the network was made from: `ImportedTensor`
-    objects stand in the place of arrays for what is imported.
+    objects stand in the place of arrays for imported memory.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ImportBinding:
         sources: Sequence[Array | ImportedTensor],
         results: Sequence[Array | ImportedTensor | None],
     ) -> list[tuple[ITensorHandle, _Place]]:
-        """Put the tensors' handles in place; what has been there."""
+        """Put the tensors' handles in place; return the previous ones."""
         places = self._places.get(memory)
         if places is None:
             places = self._places[memory] = _places_of(memory)

@@ -64,7 +64,7 @@ def protected(runs: Runs) -> Runs:
 
 
 def _check_tensors(sources: Sequence[object], results: Sequence[object] | None) -> None:
-    """Check what is given for inputs and outputs."""
+    """Check the arguments for inputs and outputs."""
     for kind, tensors in (("input", sources), ("output", [None] if results is None else results)):
         for index, tensor in enumerate(tensors):
             source = tensor.memory.source if isinstance(tensor, ImportedTensor) else None

@@ -141,9 +141,11 @@ def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPat
         for name in names:
             entry = os.path.join(directory, name)
             is_named = "backend" in name.lower()
-            is_other = is_named or (
-                _is_importable(entry) and os.path.realpath(entry) not in modules
-            )
+            is_package = os.path.isdir(entry) and os.path.isfile(init_file(entry))
+            is_module = is_package or entry.endswith(_ENDINGS)
+            is_common_code = is_common(name.partition(".")[0])
+            is_taken = os.path.realpath(entry) in modules
+            is_other = is_named or (is_module and not is_common_code and not is_taken)
             if reasons[name] and is_other:
                 # Another module may be a part of one that is taken, and would fill the log.
                 is_spare = module_name(name) in importable and is_library(name)
@@ -165,13 +167,6 @@ def _common_beside(entry: str) -> str:
     if os.path.isfile(init_file(stem)):
         return stem
     return next(filter(os.path.isfile, (stem + ending for ending in _ENDINGS)), "")
-
-
-def _is_importable(entry: str) -> bool:
-    """Return whether an entry is a module or package that is not a vendor's common code."""
-    is_package = os.path.isdir(entry) and os.path.isfile(init_file(entry))
-    is_module = is_package or entry.endswith(_ENDINGS)
-    return is_module and not is_common(os.path.basename(entry).partition(".")[0])
 
 
 def _why_no_module(entry: str, name: str) -> str:

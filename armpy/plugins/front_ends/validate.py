@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from armpy.backend.options import BackendOption
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.graph import Graph, Layer, Value, Variable, nested_graphs
+from armpy.graph import Graph, Layer, Value, Variable, nested_graphs, verify_graph
 from armpy.graph.network import Network
-from armpy.graph.verify import verify_graph
 from armpy.ops.attributes import check_attributes
 from armpy.ops.operation import Operation
 from armpy.plugins.hooks import FrontEnd, Magic, ModelSignature
@@ -85,7 +84,7 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
 
 
 def _plain_graph(graph: Graph) -> Graph:
-    """Copy a graph to plain tuples of its own, so that what is checked is what runs."""
+    """Copy a graph to plain tuples of its own, so that the checked graph is the one that runs."""
     return Graph(
         tuple(graph.inputs),
         tuple(graph.outputs),
