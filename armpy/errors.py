@@ -11,9 +11,9 @@ The tree::
     ├── LayerValidationError          one layer breaks a rule of its operation
     ├── GraphValidationError          a graph as a whole is not well formed
     ├── BackendUnavailableError       a backend cannot be used on this machine
-    │   └── DeviceNotFoundError       because what it drives is not there, as on most machines
-    ├── BackendCapabilityError        no allowed backend can do what was asked
-    ├── CompilationPostponedError     a backend leaves for later what it would have to compile
+    │   └── DeviceNotFoundError       because its hardware is missing, as on most machines
+    ├── BackendCapabilityError        no allowed backend can run a layer
+    ├── CompilationPostponedError     a backend postpones a compilation
     ├── BackendError                  a backend failed, or broke its contract
     │   └── DeadObjectError           an isolated backend's process has ended
     ├── PluginError                   a plugin with hooks failed at its work
@@ -51,7 +51,7 @@ class ArmpyError(Exception):
     where : str, optional
         The thing that failed: a layer, a file, an option.
     expected, actual : str, optional
-        What was expected, and what came instead.
+        The expected and the actual value.
     fix : str, optional
         What to do about it, as a sentence.
 
@@ -158,11 +158,11 @@ class DeviceNotFoundError(BackendUnavailableError):
 
 
 class BackendCapabilityError(ArmpyError):
-    """No allowed backend can do what was asked."""
+    """No allowed backend can run a layer."""
 
 
 class CompilationPostponedError(ArmpyError):
-    """A backend leaves for later what it would have to compile, as the core has asked it to.
+    """A backend postpones a compilation, as the core has asked it to.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class MemoryImportError(ArmpyError):
 
     Notes
     -----
-    For backends to raise whose tensor handles import memory; the core copies what it cannot share.
+    For backends to raise whose tensor handles import memory; the core copies other memory.
     """
 
 
@@ -335,7 +335,7 @@ class NnapiError(ArmpyError):
     Parameters
     ----------
     value : object, optional
-        What the call gives nevertheless, where NNAPI writes an answer beside the code: the
+        The call's result nevertheless, where NNAPI writes an answer beside the code: the
         dimensions of an output that did not fit, the duration that means "unavailable".
     where, expected, actual, fix : str, optional
         As for `ArmpyError`.

@@ -26,7 +26,7 @@ TARGETS = {
     "x86_64": ("x86-64-v3", "icelake-server", "znver4", "sapphirerapids"),
     "aarch64": ("cortex-a76", "neoverse-n1", "neoverse-v1", "neoverse-v2"),
 }
-"""By architecture: what has AVX2, AVX-512 with VNNI, that with bfloat16, and AMX; and Arm's."""
+"""By architecture: processors with AVX2, AVX-512 with VNNI, bfloat16 and AMX; and Arm's."""
 
 LARGEST_BYTES = 30 << 20
 """Of a wheel."""

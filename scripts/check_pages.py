@@ -3,7 +3,7 @@
     python scripts/check_pages.py --axe node_modules/axe-core/axe.min.js report.html site/
 
 Each page is opened in light and dark, wide and narrow. Complaints that axe-core calls serious or
-critical fail, as do errors of the page's own programs, and what is wider than the screen. Needs the
+critical fail, as do errors of the page's own programs, and parts wider than the screen. Needs the
 extra ``browser`` and Chromium.
 """
 
@@ -59,7 +59,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _faults(browser: Browser, path: Path, width: int, scheme: str, axe: str) -> Iterator[str]:
-    """What is wrong with a page."""
+    """Faults of a page."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if scheme == "dark" else "light",

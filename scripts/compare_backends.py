@@ -38,7 +38,7 @@ ALL = (*KINDS, "networks", "instances")
 
 
 def main() -> int:
-    """Compare what the command line asks for; the exit status."""
+    """Compare the trees named on the command line; return the exit status."""
     options = _options()
     warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)
@@ -147,7 +147,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=300, help="of random models and networks each")
     parser.add_argument("--start", type=int, default=0, help="number of the first random one")
     parser.add_argument("--every", type=int, default=1, help="only every so many-th of each kind")
-    parser.add_argument("--filter", default="", help="only what has this in its name")
+    parser.add_argument("--filter", default="", help="only subjects with this in their names")
     parser.add_argument(
         "--models", type=folders, default=[], help="folders or files to take instead"
     )

@@ -35,7 +35,7 @@ BACKENDS = ("NumbaAcc", "CpuRef")
 
 
 def main() -> int:
-    """Compare what the command line asks for; the exit status."""
+    """Compare the trees named on the command line; return the exit status."""
     options = _options()
     store = Store(options.cache)
     try:
@@ -141,7 +141,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=300, help="random networks")
     parser.add_argument("--seed", type=int, default=0, help="of the first random network")
     parser.add_argument("--every", type=int, default=1, help="only every so many-th of each kind")
-    parser.add_argument("--filter", default="", help="only what has this in its name")
+    parser.add_argument("--filter", default="", help="only subjects with this in their names")
     parser.add_argument("--relaxed", action="store_true", help="bfloat16 products of NumbaAcc")
     parser.add_argument("--threads", type=int, default=1, help="of NumbaAcc")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
@@ -149,7 +149,7 @@ def _options() -> argparse.Namespace:
         "--show", type=int, default=10, help="differences to show element by element"
     )
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared", help="test data")
-    parser.add_argument("--cache", type=Path, default=default_store(), help="what is remembered")
+    parser.add_argument("--cache", type=Path, default=default_store(), help="folder of results")
     options = parser.parse_args()
     for chosen, known in ((options.only, KINDS), (options.backend, BACKENDS)):
         if unknown := [word for word in chosen if word not in known]:

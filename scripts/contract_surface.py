@@ -59,7 +59,7 @@ def _describe(thing: object) -> dict[str, str]:
     if inspect.isfunction(thing):
         return {"": f"function {inspect.signature(thing)}"}
     if isinstance(thing, (str, int)):
-        # The version's own value is what the record is called by.
+        # The version's own value is the record's name.
         return {"": "version" if thing == BACKEND_API_VERSION else f"constant {thing!r}"}
     return {"": f"value {thing}"}
 
@@ -156,7 +156,7 @@ def recorded(version: str) -> dict[str, dict[str, str]] | None:
 
 
 def what_to_do() -> str:
-    """What is wrong and how to put it right; empty if nothing is wrong."""
+    """The fault and its remedy; empty if there is none."""
     record = recorded(BACKEND_API_VERSION)
     changes = ["there is no record"] if record is None else differences(record, surface())
     if not changes:

@@ -1,4 +1,4 @@
-"""What the scripts that write pages of documentation have in common."""
+"""Common code of the scripts that write pages of documentation."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ CHOSEN = "test_families or (NumbaAcc and (micro or mlperf_tiny or coral))"
 
 
 def main() -> int:
-    """Do what the command line asks for; the exit status."""
+    """Carry out the command line's request; return the exit status."""
     options = _options()
     environment = default_environment()
     try:
@@ -68,7 +68,7 @@ def main() -> int:
         if options.command == "python":
             command = environment.command(options.processor, options.arguments)
             return subprocess.run(command, check=False).returncode
-        environment.command(PROCESSORS[0], [])  # says what is missing
+        environment.command(PROCESSORS[0], [])  # names the missing part
     except MissingError as error:
         print(f"Arm cannot be emulated here: {error}", file=sys.stderr)
         return MISSING
@@ -103,7 +103,7 @@ def _nightly(isas: Sequence[str], arguments: Sequence[str]) -> int:
 
 def _vectors(options: argparse.Namespace) -> int:
     """Run NNAPI's examples; 1 if one fails."""
-    # What they import must not have been imported before.
+    # Their imports must not have been imported before.
     from emulation.remote import redirect  # noqa: PLC0415
 
     redirect(default_environment(), options.isa.split(","))
@@ -122,7 +122,7 @@ def _vectors(options: argparse.Namespace) -> int:
 
 
 def _options() -> argparse.Namespace:
-    """What the command line says."""
+    """The command line's arguments."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("setup")

@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    """What the command line says."""
+    """The command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True, metavar="kit|tests")
     by_kit = commands.add_parser("kit", help="mutate CpuRef, judged by the conformance kit")
@@ -91,7 +91,7 @@ def _add_kit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", type=int, default=3000, help="made up, to take layers from")
     parser.add_argument("--runs", type=int, default=2000, help="per operation and source, at most")
     parser.add_argument("--vectors", type=Path, help="folder of NNAPI's examples")
-    parser.add_argument("--verbose", action="store_true", help="list what is caught, too")
+    parser.add_argument("--verbose", action="store_true", help="list caught mutations, too")
 
 
 def _add_test_options(parser: argparse.ArgumentParser) -> None:

@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, default=DIGITS, help="reads pictures")
     parser.add_argument("--pictures", type=Path, default=PICTURES, help="a folder")
     parser.add_argument("--float-model", type=Path, help="takes pictures; is quantised")
-    parser.add_argument("--keep", type=Path, help="leave what is written in this folder")
+    parser.add_argument("--keep", type=Path, help="leave the written files in this folder")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         place = options.keep or Path(folder)
@@ -149,7 +149,7 @@ def follow(steps: Sequence[Step], place: Path) -> int:
 
 
 def wrong_rows(table: Path, pictures: Path) -> str:
-    """What is wrong with a table of results; empty if it has a row for each picture."""
+    """The fault of a table of results; empty if it has a row for each picture."""
     with table.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     count = sum(path.is_file() for path in pictures.iterdir())
@@ -157,7 +157,7 @@ def wrong_rows(table: Path, pictures: Path) -> str:
 
 
 def wrong_page(page: Path, model: str) -> str:
-    """What is wrong with a report, as Chromium shows it where it is installed."""
+    """Faults of a report, as Chromium shows it where it is installed."""
     browser = next(filter(None, map(shutil.which, _CHROMIUM)), None)
     if browser is None:
         print("no Chromium is installed: the report was not opened")

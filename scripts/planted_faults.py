@@ -116,7 +116,7 @@ def _named(everything: Mapping[str, object], texts: Sequence[str]) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what the arguments ask for; 1 if the kit was wrong."""
+    """Carry out the arguments' request; return 1 if the kit was wrong."""
     texts = [text for text in arguments if text != "--correct"]
     is_right = print_faults(texts) if len(texts) == len(arguments) else print_correct(texts)
     return int(not is_right)

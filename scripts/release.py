@@ -96,7 +96,7 @@ def user_extras(project: Project) -> list[str]:
 
 
 def build(folders: Iterable[Path], out: Path) -> list[str]:
-    """Build source archives and wheels, and check what they say of themselves."""
+    """Build source archives and wheels, and check their metadata."""
     out.mkdir(parents=True, exist_ok=True)
     for folder in folders:
         problems = run([sys.executable, "-m", "build", "--outdir", str(out), str(folder)])
@@ -110,7 +110,7 @@ def try_extra(extra: str, version: str, out: Path) -> list[str]:
     """Install armpy with an extra, an empty one for none, and run a model where it is installed."""
     with tempfile.TemporaryDirectory() as folder:
         python = str(Path(folder, "bin", "python"))
-        # The command line is added, as what is tried is a command.
+        # The command line is added, as the trial runs a command.
         wanted = f"armpy[{','.join(sorted({'cli', *filter(None, [extra])}))}]=={version}"
         problems = install(folder, wanted, out)
         for backend in () if problems else BACKEND_IDS:
@@ -148,7 +148,7 @@ def write_bill_of_materials(
 
 
 def run(command: Sequence[str]) -> list[str]:
-    """Run a command; what it printed if it fails, and nothing if it succeeds."""
+    """Run a command; return its output if it fails, and nothing if it succeeds."""
     print("$", *command, flush=True)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return [f"{' '.join(command)}\n{done.stdout}{done.stderr}"] if done.returncode else []

@@ -1,7 +1,7 @@
-"""What the documentation site needs beyond Sphinx: pictures of terminals, made by real commands.
+"""Parts of the documentation site beyond Sphinx: pictures of terminals, made by real commands.
 
 A fence ```` ```console picture=NAME ```` has its commands run when the site is built, in a folder
-with the examples, and what they print stands below it as a picture. The repository has no pictures.
+with the examples, and their output stands below it as a picture. The repository has no pictures.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class Source:
 
 
 class Tree:
-    """All modules of some packages, and what they import of each other.
+    """All modules of some packages, and their imports of each other.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def _first_word(
 
 
 def _participles(tree: Tree, settings: Settings) -> list[str]:
-    """Classes that say what was done to something, and not what it is."""
+    """Classes named after an action on something instead of the thing."""
     return [
         f"{source.name}: {node.name}"
         for source in tree.sources.values()
@@ -533,7 +533,7 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
         _vague_first_words,
     ),
     "participles": ("classes named by a participle, which is no thing", _participles),
-    "compatibility": ("definitions for what was written for something older", _compatibility),
+    "compatibility": ("definitions for older callers", _compatibility),
     "thousands_of_lines": ("thousands of lines of the core", _thousands_of_lines),
     "protocols": ("classes of the core that are protocols", _protocols),
     "single_importers": (

@@ -143,7 +143,7 @@ def try_in(python: Path, wheels: Sequence[Path], folder: Path) -> str:
 
 
 def wrong_in(output: str, backend: str) -> str:
-    """What is wrong with ``armpy run --json`` of a seven on a backend; empty if nothing is."""
+    """The fault of ``armpy run --json`` of a seven on a backend; empty if there is none."""
     document = json.loads(output)
     digit = document["outputs"][0]["classes"][0]["index"]
     if digit != 7:

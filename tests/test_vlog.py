@@ -1,4 +1,4 @@
-"""Verbose logging: tags, what is said, and to whom."""
+"""Verbose logging: tags, texts, and receivers."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class CacheEntry:
     name: str  # unique in its cache
     size_bytes: int
     last_used_s: float  # seconds since 1970
-    description: str = ""  # what it is, for people
+    description: str = ""  # for people
     problem: str = ""
     """Why it cannot be used; empty if nothing is wrong with it, or it was not checked."""
 
@@ -27,7 +27,7 @@ class CacheEntry:
 class GroupedCacheEntry(CacheEntry):
     """One thing that is kept, of several that are summed up for people."""
 
-    group: str = ""  # what it is a part of: the name of a model, as a rule; see `model_name`
+    group: str = ""  # the name of a model, as a rule; see `model_name`
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,12 +99,12 @@ def current_cancellation() -> Cancellation | None:
 
 
 class cancellable:  # noqa: N801 - called like a function
-    """Let executions that begin in a block be stopped; what they write is not known then.
+    """Let executions that begin in a block be stopped; their outputs are undefined then.
 
     Parameters
     ----------
     cancellation : Cancellation
-        What the block is given, too.
+        The block's argument, too.
     """
 
     # No generator, which takes as long as a small layer.

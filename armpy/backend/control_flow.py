@@ -127,7 +127,7 @@ def network_timeout(timeout_s: float | None) -> Iterator[None]:
 
 @contextmanager
 def for_one_turn() -> Iterator[None]:
-    """Let backends know that what they are offered in this context is soon forgotten."""
+    """Let backends know that layers offered in this context are soon dropped."""
     token = _is_for_one_turn.set(True)
     try:
         yield

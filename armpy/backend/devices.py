@@ -1,4 +1,4 @@
-"""Devices of a backend: what they are called, how fast they are, and how they compute."""
+"""Devices of a backend: names, speed, and numerics."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class PerformanceFigures:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFigures:
-    """A device's execution time and power against CpuRef on the same machine, by what it computes.
+    """A device's execution time and power against CpuRef on the same machine, by data type.
 
     Notes
     -----
-    What is missing is not known.
+    A missing figure is not known.
 
     References
     ----------
@@ -56,7 +56,7 @@ class Numerics:
     Notes
     -----
     Applications read it (``armpy devices``), and the conformance kit judges by it:
-    what is declared is allowed, and nothing else.
+    only declared deviations are allowed.
     """
 
     keeps_nan: bool = True

@@ -72,7 +72,7 @@ class ExtensionOperand:
     extension: str = ""
     """Name of the extension that the operand's type belongs to; empty for NNAPI's own types."""
     type_id: int | None = None  # the type's number within that extension
-    data: bytes | None = None  # what the application attached to the operand, if anything
+    data: bytes | None = None  # the application's data of the operand, if any
     is_omitted: bool = False  # whether it is an input without a value
 
 

@@ -113,7 +113,7 @@ class IBackendInternal(ABC):
         Parameters
         ----------
         network : NetworkResources
-            All that there is for it: what the methods above have made, options, allocator.
+            Its resources: the objects made by the methods above, options, allocator.
         """
 
     # May be written
@@ -144,7 +144,7 @@ class IBackendInternal(ABC):
         return ()
 
     def get_capabilities(self) -> Capabilities:
-        """Say what it can do beyond running layers; `Capability` has what the core asks about."""
+        """Return its abilities beyond running layers; `Capability` lists the core's questions."""
         return {}
 
     def optimize_subgraph_view(
@@ -226,7 +226,7 @@ class IBackendInternal(ABC):
         return ()
 
     def get_caches(self) -> Sequence[IBackendCache]:
-        """List what it keeps on disk, for the command ``armpy cache``; nothing by default."""
+        """List its caches on disk, for the command ``armpy cache``; none by default."""
         return ()
 
     # Rarely needed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a compiled model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.graph import Graph, Layer
 
 
@@ -86,7 +86,7 @@ class ILayerSupport(ABC):
         Returns
         -------
         Support
-            What it says yes to must be prepared and executed without error.
+            Layers that it accepts must be prepared and executed without error.
         """
 
     def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:

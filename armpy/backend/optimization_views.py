@@ -23,7 +23,7 @@ class Substitution:
     def by_operation(
         cls, subgraph: SubgraphView, operation: Operation, name: str = ""
     ) -> Substitution:
-        """Put one layer in a subgraph's place; it reads and writes what the subgraph did."""
+        """Put one layer in a subgraph's place, with the subgraph's inputs and outputs."""
         net = Network(name or operation.name)
         inputs = [net.input(f"{i}", value.info) for i, value in enumerate(subgraph.inputs)]
         layer = net.add_layer(

@@ -145,7 +145,7 @@ def check_options(
     where : str
         The backend's id.
     whose : str
-        What it is that has the options, for the message.
+        The owner of the options, for the message.
 
     Returns
     -------

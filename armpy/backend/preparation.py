@@ -37,13 +37,13 @@ class PreparationRequest:
     """
 
 
-# In the context: backends compile deep inside of what is prepared, and other threads load, too.
+# In the context: backends compile deep inside of preparations, and other threads load, too.
 _IS_POSTPONED: ContextVar[bool] = ContextVar("compilation is postponed", default=False)
 
 
 @contextmanager
 def postponed_compilation() -> Iterator[None]:
-    """Have backends leave for later what they would have to compile in a block; for the core."""
+    """Have backends postpone compilations in a block; for the core."""
     token = _IS_POSTPONED.set(True)
     try:
         yield
@@ -54,7 +54,7 @@ def postponed_compilation() -> Iterator[None]:
 def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> None:
     """Postpone a long compilation, if the caller has asked not to wait for it.
 
-    A backend calls it when it has looked for what it needs, has not found it, and would begin to
+    A backend calls it when it has looked for a stored program, has not found it, and would begin to
     compile. The core runs the layers on other backends then, and has the network prepared again
     in the background. Of backends that keep nothing themselves, the core does it.
 

@@ -8,7 +8,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend.memory.packed_view import View
     from armpy.backend.options import OptionValues
     from armpy.backend.workload import IWorkload, WorkloadInfo
@@ -99,7 +99,7 @@ class IPrograms(ABC):
         program : object
             Of a `PreCompiled` layer that this backend has made, or that `load` has given.
         options : mapping of str to value
-            What it was made with.
+            The versions it was made with.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class IPrograms(ABC):
         Returns
         -------
         SavedKernels or None
-            None if programs share nothing, as by default. What is returned goes into a kernel
+            None if programs share nothing, as by default. The result goes into a kernel
             pack, in which the backend looks before it compiles
             (`armpy.store.archive.kernel_packs.packs_of`).
         """

@@ -20,7 +20,7 @@ class Progress:
     """Progress of a task of a backend."""
 
     backend_id: BackendId
-    task: str  # what it does, for people, such as ``compiling kernels``
+    task: str  # for people, such as ``compiling kernels``
     # Steps; a task is first reported with 0 done and ends with all.
     done: int
     total: int
@@ -41,7 +41,7 @@ def watch_progress(callback: ProgressCallback) -> Iterator[None]:
     ----------
     callback : callable
         Takes a `Progress`. It is called for every network that any thread prepares
-        meanwhile. What it raises is logged, and stops nothing.
+        meanwhile. Its errors are logged, and stop nothing.
 
     Examples
     --------

@@ -19,7 +19,7 @@ class IResizableProgram(ABC):
     which a backend finds by ``isinstance`` or `armpy.core.symbolic.is_traced`: arithmetic with one
     gives another one, and comparing one is a condition under which the program holds. A program
     that goes by them in any other way, as NumPy does, is for these sizes alone, and the trace says
-    so. What is decided by `armpy.core.symbolic.current` is no condition: it has to be
+    so. Decisions by `armpy.core.symbolic.current` are not conditions: they have to be
     right for all sizes. Where ``count`` is the product of the dimensions, a program that is no more
     than that has ``[count]`` as `needed`, and ``numbers[count.number], 0`` as what `for_sizes`
     gives.
@@ -39,7 +39,7 @@ class IResizableProgram(ABC):
         Parameters
         ----------
         numbers : sequence of (int or float)
-            By `Size.number`, what the sizes are.
+            By `Size.number`, the sizes.
 
         Returns
         -------

@@ -69,7 +69,7 @@ def current_timing() -> ExecutionTiming | None:
 class timed_by:  # noqa: N801 - called like a function
     """Collect in a timing what executions of this block take on their devices."""
 
-    # No generator: what is measured is to take no longer.
+    # No generator, as it would add to the measured time.
     __slots__ = ("_timing", "_token")
 
     def __init__(self, timing: ExecutionTiming) -> None:

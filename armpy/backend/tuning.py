@@ -19,7 +19,7 @@ class TunedChoice:
     """One thing that a backend has several ways to do."""
 
     layer: str  # layers that it is about
-    what: str  # what is chosen, for people
+    what: str  # the decision, for people
     # The way that is taken without a measurement, and the fastest one; `measured` is empty if there
     # was no time to try.
     modelled: str
@@ -44,12 +44,12 @@ class TuningResult:
 
 
 class TuningRequest:
-    """An application's wish that backends measure, and what they answer.
+    """An application's request that backends measure, and their answers.
 
     Parameters
     ----------
     seconds : float
-        How long they may measure, all together; what has to be compiled for it comes on top.
+        How long they may measure, all together; compilations come on top.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
 
     Notes
     -----
-    It holds for the thread that asks. A backend keeps what it finds where it keeps what it
+    It holds for the thread that asks. A backend stores the results where it stores what it
     compiles, so that later loads use it without being asked; one that has nothing to measure
     does nothing.
 

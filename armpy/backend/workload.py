@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from armpy.backend.memory.tensor_handle import ITensorHandle
 from armpy.tensor import TensorInfo
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.ops.operation import Array, Operation
 
 
@@ -61,7 +61,7 @@ class IWorkload(ABC):
         Parameters
         ----------
         inputs, outputs : sequence of ITensorHandle
-            As for `execute`. A `HostTensorHandle` keeps its array as long as what is returned is
+            As for `execute`. A `HostTensorHandle` keeps its array as long as the result is
             used, so that its address can be looked up here.
 
         Returns
@@ -109,7 +109,7 @@ class IWorkload(ABC):
         Notes
         -----
         Called when the application asks for idle memory; executions may be under way,
-        and the next one makes what it needs anew.
+        and the next one makes its memory anew.
         """
         return
 

@@ -17,7 +17,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 # ruff: noqa: PLC0415
 
 LIBRARIES = ("click", "rich", "PIL")
-"""What the extra ``cli`` brings."""
+"""Packages of the extra ``cli``."""
 
 _NEW_OBJECTS = 100_000
 """So many more than are gone make the collector look through them; 700, if nothing is said."""
@@ -113,7 +113,7 @@ def _complain(text: str) -> None:
 
 
 def _forget(stream: TextIO) -> None:
-    """Let what is still to be written to a closed pipe go nowhere, also at exit."""
+    """Discard the rest of the output to a closed pipe, also at exit."""
     try:
         number = stream.fileno()
     except (OSError, ValueError):

@@ -13,7 +13,7 @@ _SHORT_HELPS = {
     "cache": "Look at what backends keep on disk, check it, or delete it.",
     "compile": "Prepare a model ahead of time: one file that starts at once.",
     "devices": "List the devices that backends run on.",
-    "doctor": "Find out what is wrong with backends or a file, and what to do.",
+    "doctor": "Diagnose faults of backends or a file, and name remedies.",
     "inspect": "Show what a model is made of and where it would run.",
     "keys": "Make keys to sign compiled models with, or show them.",
     "profile": "Profile a model, show saved profiles, and compare two.",
@@ -22,7 +22,7 @@ _SHORT_HELPS = {
 
 _OF_BACKENDS = {
     "kernels": "Build packs of compiled kernels, or list those that are found.",
-    "tune": "Measure what is fastest for a model on this machine, and keep it.",
+    "tune": "Measure the fastest options for a model on this machine, and store them.",
 }
 """Commands that armpy's own backends add; help is as quick as without plugins."""
 

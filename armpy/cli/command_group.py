@@ -137,7 +137,7 @@ def imported_when_run(place: str) -> Callable[[Callable[[], None]], Callable[...
     Parameters
     ----------
     place : str
-        Module and function, ``armpy.cli.run.work:run``. It is given what the options are.
+        Module and function, ``armpy.cli.run.work:run``. It receives the options.
     """
 
     def decorated(described: Callable[[], None]) -> Callable[..., object]:

@@ -55,7 +55,7 @@ def load_model(
                 return light
     elif may_be_kept and not profiling and not _needs_registry(request):
         return armpy.load(request.model, **options.given())
-    # What is prepared runs without a runtime, which takes longer to import than to run most models.
+    # A prepared program runs without a runtime, whose import takes longer than running most models.
     from armpy.cli.runtime import load_on_runtime  # noqa: PLC0415
 
     return load_on_runtime(

@@ -239,7 +239,7 @@ def request_of(
     **options: Any,  # Any: as `LoadOptions` takes them
 ) -> CliLoadRequest:
     """Gather a command's options of loading, by their names."""
-    # click has an empty tuple for what was not given.
+    # click has an empty tuple for a missing value.
     values: dict[str, Any] = {n: None if value == () else value for n, value in options.items()}
     if values.get("affinity") is not None:
         values["affinity"] = _parse_affinity(values["affinity"])

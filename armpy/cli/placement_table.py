@@ -35,7 +35,7 @@ class PlacementReport:
     # As of `armpy.compiler.Placement`.
     preference: str
     basis: str
-    # What was found compiled, and what was not.
+    # Compiled parts that were found, and missing ones.
     cache_hits: int
     cache_misses: int
     refusals: tuple[RefusedLayers, ...]  # the commonest first

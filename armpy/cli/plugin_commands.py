@@ -97,7 +97,7 @@ def _contained(candidate: Candidate, method: Callable[..., T]) -> Callable[..., 
 
 
 def _exit_code(stop: SystemExit) -> int:
-    """The code with which the interpreter would have exited, which also says what is no code."""
+    """The code with which the interpreter would have exited; other objects count as it does."""
     if stop.code is None:
         return 0
     if isinstance(stop.code, int):

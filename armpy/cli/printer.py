@@ -53,7 +53,7 @@ class Printer:
     Notes
     -----
     To import what knows terminals, and how wide characters are, takes longer than to run a small
-    network. What is plain and of ASCII is laid out here, as that would do it.
+    network. Plain ASCII text is laid out here, in the same way.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Printer:
 
         Notes
         -----
-        ``NO_COLOR`` leaves the sign. What is no terminal gets the text alone.
+        ``NO_COLOR`` leaves the sign. Output other than a terminal gets the text alone.
         """
         if self._terminal is None or not self.is_terminal:
             self.line(text)

@@ -53,7 +53,7 @@ class PartReport:
     total_us: float  # all executions together
     share: float  # of the time of all executions, or of loading
     count: int = 0  # how often it was done
-    # Of a layer; empty for what is none.
+    # Of a layer; empty for other events.
     operation: str = ""
     layer: str = ""
     # The layer's name without what all have in front; distinct among the layers.
@@ -276,7 +276,7 @@ def shown_shares(shares: Sequence[float]) -> list[str]:
 
 
 def print_comparison(printer: Printer, found: Comparison, *, most_layers: int) -> None:
-    """Print what has changed between two profiles."""
+    """Print the differences of two profiles."""
     printer.line(
         f"one execution: {found.before_us:.1f} us before, {found.after_us:.1f} us after "
         f"({_change_text(found.before_us, found.after_us)}); of "

@@ -30,7 +30,7 @@ def load_on_runtime(
 ) -> Model:
     """Load a model on a runtime of its own, as `load_model` does.
 
-    `options` are those of the request, with what the caller has changed.
+    `options` are those of the request, with the caller's changes.
     """
     registry = registry_of(request)
     if not is_prepared:

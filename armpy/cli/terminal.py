@@ -71,7 +71,7 @@ def _widths(
 ) -> list[int] | list[None]:
     """Characters of each column on a terminal that is too narrow for all; else rich knows them.
 
-    Numbers stay whole. Texts share what is left: each gets as much as it needs, or as any other.
+    Numbers stay whole. Texts share the rest: each gets as much as it needs, or as any other.
     """
     unknown: list[None] = [None] * len(columns)
     if width is None:

@@ -48,12 +48,12 @@ class FailedAnswer(Support):
     """No, as the backend has taken the layer and then failed at its work."""
 
     error: ArmpyError | None = None
-    """What it raised, without its causes."""
+    """Its error, without causes."""
 
     @classmethod
     def by(cls, code: ReasonCode, text: str, error: ArmpyError) -> FailedAnswer:
         """The refusal for what a backend raised."""
-        # Tracebacks hold what was made until then, and refusals stay as long as the network.
+        # Tracebacks hold the objects made until then, and refusals stay as long as the network.
         bare = copy(error)
         bare.__traceback__ = bare.__cause__ = bare.__context__ = None
         return cls(False, code, text, bare)
@@ -112,7 +112,7 @@ class SupportOracle:
         # The network that it is a layer of; without it, nothing is said of its neighbours.
         graph: Graph | None = None,
     ) -> Support:
-        """Return whether a backend supports a layer; what it raises becomes a refusal."""
+        """Return whether a backend supports a layer; an error becomes a refusal."""
         key = (layer, backend.get_id(), graph)
         answer = self._answers.get(key)
         if answer is None:
@@ -182,7 +182,7 @@ class SupportOracle:
     def _answered(
         self, backend: IBackendInternal, layer: Layer, support: object, name: str, *operands: object
     ) -> Support:
-        """A backend's answer about a layer; what it raises becomes a refusal."""
+        """A backend's answer about a layer; an error becomes a refusal."""
 
         def question() -> object:
             return _plain(getattr(support, name)(*operands))

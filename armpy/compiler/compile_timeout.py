@@ -73,7 +73,7 @@ def in_time(
     is done; QueueFullError if the process can have no thread for it.
 
     Nothing in a process can stop a backend's native code. With a deadline, it runs in a thread of
-    its own, which is abandoned when the deadline has passed: what it answers or raises later
+    its own, which is abandoned when the deadline has passed: its later answer or error
     is dropped. So the caller has its answer in time even if the backend never comes back, for the
     price of a thread that may go on computing. Backends have to expect calls from several threads
     anyway.

@@ -2,7 +2,7 @@
 
 A file is believed if it is sound (see `armpy.store.entries`), was written for the same contents
 (`Key.contents`), and in one go with the part's other file. Everything else is a miss with its
-reason, and what is made anew takes its place.
+reason, and a new object takes its place.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId, Preference
 
 NAME = "compiled parts"
-"""What the cache is called."""
+"""The cache's name."""
 
 KEEPS_NOTHING = "the backend keeps nothing of it"
 """Why a part is not in files though all is well: `IPrograms.save` has answered None."""
@@ -70,7 +70,7 @@ class Key(NamedTuple):
 
 
 class CompiledFiles(NamedTuple):
-    """Contents of a part's two files: description and code, and what is large, as constants.
+    """Contents of a part's two files: description and code, and large parts, as constants.
 
     References
     ----------
@@ -167,7 +167,7 @@ class CachedPart(NamedTuple):
             return None, f"the backend does not take the stored part: {error}"
 
     def _kept(self, parts: CompiledParts, key: Key, views: OptimizationViews) -> str:
-        """Keep what the backend writes down; why nothing is kept, or empty."""
+        """Store the backend's saved program; return why nothing is stored, or empty."""
         try:
             files = files_of(views, self.backend, self.view, self.request)
         # The program itself is fine and runs; the next process compiles it again.
@@ -306,7 +306,7 @@ def views_of(
 
 
 def _numbers(part: SubgraphView, positions: Mapping[Layer, int]) -> list[int]:
-    """Positions of a part's layers in what was offered."""
+    """Positions of a part's layers among the offered ones."""
     return [positions[layer] for layer in part.layers]
 
 

@@ -106,7 +106,7 @@ class ArchivedParts:
         request: PreparationRequest,
         otherwise: Callable[[], OptimizationViews],
     ) -> OptimizationViews:
-        """Take a part from the file, or do what is done without one."""
+        """Take a part from the file, or act as without one."""
         of_backend = [part for part in self.parts if part.backend_id == backend.get_id()]
         if not of_backend:
             return otherwise()

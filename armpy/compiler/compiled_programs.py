@@ -38,7 +38,7 @@ def saved_program(
     # While it is written: later, the faulty backend could not be identified.
     if saved is not None and (problem := _why_unkept(saved)):
         raise BackendError(
-            f"what it writes down of a program cannot be kept: {problem}",
+            f"its saved program cannot be stored: {problem}",
             where=f"{backend.get_id()} / {IPrograms.__name__}.save",
         )
     return saved

@@ -17,7 +17,7 @@ from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.types import HOST, BackendId
 
 Importers = Mapping[BackendId, HandleFactoryProxy]
-"""What has imported a tensor, by backend; the first one lends it to those that have not."""
+"""Importers of a tensor, by backend; the first one lends it to the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def import_tensors(
     network: OptimizedNetwork,  # fully shaped
     factories: Mapping[BackendId, Factories],  # By backend id
     inputs: Mapping[int, Importers],  # By index of an input, who has imported it, and with what
-    # By index of an output, its writer and what has imported it.
+    # By index of an output, its writer and its importers.
     outputs: Mapping[int, tuple[BackendId, HandleFactoryProxy]],
     strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,  # how arenas are packed
 ) -> ImportedNetwork:
@@ -189,7 +189,7 @@ class _ImportRewriter:
         return {layer.id for layer in graph.layers if not read.isdisjoint(layer.outputs)}
 
     def _add(self, layer: Layer) -> None:
-        """Add a layer as it was, reading what it reads where that is now."""
+        """Add an unchanged layer, reading its inputs from their present places."""
         place = self._network.backend_ids[layer.id]
         is_copy = isinstance(layer.operation, MemCopy)  # which maps whatever it reads
         inputs = [

@@ -28,7 +28,7 @@ from armpy.ops.slicing import Slice
 from armpy.tensor import TensorInfo
 
 Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], Graph]
-"""Binds the shapes of a graph's inputs, and what is known of their elements."""
+"""Binds the shapes of a graph's inputs, and their known elements."""
 
 LARGEST_BOUND_BYTES = 1024
 """Of a constant that a loop hands on from turn to turn: sizes and limits, not weights."""
@@ -107,7 +107,7 @@ def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:
 
 
 def _with_exchanges(body: Graph, turns: LoopCount) -> Graph:
-    """A body that exchanges elements of lists instead of joining what is around them."""
+    """A body that exchanges elements of lists instead of joining the parts around them."""
     rewriter = Rewriter(body)
     for layer in body.layers:
         exchange = _exchange(body, layer, turns)

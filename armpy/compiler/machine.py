@@ -1,4 +1,4 @@
-"""Identity of this machine, for what is measured on it."""
+"""Identity of this machine, for measurements on it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def machine_identity() -> str:
     """Digest of what decides how fast this machine is: 32 hexadecimal digits.
 
     Made of the processor, as the kernel describes it, the number of processors that the system
-    has, and the system's name. Two machines that are alike have one identity: what is measured on
+    has, and the system's name. Two machines that are alike have one identity: measurements on
     one holds on the other, and a container that is made anew keeps it. How many processors this
     process may use is not part of it.
     """

@@ -57,7 +57,7 @@ from armpy.profiling import phase
 from armpy.types import HOST, BackendId, Preference
 
 FIRST_LEVEL_WITH_CACHING = 29
-"""The feature level from which on devices keep what they compile: NNAPI 1.2."""
+"""The feature level from which on devices keep compiled models: NNAPI 1.2."""
 
 _log = logging.getLogger("armpy.compiler")
 
@@ -268,7 +268,7 @@ class _Rounds:
         return False
 
     def _offer(self, backend: IBackendInternal, part: SubgraphView) -> list[Substitution]:
-        """Offer one part; what the backend cannot take is excluded from it."""
+        """Offer one part; layers that the backend cannot take are excluded from it."""
         key = (backend.get_id(), tuple(layer.id for layer in part.layers))
         if key not in self._answers:
             # The time of a part begins with its own offer, not with the network's.

@@ -32,7 +32,7 @@ class OptimizedNetwork:
         Empty as long as a shape is not known.
     placement : Placement
     source : Graph
-        What was assigned to backends, after the optimiser's passes.
+        The graph assigned to backends, after the optimiser's passes.
     assignment : dict of int to str
         Backend by layer id of `source`.
     origins : dict of int to tuple of int

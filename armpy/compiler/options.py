@@ -49,7 +49,7 @@ result, but `join_attention` and `join_written_out`, which round less often.
 """
 
 OwnPass: TypeAlias = "Callable[[Graph, Any], Graph]"
-"""A pass of the application's own, an `OptimizerPass`: what it is given holds these options."""
+"""A pass of the application's own, an `OptimizerPass`; its argument holds these options."""
 
 MOST_NAMES = 10
 """Names of layers that an error lists."""
@@ -72,7 +72,7 @@ class OptimizerOptions:
     memory_strategies : mapping of str to IMemoryOptimizerStrategy
         By backend id; the default strategy where missing.
     reduce_fp32_to_fp16 : bool
-        Compute in float16 what is float32, wherever operations and backends do that. Inputs,
+        Compute float32 layers in float16, wherever operations and backends do that. Inputs,
         outputs and variables stay float32.
     reduce_fp32_to_bf16 : bool
         Round images, rows and weights of convolutions and fully connected layers to bfloat16,
@@ -106,7 +106,7 @@ class OptimizerOptions:
     caching : CompilationCaching, optional
         Where compiled parts are kept. Left out, as `RuntimeOptions` says.
     dump_graphs : str
-        A folder for drawings of the graph at each stage, for Graphviz; what the environment
+        A folder for drawings of the graph at each stage, for Graphviz; the one the environment
         variable ``ARMPY_DUMP_GRAPHS`` says if empty.
     relaxed : bool
         Whether backends may compute float32 with the range and precision of float16;

@@ -76,7 +76,7 @@ _TRIGGERS = (
         _NONE,
         frozenset(("Convolution2d", "DepthwiseConvolution2d", "Pooling2d")),
     ),
-    # What is written out ends with a sum or a product.
+    # An expression that is written out ends with a sum or a product.
     _Trigger("join_written_out", _WEIGHTED, _NONE, frozenset(("ElementwiseBinary",))),
     _Trigger(
         "join_written_out",
@@ -117,7 +117,7 @@ def worthwhile(graph: Graph) -> set[str]:
 
 
 def _follow(layer: Layer, kind: str, open_for: dict[Value, set[_Trigger]], names: set[str]) -> None:
-    """Look what a layer reads that others began, and begin what it is the first of."""
+    """Find a layer's inputs from groups that others began, and begin its own group."""
     begun = {trigger for value in layer.inputs if value for trigger in open_for.get(value, ())}
     names.update(trigger.name for trigger in begun if kind in trigger.last)
     going_on = {trigger for trigger in begun if kind in trigger.between}

@@ -97,12 +97,12 @@ class Placement:
     decided. armpy-tools has ``estimated``, from figures of devices; ``measured``, by running the
     alternatives; ``remembered``, from an earlier measurement."""
     alternatives: tuple[Alternative, ...] = ()
-    """What was weighed, the cheapest first; empty if the order of the backends decides. A report of
+    """Compared placements, the cheapest first; empty if the order of backends decides. A report of
     several parts has those of each."""
     cache_uses: tuple[CacheUse, ...] = ()
-    """What was found compiled, and why other things were not; in order."""
+    """Compiled parts that were found, and why others were not; in order."""
     compilation: LateCompilation | None = None
-    """What is, or was, compiled while something else ran (``compile="background"``)."""
+    """Parts compiled while something else ran (``compile="background"``)."""
 
     @property
     def peak_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Rebuilds a graph with what is known by now: shapes, constants, fewer layers."""
+"""Rebuilds a graph with the facts known by now: shapes, constants, fewer layers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def specialize(
     values: Sequence[Array | None] = (),
     evaluator: Evaluator | None = None,
 ) -> Graph:
-    """Bind inputs, infer shapes, fold constants, drop what is dead or does nothing.
+    """Bind inputs, infer shapes, fold constants, drop layers that are dead or do nothing.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def specialize(
 
 
 _LoopKey: TypeAlias = tuple[ControlFlow, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]
-"""What runs graphs, what it is handed, and the small constants among that."""
+"""Operations that run graphs, their arguments, and the small constants among those."""
 
 
 class _Specializer:
@@ -261,7 +261,7 @@ class _Specializer:
             return operation, inputs, infos
         smaller, slices = trimmed(operation, infos)
         if any(inputs[index].data is None for index in slices):  # type: ignore[union-attr]  # it is there
-            return operation, inputs, infos  # what is computed would have to be cut
+            return operation, inputs, infos  # the result would have to be cut
         values = list(inputs)
         for index, part in slices.items():
             value = values[index]
@@ -303,7 +303,7 @@ def absorb_constants(
 
 
 Specialize: TypeAlias = Callable[[Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], Graph]
-"""Binds the shapes of a graph's inputs, and what is known of their elements."""
+"""Binds the shapes of a graph's inputs, and their known elements."""
 
 
 def _chosen(operation: If, inputs: Sequence[Value | None]) -> Graph | None:
@@ -323,7 +323,7 @@ def _with_known_shapes(
     inputs: Sequence[Value | None],  # the layer's, the condition first
     specialize: Specialize,
 ) -> If:
-    """An If whose branches know what they are handed: shapes, and constants.
+    """An If whose branches know their arguments: shapes, and constants.
 
     Errors in a branch are raised when it has to run.
     """

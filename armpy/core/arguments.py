@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from armpy.errors import InvalidArgumentError
 
 MOST_BYTES = 2**63 - 1
-"""More than any system can have; what is larger, its calls do not even take."""
+"""More than any system can have; its calls do not take larger values."""
 # The system keeps descriptors as C's int.
 MOST_DESCRIPTORS = 2**31 - 1
 MOST_THREADS = 1 << 12

@@ -13,7 +13,7 @@ def open_regular(path: str) -> FileIO:
     """Open a file for reading; raises OSError if it is a pipe, a device or the like."""
     # Not blocking: a pipe without a writer would never open.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    # Of what was opened, not of the path, which may be another file by now.
+    # Of the opened file, not of the path, which may be another file by now.
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, f"{path} is not a regular file")

@@ -148,7 +148,7 @@ def is_private_group(gid: int) -> bool:
 
 def why_exposed(
     path: str,  # by which it was opened
-    # Of its descriptor: what was opened counts, whatever the path leads to by now.
+    # Of its descriptor: the opened file counts, whatever the path leads to by now.
     opened: os.stat_result,
 ) -> str:
     """Why others can change a file that was opened, or have put it there; empty if they cannot.
@@ -156,7 +156,7 @@ def why_exposed(
     The file, every directory above it and every link on the way have to belong to the current
     user or root, and neither file nor directories may be written by others; the user's private
     group is no other. In a directory with a sticky bit only an entry's owner can put another in
-    its place, so that such ones may be. What the path leads to has to be what was opened.
+    its place, so that such ones may be. The path has to lead to the opened file.
     """
     if not HAS_OWNERS:  # pragma: no cover - of Windows
         return ""
@@ -232,7 +232,7 @@ def make_own_folder(path: str | os.PathLike[str]) -> None:
     Raises OSError if it cannot be made, or is no folder.
 
     `os.makedirs` makes those above as the process's umask says: for everybody, where it is 0, who
-    could then put other folders in the place of what is in them.
+    could then put other folders in the place of their contents.
     """
     missing = [os.fspath(path)]
     # Part by part of the path as it is: what `..` leads out of has to be there, too.

@@ -1,6 +1,6 @@
 """Lazy exports of packages: a name's module is imported when the name is first asked for.
 
-A process pays for what it uses: a model of three kinds of layers needs the definitions of three
+A process pays only for its own use: a model of three kinds of layers needs the definitions of three
 operations. What a package exports stands once, in the stub that type checkers read in its place
 (the form of the lazy-loader package): ``__init__.pyi`` has a line for each name, or one for all
 that a module has in its ``__all__``::
@@ -15,7 +15,7 @@ and ``__init__.py`` has the functions that modules may have for this (PEP 562)::
 `ModuleTables` are registries without an index. What a module has of a kind of thing (the converters
 of some operators) stands in a table of its own, and nowhere is written which module that is. So the
 modules' texts are looked into, which takes a fiftieth of the time that importing them takes. A text
-only says which modules to import; what is in them then is what counts.
+only says which modules to import; their contents at that time count.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def offer(
         return exports
 
     def find(name: str) -> object:
-        """Import what is asked for; from then on it is there."""
+        """Import the requested name; from then on it is an attribute."""
         part = sorted(known().names()) if name == "__all__" else known().find(name)
         contents[name] = part
         return part
@@ -142,12 +142,12 @@ class ModuleTables:
     def entry(self, key: object, word: str) -> Any:  # Any: whatever the tables hold
         """Return the entry of a key in the one table that has it; None if none has.
 
-        Every table must be a mapping. What has been found once is kept.
+        Every table must be a mapping. Results are stored.
 
         Parameters
         ----------
         word : str
-            What the table's text has for it, see `mentioning`.
+            Its text in the table, see `mentioning`.
         """
         if key not in self._entries:
             tables = (getattr(module, self._table) for module in self.mentioning(word))

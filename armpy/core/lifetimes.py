@@ -51,13 +51,13 @@ def place_in_order(lifetimes: Sequence[Lifetime], sizes: Sequence[int]) -> list[
     offsets = [0] * len(lifetimes)
     gaps = _Gaps()
     living: list[tuple[int, int]] = []
-    # Of those that begin together the largest first: smaller ones fit what is left.
+    # Of those that begin together the largest first: smaller ones fit the rest.
     for number in sorted(range(len(lifetimes)), key=lambda n: (lifetimes[n][0], -sizes[n])):
         start, end = lifetimes[number]
         while living and living[0][0] < start:
             _, ended = heappop(living)
             gaps.give_back(offsets[ended], sizes[ended])
-        # What has no bytes can lie anywhere.
+        # A tensor without bytes can lie anywhere.
         if sizes[number]:
             offsets[number] = gaps.take(sizes[number])
             heappush(living, (end, number))
@@ -65,7 +65,7 @@ def place_in_order(lifetimes: Sequence[Lifetime], sizes: Sequence[int]) -> list[
 
 
 class _Gaps:
-    """Free gaps below the end of what has been used so far."""
+    """Free gaps below the end of the memory used so far."""
 
     def __init__(self) -> None:
         self._end = 0

@@ -1,10 +1,10 @@
-"""Sizes that are traced: what is computed from them is known for others without computing it again.
+"""Sizes that are traced: results computed from them are known for others without computing again.
 
 Notes
 -----
 A `Size` stands for a dimension in shapes. Arithmetic with one gives another one, which remembers
 how it came about; whatever code finds out about one, by comparing it or by needing it as a plain
-number, becomes a condition. What has been made of sizes therefore holds for all others that meet
+number, becomes a condition. Results for sizes therefore hold for all others that meet
 the same conditions, with every size in it computed anew. Nothing can get around that: a `Size` is
 no ``int``, so that whatever takes its value has to ask for it.
 """
@@ -30,10 +30,10 @@ Function: TypeAlias = Callable[..., Number]
 ValueT = TypeVar("ValueT")
 
 _Step: TypeAlias = tuple[int, Function, tuple[int, ...]]
-"""Number, function and operands' numbers of what is computed."""
+"""Number, function and operands' numbers of a computed value."""
 
 _Condition: TypeAlias = tuple[str, int, int, bool]
-"""Comparison, operands' numbers, and what has to come out."""
+"""Comparison, operands' numbers, and the required result."""
 
 _TESTS: Mapping[str, Callable[[Number, Number], bool]] = MappingProxyType(
     {"==": operator.eq, "<": operator.lt, "<=": operator.le}
@@ -78,7 +78,7 @@ class SymbolicTrace:
         """Return the result of a comparison, which becomes a condition."""
         first, other = self._number(left), self._number(right)
         result = _TESTS[name](_now(left), _now(right))
-        # What is compared with itself is no condition.
+        # A comparison with itself is not a condition.
         if first != other:
             self._conditions[name, first, other] = result
         return result
@@ -114,7 +114,7 @@ class SymbolicTrace:
 
 
 class Formula:
-    """Computes sizes for other first ones, if what was found out holds for them as well."""
+    """Computes sizes for other first ones, if the conditions hold for them as well."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Formula:
         numbers[: self._num_given] = sizes
         try:
             return numbers if self._compute(numbers) else None
-        except ArithmeticError:  # what was computed under a condition only
+        except ArithmeticError:  # computed under a condition only
             return None
 
 
@@ -166,7 +166,7 @@ def _compiled(
 def computed(function: Function, *operands: int | float | Size) -> int:
     """Apply a function to some numbers; the result is a `Size` if one of these is one.
 
-    What the function finds out about the numbers makes no conditions. It is kept, and has to hash
+    The function's results about the numbers make no conditions. It is stored, and has to hash
     as others that do the same.
     """
     for operand in operands:
@@ -176,7 +176,7 @@ def computed(function: Function, *operands: int | float | Size) -> int:
 
 
 def current(value: ValueT) -> ValueT:
-    """A value; of a `Size`, what it is while it is traced.
+    """A value; of a `Size`, its value during tracing.
 
     It makes no condition: whatever is decided by it has to be right for all other sizes.
     """
@@ -200,7 +200,7 @@ def is_traced(*values: object) -> bool:
 
 
 class Size:
-    """A dimension, or what has been computed from some, that is traced."""
+    """A dimension, or a value computed from dimensions, that is traced."""
 
     __slots__ = ("now", "number", "trace")
     __array_ufunc__ = None  # NumPy's numbers let it compute
@@ -301,7 +301,7 @@ class Size:
         return not self.trace.test("==", self, 0)
 
     def __hash__(self) -> int:
-        # A key of a dictionary has to stay what it is.
+        # A key of a dictionary must not change.
         return hash(self.trace.fix(self))
 
     def __index__(self) -> int:

@@ -35,7 +35,7 @@ VARIABLE = "ARMPY_SYSTEM_TRACE"
 """Environment variable that says which tags are on."""
 
 TAGS = ("marks", "perf")
-"""What is written: ``marks`` of sections, and names of compiled code for ``perf``."""
+"""Written data: ``marks`` of sections, and names of compiled code for ``perf``."""
 
 MARKERS = ("/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker")
 """Where Linux has the file for marks: of tracefs, or below debugfs."""
@@ -44,7 +44,7 @@ MAPS_FOLDER = "/tmp"
 """Folder where perf looks for maps."""
 
 _TRACING_IS_OFF = (errno.EBADF, errno.EINVAL)
-"""What the kernel answers while nothing is traced, or marks are switched off in the trace."""
+"""The kernel's answer while nothing is traced, or marks are switched off in the trace."""
 
 _LONGEST_NAME = 500
 """Characters of a name; the kernel cuts lines off after about 1,000 bytes."""
@@ -106,7 +106,7 @@ class _PerfMaps:
     """Names of compiled code, in a file for each process.
 
     perf takes code that a process has inherited from its parent's file, so a forked child writes
-    only what it loads itself.
+    only the modules that it loads itself.
     """
 
     def __init__(self, folder: str) -> None:
@@ -151,7 +151,7 @@ def trace_section(name: str, *details: str) -> AbstractContextManager[None]:
     Parameters
     ----------
     name
-        What the section is about, such as ``acme upload``.
+        The section's subject, such as ``acme upload``.
     *details
         Further words of the name, which are joined only if marks are on.
 
@@ -196,7 +196,7 @@ def set_system_trace(
     markers: Iterable[str] = MARKERS,
     maps_folder: str = MAPS_FOLDER,  # folder of the files for perf
 ) -> None:
-    """Say what is written from now on, in the place of what the environment says.
+    """Set the marks written from now on, in the place of the environment's setting.
 
     Networks that are loaded already mark none of their executions.
     """

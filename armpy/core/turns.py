@@ -16,7 +16,7 @@ Clock = Callable[[], float]
 
 
 def take_turns(
-    # Each takes a turn and gives what is found in it, such as `timed` its seconds.
+    # Each takes a turn and returns a property of it, such as `timed` its seconds.
     turns: Mapping[Name, Callable[[], Found]],
     seconds: float,  # how long together, about: no round begins later
     *,

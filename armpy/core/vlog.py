@@ -33,7 +33,7 @@ TAGS = ("model", "compilation", "execution", "cpuexe", "manager", "driver", "mem
 """What messages are about.
 
 ``model``: graphs as they were loaded. ``compilation``: what layers go where, and what backends make
-of them. ``execution``: executions and what they come to. ``cpuexe``: each layer that a processor
+of them. ``execution``: executions and their results. ``cpuexe``: each layer that a processor
 executes. ``manager``: backends that were found, set up or left out. ``driver``: calls of backends.
 ``memory``: buffers of backends' own.
 """
@@ -80,9 +80,9 @@ def set_vlog(
     # ``""`` for none; ``"1"`` or ``"all"``; or tags with spaces, commas or colons between them.
     tags: str,
 ) -> None:
-    """Say which tags are on from now on, in the place of what the environment says.
+    """Set the tags that are on from now on, in the place of the environment's setting.
 
-    Networks that are loaded already say nothing of ``cpuexe``. What is no tag is logged as an
+    Networks that are loaded already say nothing of ``cpuexe``. An unknown tag is logged as an
     error, and the others are on.
     """
     global _is_begun  # noqa: PLW0603 - the process has one environment

@@ -71,7 +71,7 @@ class BackendContexts:
         self.notify_regardless("after_enqueue_workload", network_id)
 
     def close(self) -> None:
-        """Close every context, once; what they raise is only logged."""
+        """Close every context, once; errors are only logged."""
         # Callers that are notifying continue with the old ones.
         contexts, self._contexts = self._contexts, {}
         for backend_id, context in contexts.items():
@@ -84,7 +84,7 @@ def _log_error(error: ArmpyError) -> None:
 
 
 def close_context(backend_id: BackendId, context: object) -> None:
-    """Close what a backend keeps for a runtime or a network; what it raises is only logged."""
+    """Close a backend's object of a runtime or a network; errors are only logged."""
     try:
         call_method(backend_id, context, "close")
     except ArmpyError as error:

@@ -269,7 +269,7 @@ class BackendSetup:
         return None
 
     def _check_unused(self) -> None:
-        """Check what is given for backends that are not chosen, as if they were."""
+        """Check options of backends that are not chosen, as if they were."""
         for chosen in self._options.memory_strategies.values():
             if isinstance(chosen, str):
                 get_memory_strategy(chosen)

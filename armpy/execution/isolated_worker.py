@@ -1,4 +1,4 @@
-"""Does in the worker what the application asks for."""
+"""Carries out the application's requests in the worker."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class BackendServer:
         }
 
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
-        """Do what is asked for."""  # Any: a tuple of the kind and what belongs to it
+        """Carry out the request."""  # Any: a tuple of the kind and what belongs to it
         kind, *arguments = request
         leading = (descriptors,) if kind in (PREPARE, OPEN) else ()
         return self._does[kind](*leading, *arguments)
@@ -123,7 +123,7 @@ class BackendServer:
             )
         )
         self._backend = runtime.backends[0]
-        # What is loaded by now stays; collections need not walk it during executions.
+        # Objects loaded by now stay; collections need not walk them during executions.
         gc.freeze()
         return {}
 

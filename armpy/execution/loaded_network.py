@@ -148,7 +148,7 @@ class LoadedNetwork:
                 _prepare_default(self)
             except BaseException:
                 if original is None:
-                    self.subgraphs.sessions.close()  # the error's traceback keeps what was made
+                    self.subgraphs.sessions.close()  # the error's traceback keeps the objects
                 raise
 
     def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
@@ -303,7 +303,7 @@ class LoadedNetwork:
         if not key:
             return prepared
         with self._lock:
-            # By what is imported and who does it, and not by the tensors: equal ones share a plan.
+            # By the imports and their backends, and not by the tensors: equal ones share a plan.
             if key not in prepared.importing:
                 planner = _maker_of(self, prepared).plan_cache.planner
                 plan = planner.importing_program(prepared.plan, inputs, targets)
@@ -383,7 +383,7 @@ class LoadedNetwork:
         shapes = self.plan_cache.debugged_shapes(key)
         if shapes is not None:
             return self.plan_cache.debugged(shapes)
-        return self.plan(key)  # type: ignore[arg-type]  # what is left are shapes
+        return self.plan(key)  # type: ignore[arg-type]  # the rest are shapes
 
     def forget_plans(self) -> None:
         """Make plans anew when they are needed next."""
@@ -474,7 +474,7 @@ def _prepare_default(network: LoadedNetwork) -> None:
 def warm_up(
     network: LoadedNetwork,
     several: Sequence[Mapping[str, tuple[int, ...]] | None],
-    timeout_s: float | None = None,  # how long to wait for what is compiled in the background
+    timeout_s: float | None = None,  # how long to wait for background compilations
 ) -> None:
     """Prepare a network for some shapes each, and run it once for each.
 

@@ -148,7 +148,7 @@ class LoadedNetworks:
         return errors
 
     def _next_to_unload(self) -> int | None:
-        """One of the networks, marked, once other threads have ended what they are about."""
+        """One of the networks, marked, once other threads have ended their work."""
         thread = threading.get_ident()
         with self._changed:
             self._changed.wait_for(lambda: all(other == thread for other in self._under_way))

@@ -14,7 +14,7 @@ from armpy.types import BackendId
 def merged_model_options(
     backends: Iterable[BackendProxy],  # the runtime's
     of_runtime: Mapping[BackendId, OptionValues],  # checked, of the backends that were given any
-    # What the application says for this network alone.
+    # The application's options for this network alone.
     of_network: Mapping[BackendId, Mapping[str, object]],
 ) -> dict[BackendId, OptionValues]:
     """Model options of one network.

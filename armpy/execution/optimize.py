@@ -51,8 +51,8 @@ def optimize(
 
     Notes
     -----
-    Backends say which layers they take, and compile their parts. What they fail to prepare beyond
-    that moves when the network is loaded. Graphs that control flow runs are assigned then, too.
+    Backends say which layers they take, and compile their parts. Layers that they then fail to
+    prepare move when the network is loaded. Graphs that control flow runs are assigned then, too.
 
     Examples
     --------

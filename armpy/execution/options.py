@@ -51,7 +51,7 @@ class RuntimeOptions:
     memory_limit_bytes : int
         Most working memory and results that one execution may need.
     backend_options : mapping of str to mapping
-        Options by backend id; each is checked against what the backend declares.
+        Options by backend id; each is checked against the backend's declarations.
     dynamic_backends_path : path or sequence of paths
         Absolute directories with modules named ``<vendor>_<name>_backend``. Left empty,
         ``ARMPY_DYNAMIC_BACKENDS_PATH`` says it.
@@ -187,7 +187,7 @@ class RuntimeOptions:
         )
 
     def plugin_options(self) -> PluginOptions:
-        """Those of the options that say where backends come from and what is trusted."""
+        """Those of the options about sources of backends and trust."""
         return PluginOptions(
             dynamic_backends_path=self.dynamic_backends_path,
             trust_insecure_paths=self.trust_insecure_paths,

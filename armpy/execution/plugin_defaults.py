@@ -29,7 +29,7 @@ CONFIGURABLE = (
     "profiling",
     "preference",
 )
-"""Options that plugins may answer: what is loaded, trusted and allowed is for the application."""
+"""Options that plugins may answer: the application decides what is loaded, trusted and allowed."""
 
 _HOOK = "armpy_configure_runtime"
 _BY_BACKEND = ("backend_options", "memory_strategies")
@@ -106,7 +106,7 @@ def _completed(
 
 
 def _shown(value: object) -> object:
-    """An option as plugins see it: what they change of it is not the application's."""
+    """An option as plugins see it: their changes do not reach the application's object."""
     if isinstance(value, Mapping):
         return MappingProxyType({name: _shown(item) for name, item in value.items()})
     return list(value) if isinstance(value, list) else value
@@ -125,7 +125,7 @@ def _plain(value: object) -> object:
 
 
 def _merged(options: RuntimeOptions, name: str, value: Any) -> Any:  # Any: of any option
-    """An option's value: what is set stays, of mappings each entry by itself."""
+    """An option's value: set values stay, of mappings each entry by itself."""
     own = getattr(options, name)
     if name not in _BY_BACKEND:
         is_set = own != getattr(RuntimeOptions(), name)

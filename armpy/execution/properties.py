@@ -33,7 +33,7 @@ class NetworkProperties:
     profiling : bool, optional
         Whether executions and steps are measured; None for what `RuntimeOptions.profiling` says.
     profiling_details : ProfilingDetails
-        What the profile records about layers beside their times.
+        Properties of layers that the profile records beside their times.
     external_memory : bool
         All working memory is what the application makes with `armpy.Model.create_working_memory`.
         Nothing is made at load; executions without such memory, and bound ones, are an error.

@@ -71,7 +71,7 @@ class Runtime:
     ----------
     options : RuntimeOptions, optional
     found : BackendRegistry, optional
-        What was discovered with these options before; the runtime closes it as its own.
+        The registry discovered with these options before; the runtime closes it as its own.
 
     Raises
     ------
@@ -177,7 +177,7 @@ class Runtime:
 
     @property
     def devices(self) -> tuple[DeviceFacts, ...]:
-        """The devices of its backends, most preferred first, with what is known of each.
+        """The devices of its backends, most preferred first, with their properties.
 
         Notes
         -----
@@ -212,11 +212,11 @@ class Runtime:
             The backends of an optimised network's layers are kept, as long as they are there and
             can prepare them; other layers move, which the placement says.
         properties : NetworkProperties, optional
-            What is for this network alone.
+            Options for this network alone.
         shares_state_with : int, optional
             Id of a loaded network whose variables it shares: those of the same keys.
         again : callable, optional
-            As of `LoadedNetwork`: what is not compiled yet is compiled in the background.
+            As of `LoadedNetwork`: parts that are not compiled yet are compiled in the background.
         original : int, optional
             Id of a loaded network that differs in the names of its inputs and outputs alone. Its
             plans are used instead of preparing the network once more.
@@ -321,7 +321,7 @@ class Runtime:
             executors=self._executors,
             properties=properties,
             protected_mode=options.protected_mode,
-            # Measured placements are kept under it, as what is fastest depends on these.
+            # Measured placements are stored under it, as the fastest one depends on these.
             environment=repr((options.num_threads, options.backend_options, options.isolation)),
             place=place,
             spread=options.spread,

@@ -83,7 +83,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         self._refusals: dict[BackendId, Support] = {}
 
     def refuse(self, error: SessionError) -> None:
-        """Give no layers to a backend that could not make what it needs."""
+        """Give no layers to a backend that could not make its objects."""
         self._refusals[error.backend_id] = error.answer
 
     def fail(self, backend_id: BackendId, error: ArmpyError) -> bool:
@@ -129,7 +129,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         }
 
     def name_graphs(self, graph: Graph) -> None:
-        """Remember what the layers of a graph call those that they run, for profiles."""
+        """Store the names that a graph's layers give to the graphs they run, for profiles."""
         if self.settings.profiler is not None:
             for layer in graph.layers:
                 self.graph_names.update({inner: n for n, inner in graphs_of(layer.operation)})
@@ -171,7 +171,7 @@ class SubgraphNetworks(Generic[NetworkT]):
                     self._prepare_next()
             finally:
                 self._is_preparing = False
-                # What is left, as after Ctrl-C, is prepared when it first runs.
+                # The rest, as after Ctrl-C, is prepared when it first runs.
                 self._waiting.clear()
 
     def _prepare_next(self) -> None:
@@ -202,7 +202,7 @@ def _refuse_session(backend_id: BackendId) -> BackendSession:
 def _open_session(
     backends: Mapping[BackendId, BackendProxy], settings: NetworkSettings, backend_id: BackendId
 ) -> BackendSession:
-    """Let a backend make what it needs for a network."""
+    """Let a backend make its objects for a network."""
     try:
         with phase("open session", backend_id):
             session = open_session(

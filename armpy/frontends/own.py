@@ -58,7 +58,7 @@ def armpy_register_custom_operators() -> list[CustomOperator]:
     ]
 
 
-def _call(module: str, function: str, *arguments: object) -> Any:  # Any: what the function returns
+def _call(module: str, function: str, *arguments: object) -> Any:  # Any: the function's result
     """Call a function of this package; its module is imported when there is a file for it."""
     return getattr(import_module(f"armpy.frontends.{module}"), function)(*arguments)
 

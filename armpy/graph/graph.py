@@ -64,7 +64,7 @@ class SizesValue(Value):
 
     @property
     def data(self) -> Array:
-        """Its elements, plain: what is made of them holds for these sizes alone."""
+        """Its elements, plain: results made of them hold for these sizes alone."""
         return self.sizes.astype(self.info.data_type.dtype)
 
     @property
@@ -136,7 +136,7 @@ class Variable:
     value : Value
         Read by layers: the elements that the last execution left.
     next_value : Value
-        Written by a layer (or `value` itself): what the next execution will read.
+        Written by a layer (or `value` itself): read by the next execution.
     initial : ndarray
         Elements before the first execution.
     key : hashable, optional

@@ -12,7 +12,7 @@ MAX_NESTING = 64
 
 
 def graphs_of(operation: Operation, where: str = "") -> tuple[tuple[str, Graph], ...]:
-    """The graphs that an operation runs, with what it calls them; none for most operations.
+    """The graphs that an operation runs, by its names for them; none for most operations.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Network:
     """A network under construction.
 
     Every layer is checked when it is added, and the shapes of its outputs are inferred. A
-    layer can only read what is there already, so a network is always in an order in which
+    layer can only read existing values, so a network is always in an order in which
     it can run.
 
     Parameters
@@ -411,7 +411,7 @@ class OperatorBuilder:
     Parameters
     ----------
     add : callable
-        Adds a layer: operation, inputs, what is known of its outputs, name.
+        Adds a layer: operation, inputs, known facts of its outputs, name.
     constant : callable
         Adds a constant: elements, data type, quantisation.
     name : str

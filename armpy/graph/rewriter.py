@@ -267,9 +267,9 @@ def rewrite(
     Parameters
     ----------
     found : mapping of Layer to any
-        What is known of each layer to be changed.
+        The known facts of each layer to be changed.
     change : callable
-        Adds what stands for a layer, given the rewriter, the layer and what was found.
+        Adds a layer's replacement, given the rewriter, the layer and the facts.
     gone : container of Layer
         Layers to leave out; one that is in `found`, too, is changed.
     """

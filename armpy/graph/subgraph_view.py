@@ -47,7 +47,7 @@ class SubgraphView:
         return cls._of_layers(ordered, is_read_outside)
 
     def part(self, layers: Iterable[Layer]) -> SubgraphView:
-        """The view of some of these layers, for a backend that divides what it is offered."""
+        """The view of some of these layers, for a backend that divides the offered ones."""
         chosen = set(layers)
         ordered = tuple(layer for layer in self.layers if layer in chosen)
         outside = set(self.outputs)
@@ -74,7 +74,7 @@ class SubgraphView:
 
         Notes
         -----
-        What is convex in a subgraph that is convex itself is so in the whole graph.
+        A part that is convex in a convex subgraph is so in the whole graph.
         """
         chosen = set(self.layers)
         tainted: set[Value] = set()

@@ -97,7 +97,7 @@ class TensorFacts:
     size_bytes: int | None
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
-    """`scales` and `zero_points`: Quantisation; empty for what is not quantised."""
+    """`scales` and `zero_points`: Quantisation; empty if not quantised."""
     axis: int | None
     """Of the channels that have a scale each."""
     producer: int | None

@@ -10,7 +10,7 @@ from armpy.inspect.flat_outline import Flat, FlatOperator
 from armpy.plugins.hooks.outline import LEFT_OUT
 
 _STATE = frozenset({"VAR_HANDLE", "ASSIGN_VARIABLE", "READ_VARIABLE", "CALL_ONCE"})
-"""Operators that armpy replaces by what it does around the layers."""
+"""Operators that armpy replaces by work around the layers."""
 
 _SHAPES = frozenset({"SHAPE", "RANK", "ZEROS_LIKE", "Shape", "Size"})
 """Operators whose outputs follow from shapes."""
@@ -22,7 +22,7 @@ Origins = Mapping[str, tuple[str, tuple[str, ...]]]
 
 
 def find_outcomes(flat: Flat, placement: Placement, origins: Origins) -> None:
-    """Find what has become of operators, whose layers are linked already."""
+    """Find the outcomes of operators, whose layers are linked already."""
     for index, layer in enumerate(placement.layers):
         flat.programs.append(_placed(flat, index, layer, origins))
     for refusal in placement.refusals:
@@ -108,7 +108,7 @@ def _explain(flat: Flat) -> None:
 
 
 def _constants(flat: Flat) -> set[int]:
-    """The unplaced operators that read nothing but what is known when the model is loaded."""
+    """The unplaced operators that read only values known when the model is loaded."""
     known = {i for i, (tensor, _) in enumerate(flat.tensors) if tensor.is_constant}
     known_places = set()
     for index, entry in enumerate(flat.operators):
@@ -148,7 +148,7 @@ def _first_running(flat: Flat, places: Iterable[int]) -> int | None:
 
 
 def _beyond(flat: Flat, places: Collection[int]) -> list[int]:
-    """Return the operators that write what some operators read, and that read what they write."""
+    """Return the operators that write some operators' inputs, and that read their outputs."""
     beyond = dict.fromkeys(places)
     for place in places:
         entry = flat.operators[place]

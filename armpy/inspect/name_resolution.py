@@ -22,9 +22,9 @@ class Linker:
 
     Notes
     -----
-    Front-ends name a layer after the operator that it is made of, and what they add follows
+    Front-ends name a layer after the operator that it is made of, and additions follow
     a ``/``: ``conv_3``, ``conv_3/Pad``. Names survive every pass, and what a backend compiles has
-    the names of what it was made of, joined by ``+``. Of two operators with one name the first is
+    the names of its sources, joined by ``+``. Of two operators with one name the first is
     found.
     """
 

@@ -34,7 +34,7 @@ def work_of(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
 
     Notes
     -----
-    Control flow counts what it moves itself, not the graphs that it runs.
+    Control flow counts its own copies, not the graphs that it runs.
     """
     infos = [info for info in inputs if info is not None]
     size_bytes = sum(_elements(i) * i.data_type.size_bytes for i in (*infos, *outputs))

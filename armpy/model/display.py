@@ -18,7 +18,7 @@ _MOST_NAMES = 3
 
 
 def describe(model: ModelT) -> str:
-    """Describe a model in one line: its name, what it takes and gives, and where it runs."""
+    """Describe a model in one line: its name, inputs and outputs, and where it runs."""
     kind = type(model).__name__
     if model.is_closed:
         return f"{kind}(closed)"

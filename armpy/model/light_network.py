@@ -20,7 +20,7 @@ from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.programs.program import BoundProgram, StepMemory, StepProgram
 from armpy.tensor import format_shape
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend import Cancellation, ITensorHandle, IWorkload
     from armpy.compiler import Placement
     from armpy.execution.arrays.tensor_spec import TensorSpec
@@ -129,7 +129,7 @@ class ArchivedProgram(StepProgram[ArchivedMemory]):
         return ArchivedMemory(self)
 
     def free_workloads(self) -> None:
-        """Let workloads give back what they keep between executions."""
+        """Let workloads release memory that they keep between executions."""
         for step in self.steps:
             step.workload.free_idle_memory()
 
@@ -149,7 +149,7 @@ class ArchivedGraph(NamedTuple):
     # `inputs` and `outputs`: dimensions may be unknown.
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
-    # Of the inputs: those that are prepared, or what the model's file says.
+    # Of the inputs: the prepared ones, or those of the model's file.
     default_shapes: tuple[tuple[int, ...] | None, ...]
 
     @property
@@ -175,7 +175,7 @@ class ArchivedNetwork:
     def __init__(
         self,
         graph: ArchivedGraph,
-        first: ArchivedProgram | None,  # what is prepared at once
+        first: ArchivedProgram | None,  # prepared at once
         memory_limit_bytes: int,
         read_placement: Callable[[ArchivedProgram], Placement],
         find: Callable[[Shapes], ArchivedProgram | None] | None = None,
@@ -246,7 +246,7 @@ class ArchivedNetwork:
         # Those that differ from the default, by the inputs' names.
         named: Mapping[str, Sequence[int]],
     ) -> BoundProgram | None:
-        """Prepare for some shapes, if that takes no more than to read what is archived.
+        """Prepare for some shapes, if reading archived programs is enough for it.
 
         Returns None if it takes more; the whole network says what is wrong with shapes that cannot
         be.

@@ -100,7 +100,7 @@ def load(
     BackendUnavailableError, BackendCapabilityError
         If a backend is missing, or none takes a layer.
     InvalidArgumentError
-        If a runtime is given with what is its own to say; if there is no such front-end, or it has
+        If a runtime is given with options of its own; if the front-end does not exist, or it has
         no such option.
 
     Examples
@@ -129,7 +129,7 @@ def _loaded(request: LoadRequest) -> Model:
         return load_prepared(request)
     from armpy.model.archive.model_cache import cached_path
 
-    # Named before the file is read: what is kept under the name is what the file held then.
+    # Named before the file is read: the entry of that name holds the file's contents of then.
     path = cached_path(request)
     if path is not None and begins_prepared(path):
         from armpy.model.archive.light_loading import load_cached
@@ -140,7 +140,7 @@ def _loaded(request: LoadRequest) -> Model:
         if cached is not None:
             return cached
     model = _from_file(request)
-    # What is compiled in the background is kept by the process that compiles.
+    # Parts compiled in the background are stored by the process that compiles.
     if path is not None and not model.handle.is_compiling:
         from armpy.model.archive.kept_models import keep_model
 

@@ -57,7 +57,7 @@ def _option(help: str, *, default: object = None, **properties: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """Options of `armpy.load`, which documents them; None for what is left out."""
+    """Options of `armpy.load`, which documents them; None for a missing one."""
 
     backends: Sequence[str] | None = _option(
         "Ids in order of preference; may be repeated; all installed ones if left out.",
@@ -208,14 +208,14 @@ class LoadOptions:
         return replace(self, **values)
 
     def cache_key(self) -> tuple[object, ...] | None:
-        """The values that decide what is compiled; None for a model that is not to be kept."""
+        """The values that decide the compilation; None for a model that is not to be stored."""
         # A kept model would not report a missing NPU, and layers that run elsewhere.
         if self.preference == "npu":
             return None
         for name, info in OPTIONS.items():
             if info.cache == "never" and not info.is_neutral(getattr(self, name)):
                 return None
-        # As they are: what is left out can be said by a plugin, and is not neutral then.
+        # As they are: a plugin can answer missing ones, which are not neutral then.
         return tuple([getattr(self, n) for n, info in OPTIONS.items() if info.cache == "key"])
 
     def why_network(self, saved: Mapping[str, object]) -> str:

@@ -22,7 +22,7 @@ _FIRST_BYTES = 8
 _ADDRESSES = ("http://", "https://", "file://", "ftp://", "s3://", "gs://")
 
 FileState: TypeAlias = Mapping[str, FileStamp | None]
-"""What the files of a model were like, by their paths; None for what cannot be found."""
+"""The state of a model's files, by their paths; None for a missing one."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def file_state(source: object) -> FileState:
 
 
 def check_unchanged(state: FileState) -> None:
-    """Check that a model's files are what they were."""
+    """Check that a model's files are unchanged."""
     for path, before in state.items():
         now = _stamp(path)
         if now != before:

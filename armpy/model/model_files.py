@@ -192,7 +192,7 @@ class ModelOrigin:
     def open_signature(
         self, state: FileState, name: str, signatures: Signatures[Model], first: Model
     ) -> Model:
-        """The model for another signature of the file, which has to be what it was."""
+        """The model for another signature of the file, which must not have changed."""
         check_unchanged(state)
         derivation = Derivation(first, "signature", name)
         known = {signature.name: signature for signature in self.signatures()}

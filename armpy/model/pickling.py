@@ -71,10 +71,10 @@ class NetworkRecipe:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecipe:
-    """Recipe of a model: what it comes from, and what has been asked of that."""
+    """Recipe of a model: its source, and the calls made on that."""
 
     first: FileRecipe | NetworkRecipe
-    # Methods of models and what they were given, such as ``("reshape", {...})``.
+    # Methods of models and their arguments, such as ``("reshape", {...})``.
     steps: tuple[tuple[str, object], ...] = field(default=())
 
     def __call__(self) -> Any:
@@ -140,7 +140,7 @@ def waiting(recipe: ModelRecipe) -> ModelRecipe:
 
 
 def _has_plain_registry(options: RuntimeOptions) -> bool:
-    """Return whether there is a registry that has what the other options find."""
+    """Return whether there is a registry with the backends that the other options find."""
     return options.registry is not None and options.registry.finds(options.plugin_options())
 
 

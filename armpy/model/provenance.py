@@ -1,4 +1,4 @@
-"""Provenance: a model is named by what it was made of, and made of that again."""
+"""Provenance: a model is named by its sources, and made of them again."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Derivation(NamedTuple):
 
 
 class Provenance:
-    """Files of a model, what they say, and the request or the step that it was made by."""
+    """Files of a model, their metadata, and the request or the step that it was made by."""
 
     def __init__(
         self,
-        # The files that it was made of, and what they were like then.
+        # The files that it was made of, and their state then.
         files: FileState | None = None,
         *,
         # Whether the list is complete: front-ends of plugins need not report theirs.
@@ -36,7 +36,7 @@ class Provenance:
         derivation: Derivation | None = None,  # the step that made it of another model
         # Ways to call the model's file.
         signatures: Signatures[Any] | None = None,  # Any: of models
-        # Returns what the model's file says of itself.
+        # Returns the metadata of the model's file.
         read_metadata: Callable[[], ModelMetadata] | None = None,
     ) -> None:
         self.files: FileState = files or {}
@@ -51,8 +51,8 @@ class Provenance:
         self._metadata: ModelMetadata | None = None
 
     def complete(self, request: LoadRequest, state: FileState, load: Callable[..., Any]) -> None:
-        """Add what made the model: `armpy.load`, what it was asked for, the file before that."""
-        # The state of before counts: a file that has changed meanwhile is not what was loaded.
+        """Add the origin of the model: `armpy.load`, its arguments, the file before that."""
+        # The earlier state counts: a file that has changed meanwhile is not the loaded one.
         self.request, self.files, self.load = request, {**self.files, **state}, load
 
     @property

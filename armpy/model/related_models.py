@@ -61,7 +61,7 @@ class Signatures(Generic[ModelT]):
             return model
 
     def close(self, model: object) -> None:
-        """Close what was opened besides the first model, if that is the one that is closed."""
+        """Close the models opened besides the first one, if that is closed."""
         if model is not self._first:
             return
         with self._lock:

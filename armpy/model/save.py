@@ -59,11 +59,11 @@ class ModelContents(NamedTuple):
     # The file's other signatures, each opened when its turn comes.
     others: Iterable[tuple[str, LoadedNetwork]]
     options: RuntimeOptions  # of the runtime that they are loaded on
-    read_metadata: Callable[[], ModelMetadata]  # returns what the model's file says of itself
+    read_metadata: Callable[[], ModelMetadata]  # returns the metadata of the model's file
 
 
 def _settle(network: LoadedNetwork) -> None:
-    """Wait for what is compiled in the background."""
+    """Wait for background compilations."""
     if network.tiers is not None:
         network.tiers.settle()
 
@@ -109,7 +109,7 @@ def save_model(
     records: dict[str, ModelRecord] = {}
     sections_of: dict[LoadedNetwork, str] = {}
     signatures: list[dict[str, object]] = []
-    # The model's own network first: the file's first section is what it is loaded as.
+    # The model's own network first: the file is loaded as its first section.
     for name, named in ((contents.signature, network), *contents.others):
         whole = named.original or named
         section = sections_of.setdefault(whole, f"{MODEL}/{len(sections_of)}" if records else MODEL)
@@ -153,7 +153,7 @@ def save_model(
 
 
 def _metadata_section(contents: ModelContents) -> dict[str, bytes | Array]:
-    """The section with what the original file says of itself; none if that cannot be read."""
+    """The section with the original file's metadata; none if that cannot be read."""
     try:
         return {METADATA: written_document(plain(contents.read_metadata()))}
     # The model runs without it, and is worth being saved.
@@ -249,7 +249,7 @@ def _share(arrays: ArrayStore, programs: _Programs) -> None:
     """Have constants read out of what programs have packed, instead of writing them twice."""
     for section, (payload, views) in programs.packed.items():
         for view in views or _whole_views(arrays, payload):
-            # What it gives is compared, so that a wrong view makes no wrong file.
+            # Its results are compared, so that a wrong view makes no wrong file.
             number = arrays.find(read_view(view, payload))
             if number is None or arrays.is_read_elsewhere(number):
                 continue

@@ -209,7 +209,7 @@ class BidirectionalSequenceRnn(Operation):
 
 
 def _backward_input_size(present: AbstractSet[str], aux_weights: str) -> str:
-    """Letter of the size of what the backward direction reads in place of the input."""
+    """Letter of the size that the backward direction reads in place of the input."""
     is_parallel = "aux_input" in present and aux_weights not in present
     return "a" if is_parallel else "i"
 

@@ -47,7 +47,7 @@ class ControlFlow(Operation):
 
     @abstractmethod
     def _known_outputs(self, inputs: OperandInfos) -> tuple[TensorInfo, ...]:
-        """Check the graphs against the inputs; what is known of the outputs."""
+        """Check the graphs against the inputs; return the known facts of the outputs."""
 
     def infer(
         self, inputs: OperandInfos, declared: Sequence[TensorInfo | None] = ()
@@ -65,7 +65,7 @@ class ControlFlow(Operation):
             if info is not None:
                 _require_same_type(f"output {number}", info, own, "the layer", "its graphs")
         pairs = zip(infos, known, strict=True)
-        # What the graphs say is known even where an input's rank is not.
+        # The graphs' declarations are known even where an input's rank is not.
         return super().infer(inputs, [i if i and i.shape is not None else own for i, own in pairs])
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
@@ -199,7 +199,7 @@ def _require_condition(info: TensorInfo | None, noun: str) -> None:
 
 
 def _require_inputs(name: str, graph: Subgraph, inputs: OperandInfos) -> None:
-    """Check a graph's inputs against what the layer hands it."""
+    """Check a graph's inputs against the layer's arguments."""
     wanted = graph.input_infos
     require(
         len(wanted) == len(inputs),

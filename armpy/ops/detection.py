@@ -28,7 +28,7 @@ _BOX_LENGTH = 4
 
 
 def _require_boxes_per(count: Dimension, coordinates: Dimension, noun: str) -> None:
-    """Check that there is one box for each of what is counted."""
+    """Check that there is one box for each counted item."""
     require(
         count is None or coordinates is None or coordinates == _BOX_LENGTH * count,
         f"there is not one box per {noun}",

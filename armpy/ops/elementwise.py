@@ -158,7 +158,7 @@ class ElementwiseBinary(Operation):
     lhs (...); rhs (...); output as both broadcast. Floats are computed in float32; integers
     wrap; an integer divided by 0 is 0. Quantised ADD, SUB, MUL, DIV and SQUARED_DIFFERENCE
     rescale in fixed point, which rounds half away from zero, and saturate; MAXIMUM and
-    MINIMUM compare stored integers where all quantisations are equal. What is left goes
+    MINIMUM compare stored integers where all quantisations are equal. The rest goes
     through float32.
 
     References

@@ -18,7 +18,7 @@ from armpy.types import DataType
 __all__ = ["GatherElements", "ScatterElements", "ScatterNd", "ScatterReduction"]
 
 _COMBINED = (DataType.FLOAT64, DataType.FLOAT32, DataType.FLOAT16, *INTEGER_TYPES)
-"""Types that updates can be combined with what is there."""
+"""Types of updates that can be combined with the present elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class GatherElements(DataMovement):
 class ScatterReduction(enum.Enum):
     """Reduction of an element and the updates that are written to it.
 
-    NONE keeps the last update; the others combine all of them with what is there.
+    NONE keeps the last update; the others combine all of them with the present element.
 
     References
     ----------

@@ -38,7 +38,7 @@ class Lstm(Operation):
     state.
 
     The scratch output is there because Arm NN's layer and NNAPI's operation have it.
-    Neither says what it holds.
+    Neither names its contents.
 
     References
     ----------
@@ -118,7 +118,7 @@ class UnidirectionalSequenceLstm(Operation):
     """
     hidden_state_scale: float = 0.0
     hidden_state_zero_point: int = 0
-    """Of what the output gate lets through, ahead of the projection, for integers only. Without a
+    """Of the output gate's result, ahead of the projection, for integers only. Without a
     projection this is the output's quantisation.
     """
 

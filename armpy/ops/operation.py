@@ -211,14 +211,14 @@ class Operation(ABC):
     def infer(
         self, inputs: OperandInfos, declared: Sequence[TensorInfo | None] = ()
     ) -> tuple[TensorInfo, ...]:
-        """Check the operands and complete what is known about the outputs.
+        """Check the operands and complete the outputs' properties.
 
         Parameters
         ----------
         inputs
             One per input operand.
         declared
-            What the caller says of the outputs; each one missing is inferred.
+            The caller's declarations of the outputs; each missing one is inferred.
 
         Returns
         -------

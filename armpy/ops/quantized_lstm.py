@@ -64,7 +64,7 @@ class QLstm(Operation):
     """
     hidden_state_zero_point: int = 0
     hidden_state_scale: float = 0.0
-    """Of what the output gate lets through, ahead of the projection."""
+    """Of the output gate's result, ahead of the projection."""
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(2)
     outputs: ClassVar[tuple[Operand, ...]] = LSTM_OUTPUTS

@@ -97,7 +97,7 @@ class RecurrentSequence(Operation):
     resets_after: bool = False
     """Whether a GRU's reset gate is applied after the product with the state."""
     couples_gates: bool = False
-    """Whether an LSTM forgets one minus what it takes in."""
+    """Whether an LSTM's forget gate is one minus its input gate."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(3,)),

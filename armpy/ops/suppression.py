@@ -75,7 +75,7 @@ class SoftNonMaxSuppression(Operation):
     Notes
     -----
     boxes (s, 4), y1, x1, y2, x2 of two opposite corners; scores (s); outputs by falling score:
-    indices int32 (max_boxes), scores (max_boxes), and their number, int32 (); what is left of both
+    indices int32 (max_boxes), scores (max_boxes), and their number, int32 (); the rest of both
     is 0. Of equal scores the first counts. A share is that of boxes whose areas are above 0, and 0
     otherwise: boxes with NaN share nothing. A score of NaN is above no threshold.
 

@@ -179,7 +179,7 @@ def _excess(expected: Array, actual: Array, tolerance: Tolerance) -> npt.NDArray
         excess = np.asarray(np.abs(wide - answers) - allowed)  # 0-d results are plain numbers
     same = (wide == answers) | (np.isnan(wide) & np.isnan(answers))
     excess[same] = 0.0
-    # What is left of NaN and infinities stands against a number or another infinity.
+    # The other NaN and infinities stand against a number or another infinity.
     excess[~same & ~np.isfinite(excess)] = np.inf
     excess[~same & ~np.isfinite(wide)] = np.inf
     return excess

@@ -55,7 +55,7 @@ class TransposeConvolution2d(Operation):
     stride: tuple[int, int] = (1, 1)
     """Vertical, horizontal; of the windows over the output."""
     padding: PaddingSpec = Padding.VALID
-    """What is cut off the output: ((top, bottom), (left, right)), or as `Padding` says of a
+    """The cropped edges of the output: ((top, bottom), (left, right)), or as `Padding` says of a
     convolution from the output's size to the input's.
     """
     activation: FusedActivation = FusedActivation.NONE
@@ -116,7 +116,7 @@ class TransposeConvolution3d(WindowedConvolution):
     dilation: tuple[int, int, int] = (1, 1, 1)
     """`stride` and `dilation`: depth, vertical, horizontal; of the windows over the output."""
     padding: PaddingSpec = Padding.VALID
-    """What is cut off the output: ((front, back), (top, bottom), (left, right)), or as `Padding`
+    """The output's cropped edges: ((front, back), (top, bottom), (left, right)), or as `Padding`
     says of a convolution from the output's size to the input's.
     """
     data_layout: DataLayout = DataLayout.NDHWC

@@ -36,7 +36,7 @@ class DecisionTrees(Operation):
     Notes
     -----
     input (n, f); features int32 (m), the column that each node looks at; comparisons uint8 (m), a
-    `TreeComparison`; thresholds (m); missing bool (m), whether NaN goes the way of what is true;
+    `TreeComparison`; thresholds (m); missing bool (m), whether NaN follows the true branch;
     if_true and if_false int32 (m), the next node, or ``-1 - leaf``; roots int32 (t), of the same
     kind; output int32 (n, t), the number of the leaf. What leads nowhere, or has not ended after
     ``m`` nodes, ends in leaf 0. `Gather` looks up values of leaves.

@@ -74,7 +74,7 @@ def trimmed(
     operation : Operation
         The same object if there is nothing to take off.
     slices : mapping of int to tuple of slice
-        By index of an input, what is left of it.
+        By index of an input, the rest of it.
 
     Notes
     -----

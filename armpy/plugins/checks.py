@@ -21,7 +21,7 @@ _VERSION = re.compile("(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)")
 
 @dataclass(frozen=True, slots=True)
 class CheckedBackend:
-    """A backend that keeps to the contract's form, with what it said when it was asked."""
+    """A backend that keeps to the contract's form, with its answers."""
 
     backend_id: BackendId
     backend: IBackendInternal
@@ -40,7 +40,7 @@ class OpenedCandidate:
     factory: Callable[[], object]
 
     def create(self) -> CheckedBackend:
-        """Make the backend and check it; raises RejectionError or what the backend raises."""
+        """Make the backend and check it; raises RejectionError or the backend's error."""
         checked = check_backend(self.backend_id, self.factory())
         if self.api_version not in ("", checked.api_version):
             raise RejectionError(

@@ -94,7 +94,7 @@ class HookPlugins:
         self._manager = pluggy.PluginManager(PROJECT)
         specifications: Any = HookSpecifications()  # Any: not only modules and classes will do
         self._manager.add_hookspecs(specifications)
-        # Makes what is entered around all code of plugins; the command line keeps its stdout there.
+        # Makes the context around all code of plugins; the command line keeps its stdout there.
         self.around_calls: Callable[[], AbstractContextManager[object]] = nullcontext
         # May be taken again by its own thread: a plugin may use armpy while it is imported.
         self._lock = threading.RLock()
@@ -143,7 +143,7 @@ class HookPlugins:
     def ask(
         self,
         hook: str,  # name of a method of `HookSpecifications`
-        kind: type[T],  # what is answered: nothing (None), one, or a list or tuple of them
+        kind: type[T],  # type of the answer: nothing (None), one, or a list or tuple of them
         *,
         exactly: bool = False,  # refuse subclasses, whose attributes may be code
         own_alone: bool = False,  # call armpy's own plugin alone, and load no other

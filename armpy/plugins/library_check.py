@@ -35,7 +35,7 @@ _MACHINES = {
 
 
 def check_library(path: str, module: str) -> str:
-    """Check that a library is for this machine, and what it is.
+    """Check that a library is for this machine, and return its kind.
 
     Returns ``PyInit_<module>`` for an extension module of the name, or `C_INTERFACE`.
 

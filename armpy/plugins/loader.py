@@ -120,7 +120,7 @@ class BackendLoader:
             self._modules.discard(record.private_name)
 
     def probe_if_asked(self, records: Iterable[BackendRecord]) -> None:
-        """Probe what is about to be loaded, if the options say so."""
+        """Probe a plugin before it is loaded, if the options say so."""
         if self._options.probe:
             # armpy's own are as trusted as the core, and a process for each would slow every start.
             self.probe([r for r in records if r.can_be_probed and not is_own(r.candidate)])
@@ -149,7 +149,7 @@ class BackendLoader:
         # Before the checks, so that messages about a refused one can name it.
         candidate.backend_id = backend_id
         check_invalid_id(backend_id)
-        # The application's own code decides for itself; the trust file is about what is found.
+        # The application's own code decides for itself; the trust file is about discovered code.
         if candidate.kind is not CandidateKind.CODE:
             self._trust.check_id(backend_id)
         owner = self.owners.setdefault(backend_id, record)
@@ -184,7 +184,7 @@ class BackendLoader:
         """A name for a directory's module; those that share common code are in one group."""
         if candidate.kind is not CandidateKind.DIRECTORY:
             return ""
-        # What has a pin does not see what has none, though it is of the same vendor.
+        # A pinned module does not see modules without a pin, though they are of the same vendor.
         shared = candidate.common, bool(candidate.pin)
         if candidate.common and shared not in self._groups:
             self._groups[shared] = group_name(candidate.directory)

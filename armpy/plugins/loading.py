@@ -36,7 +36,7 @@ _LIBRARY = re.compile(r"([^\s:'\"]+\.(?:so|dylib|dll)[.\d]*)(?=: cannot open|'? 
 
 @dataclass(slots=True, eq=False)
 class CandidateRecord:
-    """A candidate, and what is known of it beyond what it shows."""
+    """A candidate, and internal facts about it."""
 
     candidate: Candidate
     has_passed_probe: bool = field(default=False, kw_only=True)
@@ -78,7 +78,7 @@ def probe_records(
 def open_candidate(
     candidate: Candidate,  # an entry point or a directory's module
     private_name: str,  # for the latter; see `modules.private_name`
-    pinned: PinnedCode = NOT_PINNED,  # what to import instead of what is there now
+    pinned: PinnedCode = NOT_PINNED,  # code to import instead of the present one
 ) -> OpenedCandidate:
     """Import a candidate's code; raises RejectionError or what that code raises."""
     if candidate.kind is CandidateKind.DIRECTORY:
@@ -104,7 +104,7 @@ def attempt(
     private_name: str = "",
     name: str = "",
 ) -> tuple[CandidateStatus, Failure] | None:
-    """Do something with a candidate; what has become of it if that goes wrong, else None."""
+    """Do something with a candidate; return its outcome if that goes wrong, else None."""
     try:
         step()
     # Without a traceback: the text names the broken rule, and no code of the candidate failed.

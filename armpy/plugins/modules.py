@@ -39,7 +39,7 @@ from armpy.plugins.trust.pinned_code import (
 )
 
 PRIVATE_PREFIX = "_armpy_dynamic_"
-"""What the names of directories' modules in ``sys.modules`` begin with."""
+"""Prefix of the names of directories' modules in ``sys.modules``."""
 
 # Two registries may open one path, each with a module of its own.
 _counter = itertools.count(1)
@@ -74,7 +74,7 @@ def group_of(name: str) -> str:
 def open_module(
     candidate: Candidate,
     name: str,  # from `private_name`
-    pinned: PinnedCode = NOT_PINNED,  # what to import instead of what is there now
+    pinned: PinnedCode = NOT_PINNED,  # code to import instead of the present one
     core: str = BACKEND_API_VERSION,  # API version that the module's has to fit
 ) -> OpenedCandidate:
     """Import a directory's module or package and read its three entry points.
@@ -82,7 +82,7 @@ def open_module(
     Raises RejectionError if an entry point is missing or wrong, or the version does not fit;
     BaseException (whatever the module raises).
 
-    Afterwards ``sys.path`` is what it was, and if anything was raised, ``sys.modules`` has
+    Afterwards ``sys.path`` is unchanged, and if anything was raised, ``sys.modules`` has
     nothing of the module.
 
     References
@@ -187,7 +187,7 @@ class _PrivateFinder:
         if path is None or not fullname.startswith(PRIVATE_PREFIX):
             return None
         module = ".".join(fullname.split(".")[:2])
-        # Before all else: of a pinned module nothing may come from what is on disk now.
+        # Before all else: nothing of a pinned module may come from the present files.
         if finder := self.pinned.get(module):
             return finder.find_spec(fullname)
         if place := self.commons.get(fullname):

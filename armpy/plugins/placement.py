@@ -19,7 +19,7 @@ class Alternative:
     """A way to place the layers that was weighed against others."""
 
     name: str
-    """Backend that gets all it takes, the others what is left; ``mixed`` for other ways."""
+    """Backend that gets all it takes, the others the rest; ``mixed`` for other ways."""
     layers_by_backend: dict[BackendId, int]
     estimated_us: float
     """Estimated cost of one execution in microseconds; for least power, of one busy processor."""
@@ -39,7 +39,7 @@ class PlacementDecision:
     basis: str
     """The reason in a word or two, such as ``estimated``; it becomes `Placement.basis`."""
     alternatives: tuple[Alternative, ...] = ()
-    """What was weighed, the cheapest first, with the chosen one."""
+    """The compared placements, the cheapest first, with the chosen one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +49,12 @@ class PlacementQuestion:
     graph: Graph
     """Fully shaped, after the optimiser's passes."""
     backends: tuple[IBackendInternal, ...]
-    """The candidates, most preferred first; what they raise is an `ArmpyError`."""
+    """The candidates, most preferred first; their errors are `ArmpyError`."""
     choices: Mapping[int, tuple[BackendId, ...]]
     """By layer id, the backends that support the layer, most preferred first; at least one. Control
     flow that no backend takes is the core's, `armpy.types.HOST`."""
     preference: Preference
-    """What is to be smallest; never ``ORDER``."""
+    """The goal to minimise; never ``ORDER``."""
     model_options: Mapping[BackendId, OptionValues]
     environment: str
     """What else of the options has an effect on how fast the network is, as text."""
@@ -75,4 +75,4 @@ class Placer:
     measured_figures: Callable[[BackendId, str], DeviceFigures | None] | None = None
     """Takes a backend's id and version; returns the figures that were measured, None without."""
     cache: Callable[[], IBackendCache] | None = None
-    """What the plugin keeps on disk, for ``armpy cache``."""
+    """The plugin's caches on disk, for ``armpy cache``."""

@@ -67,7 +67,7 @@ class ProbeResult:
     reason: str = ""
     """Why it did not pass."""
     traceback: str = ""
-    """Of what it raised."""
+    """Of its error."""
     output: str = ""
     """The last that it wrote to its standard output and error."""
     exit_code: int | None = None
@@ -79,7 +79,7 @@ class ProbeResult:
     missing_module: str = ""
     missing_library: str = ""
     details: Mapping[str, object] = field(default_factory=dict)
-    """What the examination of the backend returned."""
+    """The result of examining the backend."""
     duration_s: float = 0.0
     """How long it took, when it was run."""
     remembered: bool = False
@@ -138,10 +138,10 @@ def probe_candidates(
     Parameters
     ----------
     timeout_s : float
-        For each, without the time for which it waits for a processor; what it started is then
+        For each, without the time for which it waits for a processor; its children are then
         killed with it.
     examine : str
-        ``"module:function"``: called in the process with the backend or plugin; what it returns,
+        ``"module:function"``: called in the process with the backend or plugin; its result,
         of the form of JSON, becomes `ProbeResult.details`.
 
     Returns
@@ -179,7 +179,7 @@ class _Probes:
     def result_of(self, candidate: Candidate) -> ProbeResult:
         """Recall the result for one candidate, or load it."""
         if candidate.kind is CandidateKind.CODE:
-            reason = "only what is found in a distribution or directory can be probed"
+            reason = "only a backend found in a distribution or directory can be probed"
             return ProbeResult(ProbeOutcome.NOT_RUN, reason)
         settings = {"examine": self._examine, "timeout_s": f"{self._timeout_s:g}"}
         state = fingerprint(candidate, settings)
@@ -202,7 +202,7 @@ class _Probes:
     def _load(self, candidate: Candidate) -> ProbeResult:
         # No bytecode is written, so that looking at a folder does not change it.
         settings = WorkerSettings(writes_bytecode=False)
-        # What the candidate leaves there may be anything, even what cannot be deleted.
+        # The candidate may leave anything there, even files that cannot be deleted.
         with TemporaryDirectory(prefix="armpy-probe-", ignore_cleanup_errors=True) as folder:
             try:
                 worker = Worker(_HANDLER, settings, where=candidate.label)

@@ -31,14 +31,14 @@ class Prober:
     ) -> Mapping[str, object]:
         """Load a candidate."""
         candidate, examine, folder, dump_after_s = request
-        # What is left there goes with it: nothing is tidied up at the end of this process.
+        # The rest goes with it: nothing is tidied up at the end of this process.
         tempfile.tempdir = folder
         # The only word of one that hangs: the process that asks kills it.
         faulthandler.dump_traceback_later(dump_after_s)
         try:
             return load_and_describe(candidate, examine).as_fields()
         finally:
-            # Now, as the process may be ended without a chance to write what is still held back.
+            # Now, as the process may be ended without a chance to write its buffers.
             for stream in (sys.stdout, sys.stderr):
                 with suppress(Exception):  # the backend may have closed or replaced it
                     stream.flush()
@@ -75,7 +75,7 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
 
 
 def _make(candidate: Candidate, private: str) -> object:
-    """A candidate's backend or plugin; what it says of itself is written down in the candidate."""
+    """A candidate's backend or plugin; its facts are stored in the candidate."""
     # Read again here, as the bytes that were hashed are in the other process.
     pinned = read_pinned(candidate)
     if candidate.is_plugin:

@@ -20,7 +20,7 @@ _programs: dict[str, IPrograms | None] = {}
 
 def announced_programs(
     backend_id: str,
-    # What is installed; it is looked at if left out.
+    # The installed plugins; discovered if left out.
     announced: Sequence[InstalledEntryPoint] | None = None,
 ) -> IPrograms | None:
     """Return the programs that a distribution announces for a backend; None if there are none.

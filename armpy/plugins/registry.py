@@ -1,4 +1,4 @@
-"""Backend registry: keeps what was found, and loads the ones that are asked for."""
+"""Backend registry: keeps discovered backends, and loads the requested ones."""
 
 from __future__ import annotations
 
@@ -313,8 +313,8 @@ def backend_registry(
 
     Notes
     -----
-    Arm NN has one global registry that any code can modify. armpy has none: what is registered,
-    where backends come from and what is trusted belongs to those who hold the registry, so that
+    Arm NN has one global registry that any code can modify. armpy has none: registered objects,
+    the places of backends and trust belong to those who hold the registry, so that
     two libraries in one process do not get into each other's way. A runtime without a registry
     makes its own.
 

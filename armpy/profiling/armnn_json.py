@@ -100,7 +100,7 @@ class _Tree:
         self.children: dict[tuple[str, str], _Tree] = {}
 
     def add(self, number: int, node: EventNode) -> None:
-        """Add what has happened in one execution, for the first time in it or once more."""
+        """Add an event of one execution, for the first time in it or once more."""
         start_us, end_us = node.start_ns / 1000, node.end_ns / 1000
         before_us, start_us, _ = self.times.get(number, (0.0, start_us, 0.0))
         self.times[number] = before_us + node.duration_ns / 1000, start_us, end_us

@@ -1,4 +1,4 @@
-"""Two profiles side by side: what has become slower or faster, by kind and by layer."""
+"""Two profiles side by side: slower and faster parts, by kind and by layer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Change:
     name: str
     """As of `Share`; of layers that one of the profiles has as one, the joined name."""
     operation: str
-    """Of a layer; empty for what is none."""
+    """Of a layer; empty for other events."""
     before: str
     after: str
     """`before` and `after`: the backend in each profile; empty for armpy itself, and where there is
@@ -96,7 +96,7 @@ class Comparison:
 
 
 def compare_summaries(before: Summary, after: Summary) -> Comparison:
-    """Say what has changed from one profile to another one, by kind and by layer.
+    """Return the changes from one profile to another one, by kind and by layer.
 
     Both are of the same model, maybe on other backends or with other options.
 

@@ -24,7 +24,7 @@ class CounterValue:
     kind: CounterKind
     description: str
     value: float = 0.0
-    """Since the profile was cleared, or, of a gauge, what was set last."""
+    """Since the profile was cleared, or, of a gauge, the last value."""
 
 
 @dataclass(frozen=True, slots=True)

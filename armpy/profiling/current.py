@@ -56,7 +56,7 @@ def measured_execution(
     try:
         with nullcontext() if spans is None else spans.around(_EXECUTION):
             result = run(*args, **kwargs)
-        # After the call: what has failed is no measurement of an execution.
+        # After the call: a failed execution is not a measurement.
         profiler.add(EXECUTE, "", started_s, time.perf_counter())
     finally:
         _current.reset(token)
@@ -74,7 +74,7 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
     backend : str
         Who does it; empty for armpy itself.
     about : str
-        What it is done to.
+        Its object.
     """
     with trace_section("armpy", name, backend, about):
         profiler = _current.get()
@@ -96,7 +96,7 @@ def record_waiting(what: str, started_s: float) -> None:
     Parameters
     ----------
     what : str
-        What it has waited for, such as ``the device Npu``.
+        The cause of the wait, such as ``the device Npu``.
     started_s : float
         Time of `time.perf_counter` when the wait began.
     """
@@ -121,7 +121,7 @@ class WatchedLock:
     Parameters
     ----------
     what : str
-        What is waited for.
+        The cause of the wait.
     """
 
     def __init__(self, lock: Lock, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Events of a profile: what took time, when, and what it belongs to."""
+"""Events of a profile: kind, time, and place."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class ProfilingEvent:
     operation: str = field(default="", compare=False)
     layer: str = field(default="", compare=False)
     """`operation` and `layer`: operation and name of the layer that it belongs to; empty if it is
-    not known. Of a phase of loading, `layer` is what it is done to.
+    not known. Of a phase of loading, `layer` is its object.
     """
     graph: str = field(default="", compare=False)
     """Which graph of its control flow layer the layer lies in, such as ``body``."""
     kernel: str = field(default="", compare=False)
-    """What has computed it."""
+    """Its kernel."""
 
     @property
     def end_us(self) -> float:

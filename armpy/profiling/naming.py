@@ -33,7 +33,7 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     Notes
     -----
     Of a joined name, the last part stands for all. Folders that most names lie in are cut off, and
-    so is, from the middle, what is too long still. Names that have become alike get more of
+    so is, from the middle, a name that is still too long. Names that have become alike get more of
     themselves back, and a number at last.
     """
     full = list(dict.fromkeys(names))

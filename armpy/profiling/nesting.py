@@ -39,7 +39,7 @@ class EventNode:
         return self.event.kind is not EventKind.COMMAND
 
     def walk(self) -> Iterator[EventNode]:
-        """The event and all within, each before what is within it."""
+        """The event and all within, each before its children."""
         waiting = [self]
         while waiting:
             node = waiting.pop()

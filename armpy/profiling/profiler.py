@@ -1,4 +1,4 @@
-"""Profiler of one loaded network: collects what takes time, and what is counted."""
+"""Profiler of one loaded network: collects times and counters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Profiler:
     Parameters
     ----------
     details : ProfilingDetails
-        What it records about layers beside their times.
+        Properties of layers that it records beside their times.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Profiler:
             self._keep(event)
 
     def _gather(self) -> None:
-        """Make events of what was recorded; under the lock."""
+        """Make events of the records; under the lock."""
         recorded = self._recorded
         while recorded:
             self._events.append(_event(recorded.popleft()))

@@ -25,12 +25,12 @@ class Share:
     """A part of the time."""
 
     name: str
-    """For people: a layer as ``Convolution2d 'conv_3'``, an operation, what was waited for."""
+    """For people: a layer as ``Convolution2d 'conv_3'``, an operation, the cause of a wait."""
     backend: str = ""
     """Empty for armpy itself."""
     operation: str = ""
     layer: str = ""
-    """`operation` and `layer`: of a layer; empty for what is none."""
+    """`operation` and `layer`: of a layer; empty for other events."""
     count: int = 0
     """Number of events."""
     total_ns: int = 0
@@ -60,7 +60,7 @@ class Share:
 
 
 class Shares:
-    """Time by what it went into."""
+    """Time by its use."""
 
     def __init__(self) -> None:
         self._shares: dict[tuple[str, str], Share] = {}
@@ -122,7 +122,7 @@ class Summary:
     operations: tuple[Share, ...]
     """The same time by kind of operation and backend."""
     overhead: tuple[Share, ...]
-    """What is no layer's: armpy around layers, a backend around compiled layers, preparations
+    """Time outside layers: armpy around layers, a backend around compiled layers, preparations
     during executions.
     """
     waiting: tuple[Share, ...]
@@ -176,7 +176,7 @@ class Summary:
 
 
 def _table(parts: Iterable[tuple[str, Sequence[Share], int]]) -> list[str]:
-    """Lines for parts of the time: a title each, shares, and what they are shares of."""
+    """Lines for parts of the time: a title each, shares, and their base."""
     lines = []
     for title, shares, whole_ns in parts:
         lines += [f"{title}:"] if shares else []
@@ -237,7 +237,7 @@ def summarize(
 
 
 class _TimeTotals:
-    """Time of executions and of loading by what it went into."""
+    """Time of executions and of loading by its use."""
 
     def __init__(self) -> None:
         self.layers, self.overhead, self.waiting = Shares(), Shares(), Shares()

@@ -71,7 +71,7 @@ class _DigestWriter:
             self._sequence(value)
         elif isinstance(value, Mapping):
             self._words("mapping", str(len(value)))
-            # The order in which a mapping was filled says nothing about what it holds.
+            # The order in which a mapping was filled says nothing about its contents.
             for name in sorted(value):
                 self._words(name)
                 self.value(value[name])

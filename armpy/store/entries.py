@@ -44,7 +44,7 @@ _SLACK = 32
 _MODELS_PART = 4
 """One model takes at most this part of the limit, in however many shapes it is used."""
 _FRESH_S = 86400.0
-"""What was used so lately makes no room for other entries of its model."""
+"""Entries used so recently are not dropped for other entries of their model."""
 
 _log = logging.getLogger("armpy.store")
 
@@ -83,9 +83,9 @@ class Entries(IFolderCache):
     name everything that the contents depend on, so an entry is never out of date.
 
     To list the folder takes as long as there are files. It is done once per thirty-second of the
-    limit, so that what a write costs does not grow with what is there. A process begins anywhere
-    in that: many that write little list as often as one that writes as much as all of them.
-    Processes that write side by side may exceed the limit by that much each.
+    limit, so that a write's cost does not grow with the number of entries. A process begins
+    anywhere in that: many that write little list as often as one that writes as much as all of
+    them. Processes that write side by side may exceed the limit by that much each.
 
     A model that is used with ever other shapes would drop what all others have kept. So each of its
     parts is kept once, and further entries of the same part as long as the model takes no more than
@@ -98,7 +98,7 @@ class Entries(IFolderCache):
         self, folder: Path, limit_bytes: int, name: str = "compiled", prefix: str = ""
     ) -> None:
         self._folder = folder  # made when something is written
-        self._name = name  # what they are, for people
+        self._name = name  # for people
         # Which of them are listed, checked and cleared: those of kinds that begin so.
         self._prefix = prefix
         self._limit_bytes = limit_bytes  # of all entries together
@@ -182,7 +182,7 @@ class Entries(IFolderCache):
             yield is_held
 
     def clear(self) -> int:
-        """Delete every entry, and what was left unfinished."""
+        """Delete every entry, and unfinished ones."""
         paths = [path for path, _ in self.entry_files()]
         unfinished = [] if self._prefix else [path for path, _ in self._files(UNFINISHED_SUFFIX)]
         for path in [*paths, *unfinished]:
@@ -197,7 +197,7 @@ class Entries(IFolderCache):
         arrays = [np.frombuffer(part, np.uint8) for part in parts]
         pieces = _pieces(header, arrays)
         size = sum(map(len, pieces))
-        # Before anything is written: what has no room must not drop others.
+        # Before anything is written: an entry without room must not drop others.
         if size > self._limit_bytes or not self._has_room(path, header, size):
             return 0
         self._make_folder()
@@ -249,9 +249,9 @@ class Entries(IFolderCache):
         return left
 
     def _make_room(self) -> int:
-        """Drop what was used longest ago, if a limit is exceeded; how much may now be added.
+        """Drop the least recently used entries above a limit; return how much may now be added.
 
-        What has to be dropped makes room for a while, too: a full folder would be listed at
+        Dropping makes room for a while, too: a full folder would be listed at
         every write otherwise.
         """
         files = self._drop_beyond_shares(self._files())

@@ -45,11 +45,11 @@ class IFolderCache(IBackendCache):
         """An entry, for people; None if another process drops it meanwhile."""
 
     def list_entries(self) -> Sequence[GroupedCacheEntry]:
-        """List what is there, as the files say themselves."""
+        """List the entries, by the files' own descriptions."""
         return self._described(verify=False)
 
     def verify(self) -> Sequence[GroupedCacheEntry]:
-        """List what is there, every file read and checked."""
+        """List the entries, every file read and checked."""
         return self._described(verify=True)
 
     def forget(self, names: Collection[str]) -> int:

@@ -47,7 +47,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[int]:
         flags |= getattr(os, name, 0)
     handle = os.open(path, flags)
     try:
-        # Of what was opened: the path may lead to another file by now.
+        # Of the opened file: the path may lead to another file by now.
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
             refuse("it is not a regular file")

@@ -45,7 +45,7 @@ class CompilationCaching:
     # 32 bytes by which the application names the model. Left out, parts are named by all that they
     # consist of.
     token: bytes | None = None
-    # Most that the folder may take; what was used longest ago goes first. By default 1 GiB, or what
+    # Most that the folder may take; the least recently used goes first. By default 1 GiB, or what
     # ``ARMPY_COMPILED_CACHE_MB`` says. It does not count where there is a token: such a folder is
     # the application's.
     limit_bytes: int | None = None

@@ -1,1 +1,1 @@
-"""What `compare_trees.py` runs: subjects, their answers in one tree, and what is kept of them."""
+"""Subjects of `compare_trees.py`, their answers in one tree, and the stored ones."""

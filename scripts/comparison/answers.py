@@ -82,7 +82,7 @@ class Court:
         return answer
 
     def _model(self, subject: ModelFile) -> Iterator[tuple[list[Array], Any]]:
-        """A model file, call by call; variables keep what they have become."""
+        """A model file, call by call; variables keep their contents."""
         import armpy  # noqa: PLC0415
 
         with armpy.load(subject.path, runtime=self._runtime) as model:

@@ -39,7 +39,7 @@ class Conditions:
 
 @dataclass
 class Count:
-    """What was compared of one subject.
+    """The comparison of one subject.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class Bench:
 
 
 def _options(how: Conditions, options: RuntimeOptions) -> RuntimeOptions:
-    """The options for what is judged."""
+    """The options for the judged subjects."""
     chosen = {"NumbaAcc": {"isa": how.instruction_set}} if how.instruction_set else {}
     return replace(options, num_threads=how.num_threads, backend_options=chosen)
 

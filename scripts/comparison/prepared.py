@@ -17,7 +17,7 @@ import armpy
 from armpy.ops.operation import Array
 
 PACKAGES = ("numpy", "pluggy", "packaging", "armpy", "armpy_reference", "armpy_numba_acc")
-"""What the Python without compilers and parsers has; more than NumPy is for what is not light."""
+"""Packages of the Python without compilers and parsers; most are for models that are not light."""
 
 _CHILD = Path(__file__).parent / "prepared_child.py"
 
@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
     size_ratio : float
         Bytes of the compiled model per byte of the original one.
     load_ms : float
-        Processor time of `armpy.load` in a new process, with what it imports.
+        Processor time of `armpy.load` in a new process, with its imports.
     again_ms : float
         That of a second one in the same process.
     num_modules : int

@@ -34,7 +34,7 @@ def main() -> None:
     named = {spec.name: inputs[n] for n, spec in enumerate(model.inputs)}
     outputs = model.run(named)
     begin = time.process_time()
-    armpy.load(path)  # what is imported now is imported
+    armpy.load(path)  # all imports are done now
     again_ms = 1e3 * (time.process_time() - begin)
     modules = (name for name in sys.modules if name.split(".")[0] == "armpy")
     num_modules = sum(not hasattr(sys.modules[name], "__path__") for name in modules)

@@ -1,7 +1,7 @@
 """Runs models and random networks with whichever PyArmNN the process imports.
 
 ``pyarmnn_worker.py networks FIRST END FOLDER`` and ``pyarmnn_worker.py model PATH FOLDER``. Each
-network leaves a .npz file of its outputs, with what was said as text.
+network leaves a .npz file of its outputs, with messages as text.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _elements(rng: np.random.Generator, info: Any) -> Any:
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Carry out the command line's request."""
     command, *arguments = sys.argv[1:]
     folder = Path(arguments[-1])
     if command == "networks":

@@ -1,4 +1,4 @@
-"""Processes that make subjects and answer them, and what is remembered of that."""
+"""Processes that make subjects and answer them, and stored answers."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Docket:
             job = {"path": str(unfinished), "selection": selection.to_json()}
             if _start("subjects", tree, job).wait():
                 unfinished.unlink(missing_ok=True)
-                raise TreeError(f"{tree.name} cannot make what is to be compared")
+                raise TreeError(f"{tree.name} cannot make the subjects to compare")
             unfinished.replace(path)
         return cls(path, tuple(subject.name for subject in read_subjects(path)))
 
@@ -169,7 +169,7 @@ def _start(
 
 
 def _source(name: str) -> str:
-    """Contents of a module of this package, which decide on what is remembered."""
+    """Contents of a module of this package, on which stored results depend."""
     return Path(__file__).with_name(name).read_text("utf-8")
 
 

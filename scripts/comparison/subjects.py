@@ -40,7 +40,7 @@ class Selection:
     every : int
         Only every so many-th.
     filter : str
-        What is in every name.
+        Part of every name.
     shared : str
         Folder with ``models``, ``golden`` and ``nnapi_cts``.
     """

@@ -1,4 +1,4 @@
-"""Source trees as they are now, and the folder of what is remembered of them."""
+"""Source trees as they are now, and the folder of their stored results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/
 _EXTENSIONS = "extensions/*/armpy_*"
 """Packages of the tree's extensions; an older tree takes those that are installed."""
 _FORGOTTEN_S = 2 * 24 * 3600.0
-"""What has not been used for so long is deleted."""
+"""Results not used for so long are deleted."""
 _KERNELS_MB = 20_000
 
 
@@ -32,13 +32,13 @@ class TreeError(Exception):
 
 
 def default_store() -> Path:
-    """The folder of what is remembered, if no other one is named: the user's own, temporary."""
+    """The default folder of stored results: the user's own, temporary."""
     user = os.getuid() if hasattr(os, "getuid") else ""
     return Path(tempfile.gettempdir(), f"armpy-compare-trees-{user}")
 
 
 class Store:
-    """A folder of what is remembered between runs: trees, subjects, kernels and answers.
+    """A folder of results stored between runs: trees, subjects, kernels and answers.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Store:
         return path
 
     def forget(self) -> None:
-        """Delete what has not been used for days."""
+        """Delete results not used for days."""
         for path in self._folder.glob("*/*"):
             if time.time() - path.stat().st_mtime > _FORGOTTEN_S:
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
@@ -74,7 +74,7 @@ class Tree:
     Parameters
     ----------
     name : str
-        What the user calls it.
+        The user's name for it.
     folder : Path
         In the store.
     digest : str

@@ -41,7 +41,7 @@ class MissingError(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """An interpreter for arm64 and what it needs.
+    """An interpreter for arm64 and its dependencies.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def default_environment() -> Environment:
 
 
 def set_up(environment: Environment) -> None:
-    """Make what is not there yet: about 250 MB.
+    """Make the missing parts: about 250 MB.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def set_up(environment: Environment) -> None:
 
 
 def _unpack_interpreter(home: Path) -> None:
-    """Download Debian's Python for arm64 and what it depends on, and unpack it."""
+    """Download Debian's Python for arm64 and its dependencies, and unpack them."""
     known = _run(["dpkg", "--print-foreign-architectures"]).split()
     if "arm64" not in [*known, _run(["dpkg", "--print-architecture"]).strip()]:
         if os.geteuid() != 0:
@@ -168,7 +168,7 @@ def _unpack_wheels(home: Path, version: str) -> None:
 
 
 def _run(command: Sequence[str], folder: Path | None = None) -> str:
-    """What a program prints; what it complains about if it fails."""
+    """A program's output; its errors if it fails."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines() or ["nothing said"]

@@ -25,7 +25,7 @@ def judge_by_kit(options: argparse.Namespace) -> int:
     Parameters
     ----------
     options : argparse.Namespace
-        What the command line says.
+        The command line's arguments.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def judge_by_tests(options: argparse.Namespace) -> int:
     Parameters
     ----------
     options : argparse.Namespace
-        What the command line says.
+        The command line's arguments.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What stands in a node's place, and what was done, for people."""
+    """A node's replacement, and the action, for people."""
 
     kind: str
     node: ast.AST
@@ -77,7 +77,7 @@ _NAMES = {
     "uint32": ("uint16",),
     "SAME": ("VALID",),
 }
-"""Functions and data types, and what they are confused with."""
+"""Functions and data types, and those they are confused with."""
 
 _IN_NUMPY = ("round_half_away",)
 """Functions whose counterparts are NumPy's."""

@@ -120,7 +120,7 @@ class Corpus:
                 try:
                     run_model(manager, device, example.model, example.inputs)
                 except ArmpyError:
-                    continue  # examples of what has to be refused
+                    continue  # examples that have to be refused
 
     @contextmanager
     def _recording(self) -> Iterator[None]:

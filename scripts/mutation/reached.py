@@ -40,7 +40,7 @@ class Reached:
     def measured(
         cls, copy: TreeCopy, rooms: Iterable[str], tests: Iterable[str], folder: Path
     ) -> Reached:
-        """Run tests with coverage, or read what was measured before.
+        """Run tests with coverage, or read earlier measurements.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class Reached:
 
     @classmethod
     def read(cls, tree: Path, folder: Path) -> Reached:
-        """Read what was measured in a tree."""
+        """Read the measurements of a tree."""
         data = CoverageData(str(folder / _COVERAGE))
         data.read()
         durations_s, failed = _outcomes(folder / _OUTCOMES)

@@ -34,7 +34,7 @@ class Site:
         The changed line, and those before it of its statement; empty outside functions, where
         code runs at import.
     kind : str
-        What is done, for people.
+        The action, for people.
     before, after : str
         Text of the node.
     """

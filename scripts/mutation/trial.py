@@ -79,7 +79,7 @@ class Court:
     corpus : Corpus
         Says whether a mutation that escapes changes anything.
     modules : collection of str
-        Those that mutations are of: what has no operation of theirs is not looked at.
+        Those of the mutations: files without such an operation are not examined.
     """
 
     def __init__(self, sources: Sources, corpus: Corpus, modules: Collection[str]) -> None:
@@ -172,7 +172,7 @@ def _difference(run: Run) -> str | None:
             workload = getattr(module, f"{name}Workload")(run.operation, run.info)
             if run.operation.has_data_dependent_outputs:
                 pairs = zip(workload.compute_dynamic(run.inputs), run.outputs, strict=True)
-                # Handles convert what they take in.
+                # Handles convert their inputs.
                 outputs = [np.asarray(a).astype(right.dtype) for a, right in pairs]
             else:
                 workload.compute(run.inputs, outputs)

@@ -393,7 +393,7 @@ def test_missing_backends_and_those_without_programs_are_reported(
     assert b == ("needs rebuild", "the backend takes no programs from files")
     assert absent[0] == "foreign"
     assert "Absent" in absent[1]
-    assert unclear == ("foreign", "what the file says of it cannot be understood")
+    assert unclear == ("foreign", "the file's description of it cannot be understood")
     assert examination.unprepared == 3
 
 

@@ -1,4 +1,4 @@
-"""What a run takes from the metadata of the model's file, and what the options say instead."""
+"""Settings that a run takes from the metadata of the model's file, and from options instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plugins with hooks on the command line: formats, sections, commands, what is wrong with them."""
+"""Plugins with hooks on the command line: formats, sections, commands, faults."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def of_plain_types(template: CaseTemplate) -> CaseTemplate:
 
 @dataclass(frozen=True)
 class Judge:
-    """Who says what is right, and of which types' instances."""
+    """Sources of right answers, and the types of their instances."""
 
     select: Callable[[CaseTemplate], CaseTemplate]
     opinions: Callable[[Case], Opinions]

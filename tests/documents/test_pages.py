@@ -1,4 +1,4 @@
-"""Every page of the documentation is followed from top to bottom: what it shows is what runs.
+"""Every page of the documentation is followed from top to bottom, exactly as it is.
 
 A page's Python blocks run one after the other in one process, its commands in a shell, both in a
 folder of their own in which the models and pictures lie that the page names. What a block cannot

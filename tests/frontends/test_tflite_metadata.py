@@ -90,7 +90,7 @@ def read(content: bytes) -> ModelMetadata:
 
 
 def read_tensor(fields: Fields, files: Mapping[str, str | bytes] = LABELS) -> TensorMetadata:
-    """What is read of an output of which a file says something."""
+    """The findings of an output with metadata in the file."""
     return read(model_bytes({3: [{3: [fields]}]}, files)).outputs["y"]
 
 

@@ -1,4 +1,4 @@
-"""Where a .tflite model's bytes come from, and what is said of other files."""
+"""Sources of a .tflite model's bytes, and messages about other files."""
 
 from __future__ import annotations
 

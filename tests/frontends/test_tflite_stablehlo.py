@@ -1,4 +1,4 @@
-"""What StableHLO's operators in .tflite files refuse, and what the samples do not have."""
+"""Refusals of StableHLO's operators in .tflite files, and forms that the samples lack."""
 
 from __future__ import annotations
 

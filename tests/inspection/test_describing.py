@@ -1,4 +1,4 @@
-"""What is said of models: totals against published figures, and where each layer went."""
+"""Descriptions of models: totals against published figures, and each layer's backend."""
 
 from __future__ import annotations
 

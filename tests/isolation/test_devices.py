@@ -1,4 +1,4 @@
-"""What is known of the device of a backend in a process of its own."""
+"""Facts of the device of a backend in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definitions of convolutions of volumes: shapes, groups, what is refused."""
+"""Definitions of convolutions of volumes: shapes, groups, refusals."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_a_part_that_stays_the_same_is_compiled_once() -> None:
     assert [view.layers[0].name for view in compiler.offered] == ["n0", "n1"]
 
 
-# What a backend can answer wrongly, and what is said about it.
+# Wrong answers of backends, and the errors about them.
 
 
 def _lost(view: SubgraphView) -> object:

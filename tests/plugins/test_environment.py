@@ -1,4 +1,4 @@
-"""The digest of what is found: another one after whatever changes that, the same otherwise."""
+"""The digest of discovery: another one after any change of its results, the same otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which front-end takes a file, and what is made of what it raises and returns."""
+"""Which front-end takes a file, and the handling of its errors and results."""
 
 from __future__ import annotations
 

@@ -349,7 +349,7 @@ def test_what_the_child_finds_out(
 
 
 class TestMemory:
-    """What is remembered of earlier probes."""
+    """The stored results of earlier probes."""
 
     def marked(self, folder: Path, source: str) -> tuple[Candidate, Path]:
         """A candidate that writes down each time it is imported, and where."""

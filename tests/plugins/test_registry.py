@@ -456,7 +456,7 @@ def test_a_version_may_be_text_or_a_pair(version: object) -> None:
     )
 
 
-# What the plugin boundary makes of a backend's own errors
+# Backends' own errors at the plugin boundary
 
 
 def test_an_error_that_is_raised_again_and_again_keeps_the_traceback_of_the_last_time() -> None:

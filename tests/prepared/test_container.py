@@ -333,7 +333,7 @@ def test_a_container_can_be_made_of_an_array() -> None:
 def test_a_pipe_is_not_replaced_by_a_compiled_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(InvalidArgumentError, match="what is there is no file"):
+    with pytest.raises(InvalidArgumentError, match="the path is not a file"):
         write_container(pipe, {}, {})
     assert pipe.is_fifo()
     assert [*tmp_path.iterdir()] == [pipe]

@@ -1,4 +1,4 @@
-"""Kernel packs as files: what was written comes back, and nothing that others can have changed."""
+"""Kernel packs as files: written packs come back, unless others can have changed them."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_a_finder_of_the_applications_that_fails_takes_nothing_else_down(
     monkeypatch.setattr(kernel_packs, "find_spec", broken)
     monkeypatch.setenv(kernel_packs.VARIABLE, f" {path} ")
     assert [pack.where for pack in packs_of("Acc")] == [str(path)]
-    assert "no kernels are taken from what is installed" in caplog.text
+    assert "no kernels are taken from the installed packages" in caplog.text
 
 
 def test_several_bad_packs_in_one_folder_are_one_warning(

@@ -1,4 +1,4 @@
-"""What backends say they can do, and what the core makes of it."""
+"""Declared capabilities of backends, and the core's use of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models in other processes, and twice in one: what they are made of again."""
+"""Models in other processes, and twice in one: the sources they are made of again."""
 
 from __future__ import annotations
 

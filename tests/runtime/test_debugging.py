@@ -218,7 +218,7 @@ def test_names_that_outputs_have_already_do_not_collide() -> None:
     assert list(outputs) == ["a:0#0"]
 
 
-# What the plugin boundary makes of whatever a backend does
+# Other misbehaviour of backends at the plugin boundary
 
 
 class Plugin:

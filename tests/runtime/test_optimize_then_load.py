@@ -48,7 +48,7 @@ def only_relu(backend_id: str = "Fake") -> FakeBackend:
 
 
 class TestOptimizing:
-    """`armpy.optimize` and what it gives."""
+    """`armpy.optimize` and its results."""
 
     def test_backends_are_given_by_id_as_objects_or_as_a_runtime(self) -> None:
         objects = armpy.optimize(diamond(), [only_relu(), ReferenceBackend()])

@@ -101,7 +101,7 @@ class IEnginePrograms(IPrograms):
         """
 
     def save(self, program: object, options: OptionValues) -> SavedProgram | None:
-        """Write down the program's model, and what it depends on."""
+        """Save the program's model, and its dependencies."""
         assert isinstance(program, IEngineProgram)
         return SavedProgram(self.describe(options), {_MODEL: program.model})
 
@@ -170,7 +170,7 @@ class _EngineWorkloadFactory(IWorkloadFactory):
         program = operation.program if isinstance(operation, PreCompiled) else None
         if not isinstance(program, IEngineProgram):
             raise UnimplementedError(
-                f"{self._backend_id} runs only what it has compiled, and this is {operation.name}",
+                f"{self._backend_id} runs only its compiled layers, and this is {operation.name}",
                 where=info.name,
             )
         return _EngineWorkload(program)
@@ -244,7 +244,7 @@ class IEngineBackend(IBackendInternal):
         return any(device.device_type in slow for device in self.get_devices())
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Ask the engine: what it compiles alone and does not compute otherwise is supported."""
+        """Ask the engine: a layer that it compiles alone and computes alike is supported."""
         if self.compiles_slowly({**self._runtime_options, **request.model_options}):
             # Before the first question, as each of them has the engine compile a layer.
             postpone_compilation(self.get_id(), "the network", is_kept=False)
@@ -263,7 +263,7 @@ class IEngineBackend(IBackendInternal):
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        """Compile the whole subgraph; what the engine refuses goes to the next backend."""
+        """Compile the whole subgraph; layers that the engine refuses go to the next backend."""
         engine = self.get_engine()
         about = engine.describe({**self._runtime_options, **request.model_options})
         program = engine.compile(self.convert(view), about)
@@ -299,7 +299,7 @@ class _EngineLayerSupport(ILayerSupport):
 
 @dataclass(frozen=True)
 class _Question:
-    """One layer, and what it would be compiled for."""
+    """One layer, and its compilation target."""
 
     backend_id: BackendId
     about: tuple[tuple[str, OptionValue], ...]

@@ -227,7 +227,7 @@ class ExternalMemory:
         Parameters
         ----------
         read, write : bool
-            What is done with them; memory that is not to be written cannot be.
+            Their use; memory that is not to be written cannot be.
 
         Returns
         -------
@@ -281,7 +281,7 @@ class ExternalMemory:
 class _Owner:
     """Owns a file descriptor, which is closed with it."""
 
-    # Finalizers refer weakly to what they wait for.
+    # Finalizers refer weakly to their objects.
     __slots__ = ("__weakref__",)
 
 

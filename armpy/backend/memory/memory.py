@@ -9,7 +9,7 @@ import numpy as np
 
 from armpy import backend
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
@@ -35,8 +35,8 @@ class ICustomAllocator(ABC):
 
     Notes
     -----
-    What backends are handed in its place (`NetworkResources.allocator`) asks it and checks what it
-    gives: errors name it, and freeing raises nothing. Several threads may ask at the same time.
+    Backends get an object in its place (`NetworkResources.allocator`), which asks it and checks its
+    results: errors name it, and freeing raises nothing. Several threads may ask at the same time.
     """
 
     @abstractmethod

@@ -38,7 +38,7 @@ def packed_view(
         Bytes that each element takes; those of the type if left out. More of them hold the same
         integer, or the same bits.
     add : int
-        What is added to what is stored; the sum wraps around.
+        The addend of the stored number; the sum wraps around.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def _alike(boxes: Integers, axis: int) -> list[Integers]:
 def _part(box: Integers) -> View | None:
     """A part of a view, if each index moves elements by a number of its own."""
     offset, axes = int(box.flat[0]), []
-    # The last axis first: what is left to be looked at is smaller by its length each time.
+    # The last axis first: the rest is smaller by its length each time.
     while box.ndim:
         firsts = box[..., 0]
         line = box[(0,) * (box.ndim - 1)]

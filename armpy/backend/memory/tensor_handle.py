@@ -14,7 +14,7 @@ from armpy.errors import (
 )
 from armpy.tensor import TensorInfo, format_shape, shapes_agree
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend.memory.external_memory import ExternalMemory, MemorySource
     from armpy.ops.operation import Array
 
@@ -181,7 +181,7 @@ class DynamicTensorHandle(ITensorHandle):
         Raises
         ------
         LayerValidationError
-            If the shape does not agree with what is known of it.
+            If the shape contradicts the known dimensions.
         MemoryLimitError
             If the tensor is larger than one execution allows.
         """

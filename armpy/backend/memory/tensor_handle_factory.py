@@ -94,7 +94,7 @@ class ITensorHandleFactory(ABC):
         Parameters
         ----------
         size_bytes : int
-            What the plan needs.
+            The plan's need.
 
         Returns
         -------

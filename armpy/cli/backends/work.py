@@ -33,7 +33,7 @@ class BackendReport:
     # Empty for one that was not loaded.
     api_version: str = ""
     device_type: str = ""
-    reason: str = ""  # why it cannot be used, or what is wrong with it all the same
+    reason: str = ""  # why it cannot be used, or its fault
 
 
 def backends(

@@ -1,1 +1,1 @@
-"""``armpy cache``: what is kept on disk, checked and cleared."""
+"""``armpy cache``: entries on disk, checked and cleared."""

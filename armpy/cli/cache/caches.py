@@ -41,7 +41,7 @@ def list_caches(
 def clear_caches(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, name: str = ""
 ) -> list[tuple[BackendId, str, int]]:
-    """Clear every cache, or those of a name such as ``machine``, what is measured of the machine.
+    """Clear every cache, or those of a name such as ``machine``, the machine's measurements.
 
     Each answer is a backend, the name of its cache, and how many entries there were.
     """
@@ -53,7 +53,7 @@ def clear_caches(
 
 
 def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[CacheReport]:
-    """Reports with nothing in them but what is kept of the models that patterns name.
+    """Reports with only the entries of the models that patterns name.
 
     Patterns are names, or such as ``mobilenet*``; there are none for all models.
     """
@@ -73,7 +73,7 @@ def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[C
 def forget_models(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, patterns: Sequence[str]
 ) -> list[tuple[BackendId, str, int, int]]:
-    """Delete what is kept of the models that patterns name, as for `of_models`.
+    """Delete the entries of the models that patterns name, as for `of_models`.
 
     Each answer is a backend, the name of its cache, how many files were deleted, and how many were
     not, as the backend's cache can only be cleared as a whole.

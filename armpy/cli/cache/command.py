@@ -38,7 +38,7 @@ _MODELS = click.option(
 )
 
 
-@command.command("list", short_help="List what is kept, a row per model.")
+@command.command("list", short_help="List the entries, a row per model.")
 @_of_backends
 @_MODELS
 @click.option(
@@ -46,7 +46,7 @@ _MODELS = click.option(
 )
 @imported_when_run("armpy.cli.cache.work:list_command")
 def list_command() -> None:
-    """List what is kept, the last used first: a row per model with what it is kept for."""
+    """List the entries, the last used first: a row per model with its purposes."""
 
 
 @command.command(short_help="Check everything that is kept.")
@@ -60,12 +60,12 @@ def verify() -> None:
     """
 
 
-@command.command(short_help="Delete what is kept: all of it, or of some models.")
+@command.command(short_help="Delete all entries, or those of some models.")
 @_of_backends
 @_MODELS
 @imported_when_run("armpy.cli.cache.work:clear")
 def clear() -> None:
-    """Delete everything that is kept, or what is kept of some models.
+    """Delete all entries, or those of some models.
 
     What models share, compiled kernels above all, goes only with everything.
     """

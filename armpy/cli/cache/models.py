@@ -1,4 +1,4 @@
-"""Contents of caches, and what is kept of each model in all of them together."""
+"""Contents of caches, and each model's entries in all of them together."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.types import BackendId
 
 OWN = "armpy itself"
-"""What is kept for no model in particular."""
+"""Entries for no model in particular."""
 
 UNKNOWN = "unknown"
-"""What does not say what it was made for: earlier versions have kept it, or a backend."""
+"""Entries without a purpose: stored by earlier versions, or by a backend."""
 
 _KIND_OF_FILE = re.compile(r"(?P<kind>[a-z]+)-[0-9a-f]+\.entry")
 _KINDS = {
@@ -64,7 +64,7 @@ class KeptModel:
     size_bytes: int = 0
     num_files: int = 0
     last_used_s: float = 0.0  # seconds since 1970
-    # What the files are for, and how many of each there are.
+    # The files' purposes, and how many of each there are.
     kinds: dict[str, int] = field(default_factory=dict)
 
     def add(self, entry: CacheEntry, kind: str) -> None:

@@ -22,7 +22,7 @@ def list_command(
     models: tuple[str, ...],
     shows_all: bool,
 ) -> None:
-    """List what is kept, the last used first: a row per model with what it is kept for."""
+    """List the entries, the last used first: a row per model with its purposes."""
     reports = of_models(list_caches(_registry(dynamic_backends_path), backends), models)
     if as_json:
         print_json(_document(reports))
@@ -52,7 +52,7 @@ def clear(
     as_json: bool,
     models: tuple[str, ...],
 ) -> None:
-    """Delete everything that is kept, or what is kept of some models."""
+    """Delete all entries, or those of some models."""
     if models:
         cleared = forget_models(_registry(dynamic_backends_path), backends, models)
     else:
@@ -81,7 +81,7 @@ def _document(reports: Sequence[CacheReport]) -> dict[str, object]:
 
 
 def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> None:
-    """Print what is in caches, the last used first: a row per model, or per file."""
+    """Print the entries of caches, the last used first: a row per model, or per file."""
     printer = Printer()
     if not reports:
         printer.line("no backend keeps anything")
@@ -120,12 +120,12 @@ def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> 
     if models and not shows_all:
         printer.line(
             "All of it can be made again. --files lists every file; "
-            "'armpy cache clear --model NAME' deletes what is kept of a model."
+            "'armpy cache clear --model NAME' deletes a model's entries."
         )
 
 
 def print_verified(reports: Sequence[CacheReport]) -> None:
-    """Print what is wrong with entries of caches."""
+    """Print faults of cache entries."""
     printer = Printer()
     for report in reports:
         num_damaged = len(report.damaged)

@@ -42,5 +42,5 @@ def command() -> None:
 
     The file holds the optimised network with its weights, and for each target the code that
     backends have compiled. It is given wherever a model is: 'armpy run FILE', armpy.load(FILE). No
-    compiler is needed where it is used. 'armpy inspect FILE' shows what is in it.
+    compiler is needed where it is used. 'armpy inspect FILE' shows its contents.
     """

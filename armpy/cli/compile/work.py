@@ -1,4 +1,4 @@
-"""Compile a model ahead of time and report what the compiled model contains and lacks."""
+"""Compile a model ahead of time and report the contents and gaps of the compiled model."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def compile_command(
         check_targets(targets, _backends(load_request))
     sign = None if key is None else signer(key)
     with load_model(load_request, num_plans=len(shape_sets)) as model:
-        # The one that is prepared last is what the file starts with.
+        # The file starts with the one that is prepared last.
         for shapes in reversed(shape_sets or [{}]):
             model.prepare(shapes)
         model.save(output, targets=targets, sign=sign)

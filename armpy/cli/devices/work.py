@@ -116,7 +116,7 @@ def _fields(report: DeviceReport) -> dict[str, object]:
 
 
 def figure_rows(figures: DeviceFigures | None) -> list[tuple[str, str, str]]:
-    """Lines of a table of figures: what they are of, time and power."""
+    """Lines of a table of figures: subject, time and power."""
     if figures is None:
         return []
     named: list[tuple[str, PerformanceFigures | None]] = [

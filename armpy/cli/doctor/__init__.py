@@ -1,1 +1,1 @@
-"""``armpy doctor``: what is wrong with backends, plugins and files, and what to do about it."""
+"""``armpy doctor``: faults of backends, plugins and files, and their remedies."""

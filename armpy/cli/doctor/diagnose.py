@@ -1,4 +1,4 @@
-"""Finds out what is wrong with backends and plugins, and what to do about it."""
+"""Diagnoses faults of backends and plugins, and names remedies."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Diagnosis:
     """`OK`, `PROBLEM`, or what became of the candidate."""
     loads: bool
     cause: str
-    """What is wrong, in a line; empty if nothing is."""
+    """The fault, in a line; empty if there is none."""
     missing: str
     """A module or library that it lacks."""
     remedy: str

@@ -22,7 +22,7 @@ NOT_USED = "not used"
 """A program that is not, as another of the same layers is, or its code may not be used."""
 
 _LONGEST = 80
-"""Of what is shown of a text in a file."""
+"""Of the shown part of a text in a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class FileExamination:
 
     path: str
     facts: dict[str, str]
-    """What the file says of itself."""
+    """The file's metadata."""
     uses_code: bool
     """Whether code in it may be used."""
     trust: str
@@ -53,7 +53,7 @@ class FileExamination:
     is_refused: bool
     """Whether it is not loaded at all."""
     damage: str
-    """What is wrong with its contents; empty if nothing is."""
+    """A fault in its contents; empty if there is none."""
     programs: tuple[ProgramExamination, ...]
     """In the order of the file."""
     unprepared: int
@@ -135,7 +135,7 @@ def _programs(
 
 def _check(registry: BackendRegistry, backend_id: str, about: object) -> ProgramCheck:
     if not isinstance(about, dict):
-        return ProgramCheck(ProgramFit.FOREIGN, "what the file says of it cannot be understood")
+        return ProgramCheck(ProgramFit.FOREIGN, "the file's description of it cannot be understood")
     try:
         programs = BackendProxy(registry.get(backend_id)).get_programs()
         if programs is None:

@@ -1,4 +1,4 @@
-"""Finds out what is wrong with backends or a file, and says it."""
+"""Diagnoses faults of backends or a file, and prints them."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _print(examination: Examination, *, with_tracebacks: bool) -> None:
 
 
 def _print_file(examination: FileExamination) -> None:
-    """Print what was found out about a compiled model."""
+    """Print the description of a compiled model."""
     printer = Printer()
     printer.heading(examination.path)
     for name, text in examination.facts.items():

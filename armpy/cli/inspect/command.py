@@ -26,7 +26,7 @@ from armpy.cli.options import (
 @report_options
 @imported_when_run("armpy.cli.inspect.work:inspect")
 def command() -> None:
-    """Show what MODEL takes and gives, what it is made of, and where it would run.
+    """Show MODEL's inputs and outputs, its layers, and where they would run.
 
     Operators have the names that the file has for them. A model with operators that armpy does
     not have is described as well, and these are named. Of a compiled model, show also what is in

@@ -1,4 +1,4 @@
-"""Describes compiled models: what they are, by whom, what is in them, and what is used here."""
+"""Describes compiled models: identity, author, contents, and the parts used here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Describes compiled models by what is in them; nothing of them is loaded or run."""
+"""Describes compiled models by their contents; nothing of them is loaded or run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProgramReport:
     # Of its sections with code, and of the others. Sections may belong to several programs.
     code_bytes: int
     data_bytes: int
-    # What the backend says of it.
+    # The backend's description of it.
     about: Mapping[str, Any]  # Any: whatever JSON holds
 
 
@@ -48,7 +48,7 @@ class MissingProgram:
 
 @dataclass(frozen=True, slots=True)
 class FileBytes:
-    """Bytes of a compiled model, by what they hold."""
+    """Bytes of a compiled model, by content."""
 
     total: int
     constants: int  # elements of constants

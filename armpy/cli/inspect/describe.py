@@ -67,7 +67,7 @@ class FormatReport:
     # Name of the front-end that has parsed it, and the format in words.
     front_end: str
     title: str
-    plugin: str  # what the front-end comes from; empty for armpy's own
+    plugin: str  # the front-end's plugin; empty for armpy's own
     facts: dict[str, str]  # the front-end's description of the file
 
     @classmethod
@@ -82,7 +82,7 @@ class FormatReport:
 class MetadataReport:
     """Metadata of a model file."""
 
-    facts: dict[str, str]  # of the model, by what they are called
+    facts: dict[str, str]  # of the model, by name
     tensors: dict[str, dict[str, str]]  # of inputs and outputs, by the model's names for them
 
 
@@ -108,7 +108,7 @@ class InspectionReport:
     layers_by_backend: dict[str, int] = field(default_factory=dict)
     refusals: tuple[RefusedLayers, ...] = ()
     arena_bytes: int = 0  # working memory of one execution
-    # Of constants, and of what is kept between executions.
+    # Of constants, and of tensors kept between executions.
     weights_bytes: int = 0
     variables_bytes: int = 0
     format: FormatReport | None = None  # None for a model that is not a file

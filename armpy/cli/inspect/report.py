@@ -80,7 +80,7 @@ def _print_problem(printer: Printer, facts: ModelFacts) -> None:
 
 
 def _print_edges(printer: Printer, report: InspectionReport) -> None:
-    """Print inputs and outputs, and what the file says of the model and of them."""
+    """Print inputs and outputs, and the file's metadata about the model and them."""
     for title, tensors in (("Inputs", report.inputs), ("Outputs", report.outputs)):
         printer.heading(title)
         rows = [

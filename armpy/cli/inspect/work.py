@@ -29,7 +29,7 @@ def inspect(
     dot: str | None,
     as_json: bool,
 ) -> None:
-    """Show what MODEL takes and gives, what it is made of, and where it would run."""
+    """Show MODEL's inputs and outputs, its layers, and where they would run."""
     check_outputs({"--dot": dot}, [load_request.model])
     prepared: FileReport | None = None
     shapes = chosen_shapes(load_request, size, shape_sets)

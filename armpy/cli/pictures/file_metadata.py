@@ -19,7 +19,7 @@ class FileMetadata:
     """A model file's metadata, as far as they can be used."""
 
     def __init__(self, model: Model) -> None:
-        self.used: list[str] = []  # what has been taken from the file
+        self.used: list[str] = []  # settings taken from the file
         self.hints: list[str] = []  # what could not be
         self._metadata = ModelMetadata()
         try:
@@ -70,7 +70,7 @@ class FileMetadata:
         return None
 
     def _use(self, text: str) -> None:
-        """Remember what is taken from the file, once for however many pictures."""
+        """Store the settings taken from the file, once for any number of pictures."""
         if text not in self.used:
             self.used.append(text)
 
@@ -79,7 +79,7 @@ def _is_done_by_quantization(normalization: Normalization, spec: TensorSpec) -> 
     """Return whether stored elements equal pixels, apart from rounding by quantisation.
 
     With a scale of 1/128 and a zero point of 128, (pixel - 127.5) / 127.5 is stored as 1.004 times
-    the pixel: less near to what the network was trained on than the pixel.
+    the pixel: further from the training data than the pixel.
     """
     low, high = normalization.real_range
     return (

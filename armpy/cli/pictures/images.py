@@ -124,7 +124,7 @@ def image_input(
     -------
     elements : ndarray, dtype of `info`, shape (1, H, W, C) or (1, C, H, W)
     hint : str
-        What was assumed without knowing; empty if nothing was.
+        The assumption; empty if there was none.
     """
     layout = image_layout(name, info).with_size(size, (image.height, image.width))
     elements, hint = normalized(resized_pixels(image, layout, resize), info, normalization)

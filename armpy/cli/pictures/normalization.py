@@ -89,7 +89,7 @@ def normalized(
 ) -> tuple[Array, str]:
     """Pixels, uint8 of shape (H, W, C), as stored elements of an input, and a hint.
 
-    The hint is what was assumed without knowing, empty if nothing was: without a `normalization`
+    The hint names an assumption, empty if there was none: without a `normalization`
     that the user wants, the type and quantisation suggest one.
 
     For 8-bit types the whole stored range is the whole range of pixels: uint8 holds the

@@ -86,14 +86,14 @@ def show() -> None:
     """Show where all of the time of FILE went: by kind, by layer, and of loading."""
 
 
-@command.command(short_help="What has changed from one profile to another, by kind and by layer.")
+@command.command(short_help="Changes from one profile to another, by kind and by layer.")
 @click.argument("before", type=MODEL_FILE)
 @click.argument("after", type=MODEL_FILE)
 @_TOP
 @report_options
 @imported_when_run("armpy.cli.profile.work:compare")
 def compare() -> None:
-    """Say what has changed from BEFORE to AFTER, the largest change first.
+    """Print the changes from BEFORE to AFTER, the largest first.
 
     Times are of one execution. Layers are matched by name; those that a backend computes as one
     are compared together. Profiles are best made with --repeat: single executions differ by

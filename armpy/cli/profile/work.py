@@ -65,7 +65,7 @@ def show(file: str, top: int, as_json: bool) -> None:
 
 
 def compare(before: str, after: str, top: int, as_json: bool) -> None:
-    """Say what has changed from BEFORE to AFTER, the largest change first."""
+    """Print the changes from BEFORE to AFTER, the largest first."""
     changes = compare_summaries(read_summary(before), read_summary(after))
     if changes.layers and not any(layer.before_us and layer.after_us for layer in changes.layers):
         click.echo("armpy: hint: no layer is in both profiles: are they of one model?", err=True)

@@ -94,7 +94,7 @@ def command() -> None:
     """Run MODEL on a picture, on arrays, or on random numbers.
 
     A picture is stretched to the size of the input, and turned grey for an input of one channel.
-    Its pixels become what the input's type and quantisation say, normalised as the file's metadata
+    Its pixels become elements of the input's type and scale, normalised as the file's metadata
     say; for float inputs of a file without these, pixels become numbers from 0 to 1 unless --range,
     --mean or --std ask for others. Labels that are packed into the file name the classes unless
     --labels does.

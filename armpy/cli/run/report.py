@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show_hints(hints: Sequence[str]) -> None:
-    """Print what was assumed without knowing, each once."""
+    """Print the assumptions, each once."""
     if sys.stderr is not None:
         for hint in dict.fromkeys(hints):
             print(f"armpy: hint: {hint}", file=sys.stderr)

@@ -23,7 +23,7 @@ Array: TypeAlias = "npt.NDArray[np.generic]"
 Mask: TypeAlias = "npt.NDArray[np.int64]"
 
 _SMALLEST_MASK = 8
-"""Least height and width of a mask; what is smaller is some feature map."""
+"""Least height and width of a mask; a smaller output is some feature map."""
 
 _PICTURE_CHANNELS = (1, 3, 4)
 _BATCH_NDIM = 2
@@ -205,11 +205,11 @@ class OutputReader:
     """Says what a model's outputs are."""
 
     model: Model
-    labels: Labels | None = None  # what the user names; the file's own ones otherwise
+    labels: Labels | None = None  # the user's; the file's own ones otherwise
     metadata: FileMetadata | None = None  # None where nothing is to be taken from the file
     top: int = 5  # how many classes or regions to list
     softmax: bool = False  # whether scores of classes are turned into probabilities
-    hints: list[str] = field(default_factory=list)  # what was seen on the way, each once
+    hints: list[str] = field(default_factory=list)  # observations, each once
 
     def read(self, results: Mapping[str, Array], batch: int = 1) -> ReadOutputs:
         """Interpret the outputs of one run with a number of inputs at a time."""

@@ -1,4 +1,4 @@
-"""Runs a model on what the command line gives it."""
+"""Runs a model on the command line's inputs."""
 
 from __future__ import annotations
 
@@ -78,18 +78,18 @@ class RunTiming:
 class RunReport:
     """Report of a run."""
 
-    inputs: str  # what the model was given
+    inputs: str  # the model's inputs
     placement: str  # which backend took how many layers
     layers_by_backend: dict[str, int]
     outputs: tuple[OutputReport, ...]
     timing: RunTiming | None = None
     files: tuple[str, ...] = ()  # paths of written files
-    hints: tuple[str, ...] = ()  # what was assumed without knowing
+    hints: tuple[str, ...] = ()  # assumptions
     steps: tuple[StepReport, ...] = ()  # the slowest first; empty without profiling
     profile: ProfileReport | None = None  # where all of the time went; None without profiling
     # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
-    metadata: tuple[str, ...] = ()  # what was taken from the metadata of the model's file
+    metadata: tuple[str, ...] = ()  # values taken from the metadata of the model's file
     placed: PlacementReport | None = None  # the placement as data; None if it is not known
 
 
@@ -98,7 +98,7 @@ class RunOutputs:
     """Inputs and outputs of a run, read and unread."""
 
     origin: str
-    """What the model was given."""
+    """The model's inputs."""
 
     inputs: Mapping[str, Array]
     results: Mapping[str, Array]
@@ -243,7 +243,7 @@ def random_inputs(
         from armpy.cli.pictures.image_layout import sized_shapes
 
         sized = sized_shapes(model.inputs, size)
-    # Only what is open has a default, which may take a preparation to find.
+    # Only open sizes have a default, which may take a preparation to find.
     is_open = not all(spec.info.is_fully_shaped for spec in model.inputs)
     defaults = model.default_shapes if is_open else [None] * len(model.inputs)
     return {

@@ -118,7 +118,7 @@ def compile_choice(*, is_answer: bool) -> str:
 
 
 def finish_compiling(model: Model) -> None:
-    """Let what is compiled in the background come to its end, or the next run begins with it."""
+    """Let background compilations end, or the next run begins with them."""
     if not model.handle.is_compiling:
         return
     if sys.stdout is not None:
@@ -131,6 +131,6 @@ def finish_compiling(model: Model) -> None:
     try:
         tiers.wait()
     except KeyboardInterrupt:
-        return  # the answer is there, and what has been compiled is kept
+        return  # the answer is there, and the compiled parts are stored
     except ArmpyError:
         return  # the log has the error, and the answer is complete

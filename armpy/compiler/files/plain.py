@@ -54,7 +54,7 @@ class PlainReader:
 
     def __init__(
         self,
-        # Makes what is declared as one of these types.
+        # Makes objects declared as one of these types.
         special: Mapping[object, Callable[[object, str], object]] | None = None,
     ) -> None:
         self._special = special or {}

@@ -39,7 +39,7 @@ _INDEXED = (Gather, GatherNd)
 """Elements of other inputs than the first one say where."""
 
 _FIRST = 1 << 30
-"""Numbers from here on stand for sizes in what is moved: a network has no such sizes."""
+"""Numbers from here on stand for sizes in moved expressions: a network has no such sizes."""
 
 _MOST = 1 << 16
 """Elements: shapes have few, and tables that are made of sizes are computed from plain numbers."""

@@ -66,7 +66,7 @@ def handle_factories(
     factories : sequence of HandleFactoryProxy
         The preferred ones that the backend registered, in order; the host's if none.
     managers : tuple of IMemoryManager
-        What it registered beside the factories.
+        Objects that it registered beside the factories.
     """
     registry = TensorHandleFactoryRegistry()
     backend_id = backend.get_id()

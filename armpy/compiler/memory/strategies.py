@@ -220,7 +220,7 @@ class StrategyValidator(IMemoryOptimizerStrategy):
     def _has_collision(self, blocks: Sequence[MemBlock]) -> bool:
         """Return whether blocks of a bin are in each other's way; a sweep over the steps."""
         is_single = self.packing_type is PackingType.SINGLE_AXIS
-        living: list[tuple[int, int]] = []  # begin and end of what is used, in order
+        living: list[tuple[int, int]] = []  # begin and end of the used parts, in order
         ends: list[tuple[int, tuple[int, int]]] = []
         for block in sorted(blocks, key=lambda b: b.start):
             # Below, not equal: a block is still read in its last step.

@@ -34,7 +34,7 @@ _DEEPEST = 6
 """Layers between the product and the softmax at most."""
 
 _HIDING = -1e9
-"""What is added to scores, at most, of what is not to be seen."""
+"""The largest addend of the scores of hidden elements."""
 
 _SWALLOWING = -1e30
 """What stays as it is, at most, whatever score is added to it."""
@@ -44,7 +44,7 @@ _SWALLOWING = -1e30
 class _ScoreTerm:
     """Term that is added to scores, or takes their place where it hides them."""
 
-    value: Value  # what is added, or a condition
+    value: Value  # the addend, or a condition
     number: float | None = None  # what scores are replaced by, if it is a condition
     hides: bool = False  # whether they are where it is true; otherwise where it is false
 
@@ -100,7 +100,7 @@ def join_attention(graph: Graph, context: PassContext) -> Graph:
     """Make one layer of products, scale, mask and softmax that are attention written out.
 
     Of float32 only, with three or four axes, where nothing else reads what lies between and the
-    layer stays on its backend. The same up to rounding, but for NaN of what is not seen: queries
+    layer stays on its backend. The same up to rounding, but for NaN of hidden elements: queries
     that see nothing give 0, and keys and values that a query does not see leave it alone. A
     constant mask that hides the keys after each query becomes an attribute.
     """
@@ -163,7 +163,7 @@ def _product(layer: Layer | None) -> BatchMatMul | None:
 
 
 def _without_guard(graph: Graph, layer: Layer) -> tuple[tuple[Layer, ...], Layer | None]:
-    """Layers that put 0 in the place of NaN, and what is in front of them."""
+    """Layers that put 0 in the place of NaN, and the layers in front of them."""
     if not isinstance(layer.operation, Select):
         return (), layer
     different = graph.producers.get(layer["condition"])

@@ -60,7 +60,7 @@ def fold_batch_norm(graph: Graph, context: PassContext) -> Graph:
 
 
 def _add(rewriter: Rewriter, layer: Layer, folded: _FoldedNorm) -> None:
-    """Add a layer with what is folded into it."""
+    """Add a layer with the layers folded into it."""
     weights, info = layer["weights"], layer["weights"].info
     bias_info = TensorInfo(folded.bias.shape, info.data_type)
     inputs: list[Value | None] = [

@@ -70,7 +70,7 @@ def _can_join(graph: Graph, context: PassContext, fused: FusedLayer, claimed: se
 
 
 def _find_bias(graph: Graph, layer: Layer) -> FusedLayer | None:
-    """A constant per channel that is added to what has no bias."""
+    """A constant per channel that is added to a layer without bias."""
     pair = binary(graph, layer.outputs[0], BinaryOperation.ADD) if layer.outputs else None
     sides = beside(pair[1:]) if pair else None
     above = graph.producers.get(sides[0]) if sides else None

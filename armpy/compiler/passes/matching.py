@@ -24,7 +24,7 @@ _TOLERANCE = 1e-5
 def binary(
     graph: Graph, value: Value | None, *kinds: BinaryOperation
 ) -> tuple[Layer, Value, Value] | None:
-    """The elementwise layer that gives a value, and what it reads; None if it is another one."""
+    """The elementwise layer that writes a value, and its inputs; None if it is another one."""
     layer = None if value is None else graph.producers.get(value)
     if layer is None or not isinstance(layer.operation, ElementwiseBinary):
         return None

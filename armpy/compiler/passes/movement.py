@@ -36,7 +36,7 @@ def merge_equal_siblings(graph: Graph, context: PassContext) -> Graph:
 
 
 def merge_reshapes(graph: Graph, context: PassContext) -> Graph:
-    """Let a reshape of a reshape read what the first one reads; none is left if the shape returns.
+    """Let a reshape of a reshape read the first one's input; none is left if the shape returns.
 
     References
     ----------
@@ -81,7 +81,7 @@ def reshape_transposes(graph: Graph, context: PassContext) -> Graph:
 
 
 def remove_broadcasts(graph: Graph, context: PassContext) -> Graph:
-    """Let elementwise layers read what is broadcast for them, where the shape stays theirs.
+    """Let elementwise layers read the input of a broadcast, where the shape stays theirs.
 
     References
     ----------

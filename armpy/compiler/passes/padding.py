@@ -1,4 +1,4 @@
-"""Pass that folds padding: convolutions and pooling pad what they read themselves."""
+"""Pass that folds padding: convolutions and pooling pad their inputs themselves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Windows = Convolution2d | DepthwiseConvolution2d | Pooling2d
 def fold_pad(graph: Graph, context: PassContext) -> Graph:
     """Let convolutions and pooling read what padding in front of them reads, and pad it.
 
-    What is added must make no difference to how they pad: zeros for convolutions, which pad with
+    The padding element must equal their own: zeros for convolutions, which pad with
     zeros, and for maximum pooling, which leaves padding out, nothing above any element. Averages
     count what a layer adds, but not their own padding. The layer stays on its backend: one that
     takes no explicit padding keeps both layers.
@@ -67,7 +67,7 @@ def _folded(graph: Graph, layer: Layer) -> FusedLayer | None:
 
 
 def _is_neutral(graph: Graph, pad: Layer, operation: _Windows) -> bool:
-    """Return whether what is added makes no difference to how an operation pads."""
+    """Return whether the padding element equals the operation's own."""
     element, info = _element(pad), pad.output.info
     if element is None:
         return False

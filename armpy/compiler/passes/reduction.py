@@ -40,7 +40,7 @@ class _Types:
 
 
 def reduce_fp32_to_fp16(graph: Graph, context: PassContext) -> Graph:
-    """Compute in float16 what is float32, where operations and backends do that.
+    """Compute float32 layers in float16, where operations and backends do that.
 
     A layer is left in float32 where its operation knows no float16, a constant does not fit
     there, or the first backend that takes it at all takes it in float32 only.

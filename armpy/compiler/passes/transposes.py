@@ -271,7 +271,7 @@ class _PermutationMover:
         self._graph = graph
         self._permuted_layers = permuted_layers
         self._rewriter = Rewriter(graph)
-        # The order in which a permuted layer gives a value, and what was transposed of values.
+        # The order in which a permuted layer writes a value, and transposed values.
         self._given: dict[Value, tuple[Value, Permutation]] = {}
         self._made: dict[tuple[Value, Permutation], Value] = {}
 

@@ -130,7 +130,7 @@ class Multiplier:
 
         Magnitudes are below 2**32; floats that are integers are taken, too. Returns `out`,
         which may be `accumulators`, or a new array; not saturated. Nothing overflows: integers
-        below 2**32 times multipliers below 2**31 and what is added need 63 bits.
+        below 2**32 times multipliers below 2**31 and the addend need 63 bits.
 
         Double rounding: the doubled high product rounds half up, the right shift half away from
         zero. Left shifts are part of the former: for integers, ``(v 2**l m + 2**30) >> 31`` is

@@ -190,7 +190,7 @@ def absolute(source: QuantizationParameters, target: QuantizationParameters) -> 
 def reciprocal_square_root(
     source: QuantizationParameters, target: QuantizationParameters
 ) -> StoredFunction:
-    """RSQRT of 8 bits; 0 and what is negative become the highest integer.
+    """RSQRT of 8 bits; 0 and negative numbers become the highest integer.
 
     Reference: TFLite ``elementwise.cc`` (``RsqrtEvalQuantized``).
     """

@@ -79,7 +79,7 @@ def float_bits(
     lost = np.isnan(wide)
     if not saturate and form.infinity < 0:
         lost = lost | is_too_large
-    if form.nan < 0:  # what has no NaN makes -0 of it
+    if form.nan < 0:  # a type without NaN makes -0 of it
         places = np.where(np.isnan(wide), form.sign_bit, places)
     else:
         places = np.where(lost, form.nan, places)

@@ -23,7 +23,7 @@ class Handler(Protocol):
         request: Any,  # as it was given to `Worker.request`
         descriptors: Sequence[int],  # closed afterwards
     ) -> Mapping[str, object]:
-        """Do what is asked for.
+        """Carry out the request.
 
         The answer has the form of JSON.
         """
@@ -83,7 +83,7 @@ def serve(
 
 
 class Checker:
-    """Says in a worker what is in force."""
+    """Sets the worker's settings."""
 
     def answer(self, request: object, descriptors: Sequence[int]) -> Mapping[str, object]:
         """Return the current state, for any request."""

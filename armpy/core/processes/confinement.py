@@ -45,7 +45,7 @@ NOTHING_IN_FORCE = {
     "network": "not confined",
     "signals": "not confined",
 }
-"""What is said where rights cannot be given up."""
+"""The warning where rights cannot be given up."""
 
 _WRITABLE_DEVICES = (
     "/dev/null",
@@ -99,7 +99,7 @@ def in_force() -> dict[str, str]:
 
 
 def _limit_memory(limit_bytes: int | None) -> str:
-    """Limit what the process may have of its own; what is shared with others does not count."""
+    """Limit the process's own memory; memory shared with others does not count."""
     if limit_bytes is None:
         try:
             # A quarter is left to the application and the system.
@@ -140,7 +140,7 @@ def _give_up_rights(writable: Sequence[str]) -> dict[str, str]:
     folders = [*writable]
     if (cache := _cache()) is not None:
         folders.insert(0, str(cache))
-        # For what is imported here, and for programs that it starts.
+        # For imports here, and for programs that it starts.
         tempfile.tempdir = os.environ["TMPDIR"] = str(cache / "tmp")
     if not sys.platform.startswith("linux"):
         return NOTHING_IN_FORCE

@@ -14,7 +14,7 @@ _NO_DESCRIPTORS = "it has no file descriptors left"
 _NO_THREADS = "it can start no threads"
 
 _NEEDED_PIPES = 2
-"""A place for executions takes four descriptors: two that are sent, and what is kept of them."""
+"""A place for executions takes four descriptors: two that are sent, and their stored copies."""
 _NEEDED_BYTES = 1 << 20
 LONGEST_START_S = 5.0
 

@@ -1,4 +1,4 @@
-"""Keeper: the process between the application and a worker, which ends what the worker has started.
+"""Keeper: the process between the application and a worker, which ends the worker's children.
 
 Notes
 -----

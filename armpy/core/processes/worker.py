@@ -226,7 +226,7 @@ class Worker:
             _give_up(self._life)
 
     def stop(self) -> None:
-        """End the process and what it has started, and give all it had back."""
+        """End the process and its children, and release its resources."""
         self._finalizer()
 
     def leave_to_parent(self) -> None:
@@ -238,7 +238,7 @@ class Worker:
                 connection.close()
 
     def dead_object(self) -> DeadObjectError:
-        """The error for what it did not come to the end of."""
+        """The error for unfinished work."""
         self._note_end()
         return DeadObjectError(f"the backend's process has ended: {self.reason}", where=self._where)
 
@@ -303,11 +303,11 @@ class Output:
         """Return the kept output; of a process that has ended, all of it."""
         if has_ended:
             self._thread.join(_REST_S)
-        # What is kept may begin in the midst of a character.
+        # The stored part may begin in the midst of a character.
         return bytes(self._kept).decode(errors="replace")
 
     def stop(self) -> None:
-        """Read what is available and stop, even if other processes still hold the other end."""
+        """Read the available bytes and stop, even if other processes still hold the other end."""
         if not self._is_stopped:
             self._is_stopped = True
             os.close(self._stop)
@@ -395,7 +395,7 @@ def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
     """Wait until there is something to read from a process.
 
     Time for which the process wanted a processor and others had them does not count, up to three
-    times the limit: what is slow on a busy machine has not hung.
+    times the limit: slow work on a busy machine has not hung.
 
     Raises TimeoutError if nothing came in time.
     """

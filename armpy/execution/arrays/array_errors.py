@@ -19,7 +19,7 @@ _NUMBERS = "biufc"
 
 
 def no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError:
-    """The error for what is not an array of numbers, nor can be made one."""
+    """The error for an object that is not an array of numbers, nor can be made one."""
     actual, fix = _found(given)
     return InvalidArgumentError(
         "this is not an array of numbers",

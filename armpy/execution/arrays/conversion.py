@@ -13,7 +13,7 @@ from armpy.execution import arrays  # few models have strings: imported when one
 from armpy.execution.arrays.dlpack import as_view
 from armpy.tensor import Quantization, TensorInfo, check_shape_fits, format_shape, shapes_agree
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.ops.operation import Array
     from armpy.types import DataType
 
@@ -87,7 +87,7 @@ def _as_array(name: str, info: TensorInfo, argument: object) -> Array:
         if error.where.startswith("input "):
             raise
         raise _located(f"input '{name}'", error) from error.__cause__
-    except Exception as error:  # foreign objects raise what they like when they are converted
+    except Exception as error:  # foreign objects raise any error when they are converted
         raise InvalidArgumentError(
             f"the value cannot be made an array: {error}",
             where=f"input '{name}'",
@@ -122,7 +122,7 @@ def _located(where: str, error: ArmpyError) -> ArmpyError:
 
 
 def _no_array(name: str, info: TensorInfo, argument: object) -> InvalidArgumentError:
-    """The error for what is not an array of numbers."""
+    """The error for an object that is not an array of numbers."""
     from armpy.execution.arrays.array_errors import no_array  # noqa: PLC0415 - seldom needed
 
     return no_array(name, info, argument)
@@ -177,7 +177,7 @@ def as_stored(array: Array) -> Array:
 
 
 def _widened(info: TensorInfo, array: Array) -> Array:
-    """Small elements as float32 or bytes, exactly; their bits where that is what is wanted."""
+    """Small elements as float32 or bytes, exactly; their bits on request."""
     name = array.dtype.name.upper()
     if info.data_type.name == _OTHER_NAMES.get(name, name) and info.data_type.is_bit_pattern:
         return array.view(info.data_type.dtype)

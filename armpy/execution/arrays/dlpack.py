@@ -12,7 +12,7 @@ from armpy import backend
 from armpy.errors import InvalidArgumentError
 from armpy.tensor import TensorInfo, format_shape
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.ops.operation import Array
 
 _HOST_DEVICES = {1: "CPU", 3: "CUDA host", 11: "ROCm host", 13: "CUDA managed"}

@@ -137,7 +137,7 @@ class ImportedTensor:
         self._is_closed = False
         self._lock = threading.Lock()
         self._end = weakref.finalize(self, unimport, tuple(self._imports.values()))
-        self._end.atexit = False  # what is left of the process then is its own
+        self._end.atexit = False  # the rest of the process is its own
 
     @property
     def shape(self) -> tuple[int, ...]:

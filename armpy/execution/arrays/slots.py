@@ -8,7 +8,7 @@ from numpy import empty, ndarray
 
 from armpy.execution import arrays
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
 
@@ -57,7 +57,7 @@ class InputSlot:
     def converted(self, given: object, *, quantize: bool) -> Array:
         """An array that can be read, made of `given`; errors as for `as_input`.
 
-        An imported tensor stands for itself, and so does what is to be imported;
+        An imported tensor stands for itself, and so does memory to import;
         `LoadedNetwork.prepared_for` checks them.
         """
         if arrays.imported_tensor.stands_for_array(given):
@@ -108,7 +108,7 @@ class OutputSlot:
     def converted(self, given: object) -> Array:
         """An array over `given` that can be written; errors as for `check_output_array`.
 
-        An imported tensor stands for itself, and so does what is to be imported.
+        An imported tensor stands for itself, and so does memory to import.
         """
         if arrays.imported_tensor.stands_for_array(given):
             return given

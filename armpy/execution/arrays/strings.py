@@ -39,7 +39,7 @@ def as_string_array(
         return as_strings(array)
     except ArmpyError as error:
         raise located(lambda: f"input '{name}'", error) from error.__cause__
-    except Exception as error:  # foreign objects raise what they like when they are converted
+    except Exception as error:  # foreign objects raise any error when they are converted
         raise InvalidArgumentError(
             f"the value cannot be made an array of strings: {error}",
             where=f"input '{name}'",

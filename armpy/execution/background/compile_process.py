@@ -1,4 +1,4 @@
-"""The process that compiles for another one, and leaves what it makes on disk."""
+"""The process that compiles for another one, and leaves its results on disk."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAILED_TO_COMPILE = ("compilation", "preparation")
 _NICENESS = 10
 _LOCK = "background.lock"
 """In armpy's cache directory. One process of a user's compiles in the background at a time: it has
-all processors that are free, and those that wait for it find what it has made."""
+all processors that are free, and those that wait for it find its results."""
 
 _CHILD = """\
 import pickle, sys
@@ -76,7 +76,7 @@ class ChunkQueue(Queue[bytes]):
 class CompileRequest(NamedTuple):
     """Request to compile in another process."""
 
-    # Makes a model of it that waits for what is compiled; can be pickled.
+    # Makes a model of it that waits for compilations; can be pickled.
     again: Callable[[], Any]  # Any: a model, of which this room knows nothing
     # One per input, where these are not the ones that the model is prepared for anyway.
     shapes: tuple[tuple[int, ...], ...] | None
@@ -91,7 +91,7 @@ class CompileOutcome(NamedTuple):
 
 
 class CompileProcess:
-    """A process that compiles what is asked for, at a lower priority, and ends with this one.
+    """A process that compiles on request, at a lower priority, and ends with this one.
 
     It is a new interpreter, which imports neither ``__main__`` nor anything else of the
     application's. It ends with the application, even if a forked child of that goes on, and so do
@@ -165,7 +165,7 @@ class CompileProcess:
             return self._process.wait()  # briefly: the system ends it, whatever it does
 
     def end(self) -> None:
-        """End it, unless this one was forked from its owner; what it has compiled is kept."""
+        """End it, unless this one was forked from its owner; its compiled parts are kept."""
         if os.getpid() == self._owner:
             self._process.kill()
 
@@ -185,7 +185,7 @@ def why_not_elsewhere() -> str:
 
 
 def main(stream: BinaryIO, owner: int) -> None:  # pragma: no cover - runs in the process
-    """Compile what is asked for, answer with the outcome, and end.
+    """Carry out compilations, answer with the outcome, and end.
 
     Parameters
     ----------
@@ -251,18 +251,18 @@ def _answer(stream: BinaryIO, owner: int) -> tuple[str, object]:  # pragma: no c
 
 
 def compile_now(request: CompileRequest) -> str:
-    """Compile what is asked for in this process; why a backend could not, or empty."""
+    """Carry out a compilation in this process; return why a backend could not, or empty."""
     model = request.again()
     if request.shapes is not None:
         names = [spec.name for spec in model.inputs]
         model.prepare(dict(zip(names, request.shapes, strict=True)))
-    # What is started from a file is compiled.
+    # A program started from a file is compiled.
     placement = None if model.is_light else model.placement
     return "" if placement is None else failure(placement, request.backends)
 
 
 def failure(placement: Placement, backends: Collection[BackendId]) -> str:
-    """Why none of some backends has compiled what it had taken; empty if one has.
+    """Why none of some backends has compiled its layers; empty if one has.
 
     A backend may give back some of its layers, as the placement shows; others run there.
     """

@@ -105,7 +105,7 @@ class CallCounter:
         return run_counted
 
     def counted_binding(self, bind: Bind) -> Bind:
-        """`bind`, each execution of what it gives counted."""
+        """`bind`, with each execution counted."""
 
         def bind_counted(
             sources: Sequence[Array], results: Targets, /
@@ -152,7 +152,7 @@ class SlowerProgram(BoundProgram):
 
 @dataclass
 class _Exchange:
-    """Exchange for some input shapes: what is compiled, and what runs until then."""
+    """Exchange for some input shapes: the compiled program, and the one that runs until then."""
 
     shapes: Shapes
     backends: tuple[BackendId, ...]  # whose code it is
@@ -179,7 +179,7 @@ class Tiers:
     For each set of input shapes, the network is prepared while backends are asked to leave what
     they would have to compile (`armpy.backend.postpone_compilation`). If none does, there is no
     second tier. Otherwise the layers run on the other backends, and a thread has another process
-    compile; then the network is prepared again, of what is found on disk by now, and its program
+    compile; then the network is prepared again from the files on disk, and its program
     takes the place of the slower one in one assignment: a call runs the one or the other to its
     end. Programs of both tiers are surrounded by the same network, with its variables.
     """
@@ -189,7 +189,7 @@ class Tiers:
         network: TieredNetwork,  # Not kept alive
         settings: NetworkSettings,
         # Returns what another process makes the same network with: something that can be pickled,
-        # and called for a model that waits for what is compiled. Raises an `ArmpyError` where that
+        # and called for a model that waits for compilations. Raises an `ArmpyError` where that
         # cannot be.
         again: Callable[[], object],
     ) -> None:
@@ -215,11 +215,11 @@ class Tiers:
         """
         reason = self._why_waiting
         if requested_tuning() is not None:
-            reason = "what is fastest is to be measured"
+            reason = "the fastest options are to be measured"
         if len(self._exchanges) >= self._most and shapes not in self._exchanges:
             reason = f"{self._most} sets of shapes have been compiled in the background"
         if reason:
-            _log.info("what is compiled is waited for: %s", reason)
+            _log.info("waiting for the compilation: %s", reason)
             return network.compiled(shapes)
         try:
             with postponed_compilation():
@@ -245,7 +245,7 @@ class Tiers:
                 self._slower = None
             left = [other for other in network.backends if other.get_id() not in self._left_out]
             if not left:
-                _log.info("what is compiled is waited for: no other backend is wanted")
+                _log.info("waiting for the compilation: no other backend is allowed")
                 return None
             try:
                 with postponed_compilation():
@@ -255,7 +255,7 @@ class Tiers:
             except CompilationPostponedError as error:
                 postponed = error
             except ArmpyError as error:
-                _log.info("what is compiled is waited for, as nothing else runs it: %s", error)
+                _log.info("waiting for the compilation, as nothing else runs it: %s", error)
                 return None
 
     def _began(self, exchange: _Exchange) -> bool:
@@ -266,13 +266,13 @@ class Tiers:
             try:
                 self._have_thread()
             except RuntimeError as error:  # the system gives no more threads
-                _log.info("what is compiled is waited for: %s", error)
+                _log.info("waiting for the compilation: %s", error)
                 del self._exchanges[exchange.shapes]
                 return False
         return True
 
     def _have_thread(self) -> None:
-        """Start a thread for what is pending, if there is none: a forked process has none."""
+        """Start a thread for pending work, if there is none: a forked process has none."""
         if self._thread is None or not self._thread.is_alive():
             name, about = "armpy compiles in the background", (weakref.ref(self),)
             self._thread = threading.Thread(target=_work, args=about, name=name, daemon=True)
@@ -314,7 +314,7 @@ class Tiers:
         return process
 
     def finish(self, exchange: _Exchange, outcome: CompileOutcome | None) -> None:
-        """Let what has been compiled run, or compile it here, or go on without.
+        """Let the compiled program run, or compile it here, or go on without.
 
         An error is kept for `wait`, and shown in the log and in the placement.
         """
@@ -345,7 +345,7 @@ class Tiers:
             self._end(exchange, "done")
 
     def _exchange(self, network: TieredNetwork, exchange: _Exchange, *, is_on_disk: bool) -> None:
-        """Prepare the network with what is compiled, and let calls run that."""
+        """Prepare the network with the compiled parts, and let calls run that."""
         prepared = None
         if is_on_disk:
             try:
@@ -379,7 +379,7 @@ class Tiers:
         return any(entry.state == "pending" for entry in [*self._exchanges.values()])
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until what is compiled runs.
+        """Wait until the compiled program runs.
 
         Raises PreparationTimeoutError if it takes longer, while it goes on; ArmpyError if compiling
         has failed.
@@ -407,14 +407,14 @@ class Tiers:
                 )
 
     def reported(self, placement: Placement, latest: BoundProgram) -> Placement:
-        """A placement with what is, or was, compiled for it."""
+        """A placement with its running or finished compilations."""
         exchange = self._exchanges.get(latest.shapes)
         if exchange is None:
             return placement
         return replace(placement, compilation=exchange.report())
 
     def close(self) -> None:
-        """End what is compiling."""
+        """End running compilations."""
         with self._changed:
             self._is_closed = True
             if self._process is not None:
@@ -424,7 +424,7 @@ class Tiers:
 
 
 def _why_waiting(settings: NetworkSettings) -> str:
-    """Why what is compiled has to be waited for; empty if it need not be."""
+    """Why compilations have to be waited for; empty if they need not be."""
     properties, options = settings.properties, settings.optimizer
     reasons = {
         "placement by cost measures compiled code": options.is_placed_by_cost,
@@ -439,7 +439,7 @@ def _why_waiting(settings: NetworkSettings) -> str:
 
 
 def _work(reference: weakref.ref[Tiers]) -> None:
-    """Do what is pending, without keeping the network alive for it."""
+    """Carry out pending work, without keeping the network alive for it."""
     while (tiers := reference()) is not None and (exchange := tiers.next_pending()) is not None:
         # A process is started when its turn comes: an interpreter that waits needs memory, too.
         with compile_turn():

@@ -31,8 +31,8 @@ def start(
     Raises
     ------
     InvalidArgumentError
-        If inputs do not fit, or the runtime is closed. What is wrong with the outputs, the future
-        says.
+        If inputs do not fit, or the runtime is closed. Errors in the outputs are
+        raised by the future's `result`.
     """
     with asked.loop_limit():
         task = _task(network, asked, read_inputs(network, asked.inputs, asked.quantize_inputs))
@@ -92,7 +92,7 @@ def _task(
     network: LoadedCallee, asked: Invocation, arrays: Sequence[Array]
 ) -> ExecutionTask[Named]:
     """Return a function that executes once."""
-    # Not the whole of it, as what has been read may be copies of large inputs.
+    # Not the whole of it, as it may hold copies of large inputs.
     outputs, finish = asked.outputs, asked.finish
 
     def work(task: ExecutionTask[Named]) -> Named:
@@ -101,7 +101,7 @@ def _task(
         results = shown(call.given, dict(zip(call.names, _made(call, task), strict=True)))
         return results if finish is None else finish(results)
 
-    # A new one for each, as what was abandoned goes on looking at its own.
+    # A new one for each, as abandoned work goes on looking at its own.
     signal = CancellationToken()
     signal.reset(asked.deadline_s)
     return ExecutionTask(work, signal, asked.priority, network.number)
@@ -111,7 +111,7 @@ def _made(call: CheckedCall, task: ExecutionTask[Named]) -> Sequence[Array]:
     """Execute a call; its results."""
     run = call.prepared.run
     if call.prepared.stops_in_place or call.writes_imported:
-        # Who stops by itself needs no arrays of its own, and what is imported can have none.
+        # Work that stops by itself needs no arrays of its own, and imports cannot have any.
         task.enter_place()
         return run(call.sources, call.targets, task.signal)
     # Into arrays of its own, as the backend goes on with them if it is abandoned.

@@ -128,13 +128,13 @@ class PrivateCall:
         """Copy the results into the caller's arrays."""
         results = self._results if self._made is None else self._made
         self._made = None
-        self._binding.take(results)  # type: ignore[arg-type]  # what was unknown is made now
+        self._binding.take(results)  # type: ignore[arg-type]  # unknown parts are made now
 
 
 def _in_place(slot: InputSlot, argument: object) -> Array:
     """A view of an input that is read where it is."""
     array = slot.converted(argument, quantize=False)
-    # A copy would hold what the input was: later changes of the array would not be seen.
+    # A copy would hold the earlier elements: later changes of the array would not be seen.
     if array is not argument and array.flags.owndata:
         raise InvalidArgumentError(
             "the input cannot be bound, as it would have to be copied",

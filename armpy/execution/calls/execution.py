@@ -42,7 +42,7 @@ class Execution:
     Notes
     -----
     It has working memory of its own. One thread at a time can call it; any number of executions
-    of one network can run at the same time. Where backends do not stop themselves, what is to be
+    of one network can run at the same time. Where backends do not stop themselves, the work to be
     stopped at any time (started, or with a deadline) is run by another thread in memory of its own.
     """
 
@@ -91,7 +91,7 @@ class Execution:
         self._wants_stop = False
         self._signal = CancellationToken()
         bound: Callable[[], object]
-        # What is run apart, and stops it, for the turn's owner; None until it is made anew.
+        # Work on another thread and its cancellation, for the turn's owner; None until made anew.
         self._apart: tuple[CancellationToken, PrivateCall | None] | None = None
         if self._is_apart:
             bound = private = binding.bound_apart(self._signal)
@@ -147,7 +147,7 @@ class Execution:
         Parameters
         ----------
         priority : Priority, optional
-            What was said when it was bound, if left out.
+            By default the setting of `bind`.
         deadline_s : float, optional
             How long it may take from now on, with the time that it waits; as for `priority`.
 
@@ -181,12 +181,12 @@ class Execution:
         return future
 
     def cancel(self) -> bool:
-        """Stop what is under way, from any thread; whether there was something to stop.
+        """Stop the running work, from any thread; return whether there was any.
 
         Notes
         -----
         It is effective within 10 ms, also inside long layers, where backends have the capability
-        ``CancellableExecution``; what the arrays of outputs hold is not known then. The work
+        ``CancellableExecution``; the arrays of outputs are undefined then. The work
         of others is abandoned, and writes to none of the caller's arrays, if it was started, has a
         deadline, or was bound with `cancellable`; otherwise it ends after the layer that it is in.
         """
@@ -210,7 +210,7 @@ class Execution:
     def close(self) -> None:
         """Give its memory back; one that is under way comes to its end."""
         self._is_closed = True
-        # A new list: what is under way gives its turn back to the old one, which is not used again.
+        # A new list: running work gives its turn back to the old one, which is not used again.
         self._turn, self._apart = [], None
 
     def _not_free(self) -> InvalidArgumentError:
@@ -222,12 +222,12 @@ class Execution:
         )
 
     def _forget_stop(self) -> None:
-        """Let the next call not be stopped by what was meant for the last one."""
+        """Do not let the next call be stopped by a request meant for the last one."""
         self._wants_stop = False
         self._signal.reset()
 
     def _call_watched(self) -> dict[str, Array]:
-        """Execute once what has a deadline, or cannot be stopped itself."""
+        """Execute once with a deadline, or work that cannot be stopped itself."""
         turn, task = self._turn, None
         try:
             execute = turn[0]
@@ -252,7 +252,7 @@ class Execution:
         turn: list[Callable[[], object]],
         execute: Callable[[], object],
     ) -> None:
-        """Give the turn back of what was not started, as where a signal handler has raised."""
+        """Give the turn of work back that was not started, as where a signal handler has raised."""
         if task is None:
             turn.append(execute)
         elif not task.is_over:

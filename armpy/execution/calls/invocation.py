@@ -11,7 +11,7 @@ from armpy.execution.calls.run import run_by_name
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.types import Priority
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a compiled model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.execution.calls.callee import Callee, LoadedCallee
     from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.wrappers.debugging import DebugCallback
@@ -77,7 +77,7 @@ class Invocation(NamedTuple):
 
         Raises InvalidArgumentError if working memory or a callback is given.
         """
-        # A run that is late is left to end by itself, and goes on writing to what it was given.
+        # A run that is late is left to end by itself, and goes on writing to its arrays.
         if self.memory is not None or self.debug is not None:
             raise InvalidArgumentError(
                 "a run with a deadline may have to be left alone with all that it uses",

@@ -11,7 +11,7 @@ from armpy import backend
 from armpy.errors import InvalidArgumentError
 from armpy.execution import arrays as kinds
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.execution.calls.callee import Callee
     from armpy.execution.programs.program import BoundProgram
     from armpy.ops.operation import Array
@@ -31,7 +31,7 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 
     Returns every output.
     """
-    if type(inputs) is not dict:  # others may make up what they are asked for
+    if type(inputs) is not dict:  # others may invent values
         inputs = as_dict("inputs", inputs)
     # Read once: another thread may call with other shapes, or close the network, at any time.
     prepared = network.latest
@@ -85,7 +85,7 @@ def run_by_name(  # noqa: PLR0912 - each part as a function of its own takes 2 %
 
 
 def shown(given: Mapping[str, object], results: dict[str, Array]) -> dict[str, Array]:
-    """Results by name, with what was given to be imported for some of them."""
+    """Results by name, with imported memory for some of them."""
     imported = kinds.imported_tensor.ImportedTensor
     for name, target in given.items():
         if isinstance(target, (imported, backend.ExternalMemory)) or isinstance(

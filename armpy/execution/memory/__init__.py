@@ -1,1 +1,1 @@
-"""Memory of backends: allocators, arenas in turn, what is held, what is given back."""
+"""Memory of backends: allocators, arenas in turn, held and released memory."""

@@ -1,4 +1,4 @@
-"""An application's allocator as backends see it: what it gives is checked."""
+"""An application's allocator as backends see it: its results are checked."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class CheckedAllocator(ICustomAllocator):
         self._give_back("free_external", memory)
 
     def _ask(self, kind: type[T], method: str, size_bytes: int, alignment_bytes: int) -> T:
-        """Ask for memory, and again when others have given back what they do not need now."""
+        """Ask for memory, and again when others have released their idle memory."""
         ask = self._where, kind, self._allocator, method
         try:
             try:
@@ -108,7 +108,7 @@ class CheckedAllocator(ICustomAllocator):
                 _log.debug("%s; idle memory was given back for it", error)
             return ask_method(*ask, size_bytes, alignment_bytes)
         except ArmpyError as error:
-            # The boundary to backends has wrapped what the allocator raised.
+            # The boundary to backends has wrapped the allocator's error.
             if not isinstance(error.__cause__, MemoryError):
                 raise
             text = "the allocator has no memory for this"

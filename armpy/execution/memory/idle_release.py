@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         """A keeper of memory between executions."""
 
         def release_if_idle(self) -> bool:
-            """Give back what was not used since the last call; whether something may be left."""
+            """Release memory not used since the last call; return whether some may be left."""
 
     class IdlingProgram(IdleHolder, Protocol):
         """A program whose idle memory others of the same backend can have."""
@@ -49,7 +49,7 @@ class Watchdog:
         # Weak: nothing lives longer because it is watched.
         self._watched: weakref.WeakSet[IdleHolder] = weakref.WeakSet()
         self._programs: weakref.WeakSet[IdlingProgram] = weakref.WeakSet()
-        self._lock = threading.RLock()  # the garbage collector may end what is watched anywhere
+        self._lock = threading.RLock()  # the garbage collector may end watched objects anywhere
         self._is_watching = False
 
     def watch(self, holder: IdleHolder) -> None:
@@ -73,7 +73,7 @@ class Watchdog:
         return any([program.free_idle() for program in programs])
 
     def look(self) -> None:
-        """Release what has not been used since the last look."""
+        """Release memory that has not been used since the last look."""
         with self._lock:
             watched = [*self._watched]
         # Not under the lock, as backends may take their time to give memory back.
@@ -84,7 +84,7 @@ class Watchdog:
 
     def restart_in_child(self) -> None:
         """Begin without a thread, as a process that was forked does."""
-        # What is watched stays, and is looked at again as soon as new memory is made.
+        # Watched memory stays, and is looked at again as soon as new memory is made.
         self._lock = threading.RLock()
         self._is_watching = False
 
@@ -98,7 +98,7 @@ class Watchdog:
             self._is_watching = False
 
     def _wait(self) -> None:
-        """Wait, then look at what is watched, on a thread that backends' code may ask for."""
+        """Wait, then look at the watched objects, on a thread that backends' code may ask for."""
         time.sleep(self.release_after_s)
         try:
             start_daemon(self._look_and_continue, "armpy-idling")

@@ -107,7 +107,7 @@ class Deadlines:
                 left_s = self._heap[0][0] - time.perf_counter() if self._heap else _IDLE_S
                 stop = heapq.heappop(self._heap)[2].stop if left_s <= 0 else None
             if stop is not None:
-                # Without the lock: what is stopped takes locks of its own, and ends watches.
+                # Without the lock: stopped work takes locks of its own, and ends watches.
                 _call(stop)
             if left_s <= 0 or self._wake.acquire(timeout=min(left_s, _LONGEST_S)):
                 continue
@@ -123,7 +123,7 @@ def _call(stop: Callable[[], object]) -> None:
     try:
         stop()
     except BaseException:  # noqa: BLE001 - even SystemExit, which would end the thread
-        _log.exception("what was called at a deadline has failed")
+        _log.exception("the function called at a deadline has failed")
 
 
 deadlines = Deadlines()

@@ -37,7 +37,7 @@ class CancellationToken(Cancellation):
         self._reason: ArmpyError | None = None
 
     def set(self, *, is_late: bool, reason: ArmpyError | None = None) -> bool:
-        """Stop what is under way, with `lock` held, for a reason of its own or the usual ones.
+        """Stop the running work, with `lock` held, for a reason of its own or the usual ones.
 
         Returns
         -------

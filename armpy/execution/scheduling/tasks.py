@@ -45,7 +45,7 @@ def check_priority(given: object) -> Priority:
     Raises InvalidArgumentError if there is no such priority.
     """
     try:
-        return Priority(given)  # type: ignore[arg-type]  # that is what is found out
+        return Priority(given)  # type: ignore[arg-type]  # the call checks it
     except ValueError as error:
         raise InvalidArgumentError(
             "there is no such priority",
@@ -185,7 +185,7 @@ class ExecutionTask(Generic[T]):
             self._end(result, None)
 
     def enter_place(self) -> None:
-        """Begin to write what the caller has; what stops it has to stop the work from here on.
+        """Begin to write the caller's arrays; stopping must stop the work from here on.
 
         Raises ExecutionCancelledError or ExecutionTimeoutError if it has been stopped.
         """
@@ -214,7 +214,7 @@ class ExecutionTask(Generic[T]):
         return True
 
     def _explained(self, error: BaseException) -> BaseException:
-        """Return the cause of a stop, if it was stopped: backends may raise what they like then."""
+        """Return the cause of a stop, if it was stopped: backends may raise any error then."""
         if not self.signal.is_cancelled:
             return without_memory(error) if is_without_memory(error) else error
         if isinstance(error, (ExecutionCancelledError, ExecutionTimeoutError)):

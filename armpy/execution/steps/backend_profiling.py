@@ -68,7 +68,7 @@ def open_profiling(
     IBackendProfiling or None
         The backend's way into the profile; None if there is none.
     IBackendProfilingContext or None
-        What the backend has made.
+        The backend's objects.
     """
     if profiler is None:
         return None, None

@@ -81,7 +81,7 @@ class NestedGraph:
         name: str,  # what the layer calls it, for messages
         graph: Graph,
         subnetworks: Subnetworks,
-        # What it is handed first; it is prepared for that if the shapes are known.
+        # Its first arguments; it is prepared for them if the shapes are known.
         inputs: Sequence[TensorInfo | None],
     ) -> None:
         self.name = name
@@ -253,7 +253,7 @@ class WhileWorkload(IWorkload):
         return values[:num_carried]
 
     def _keeps_shapes(self, turn: NetworkPlan, values: Sequence[Array]) -> bool:
-        """Return whether what a turn gives has the shapes of what it takes."""
+        """Return whether a turn's outputs have the shapes of its inputs."""
         return all(
             info.shape == values[number].shape or number in self._appends
             for number, info in enumerate(turn.result_infos)
@@ -282,7 +282,7 @@ def _is_true(condition: Array) -> bool:
 def _mapped(
     handles: Sequence[ITensorHandle | None], opened: list[ITensorHandle], *, is_read: bool
 ) -> list[Array]:
-    """The elements to read or write of the handles there are; adds what is to be unmapped."""
+    """The elements to read or write of the present handles; adds the handles to unmap."""
     arrays: list[Array] = []
     for handle in handles:
         if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are

@@ -202,7 +202,7 @@ def open_session(
 
 
 def _session(backend: BackendProxy, resources: NetworkResources) -> BackendSession:
-    """Let a backend make what it makes from the resources of a network."""
+    """Let a backend make its objects from the resources of a network."""
     manager = resources.memory_manager
     workloads = backend.create_workload_factory(resources)
     factories, managers = handle_factories(backend, resources)

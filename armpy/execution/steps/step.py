@@ -54,7 +54,7 @@ class Step:
     execute, bind : callable
         The methods of its workload; `execute` may be its `enqueue`.
     free_idle : callable
-        Lets the workload give idle memory back; what it raises is logged.
+        Lets the workload release idle memory; its errors are logged.
     enqueues : bool
         Whether its work may go on after its call, which returns an `ICompletion` then.
     is_bound : bool
@@ -70,7 +70,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PreparationFailure:
-    """Layers that a backend could not prepare, and what it raised."""
+    """Layers that a backend could not prepare, and its errors."""
 
     layers: tuple[Layer, ...]
     backend_id: BackendId

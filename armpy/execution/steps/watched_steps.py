@@ -90,7 +90,7 @@ def waiting(backend_id: BackendId, step: Step) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class QueueUse:
-    """Use of queues by one step: what it waits for, and if it may go on after its call."""
+    """Use of queues by one step: the steps it waits for, and if it may go on after its call."""
 
     waits: bool  # whether all that was enqueued before has to have ended
     enqueues: bool  # whether it may go on after its call
@@ -99,7 +99,7 @@ class QueueUse:
 def queueing_of(network: OptimizedNetwork, steps: Sequence[Step]) -> tuple[QueueUse, ...] | None:
     """Return each step's use of queues; None if no backend has any.
 
-    A backend's queue keeps its own order. Other steps after it may read what is under way, or
+    A backend's queue keeps its own order. Other steps after it may read unfinished outputs, or
     write to memory that it reads.
     """
     if not any(step.enqueues for step in steps):
@@ -131,7 +131,7 @@ class WatchedSteps:
         self._calls = calls
         self._queueing = None
         if queueing is not None:
-            # What the core does after the steps reads what they have written.
+            # The core's work after the steps reads their outputs.
             after = [QueueUse(waits=True, enqueues=False)] * (len(calls) - len(queueing))
             self._queueing = [*queueing, *after]
         self._pending: list[tuple[int, BackendId, ICompletion]] = []

@@ -24,7 +24,7 @@ _NAMES = {
     "h_scale": "scale_h",
     "w_scale": "scale_w",
 }
-"""Options that a file must have, and what the operation calls them."""
+"""Options that a file must have, by the operation's names for them."""
 
 _USUAL_PER_CLASS = 100
 

@@ -97,7 +97,7 @@ class BoundOperator:
         return layer.outputs[0]
 
     def update_variable(self, index: int, value: Value) -> None:
-        """Say what the variable tensor that is input number `index` holds from now on."""
+        """Set the contents of the variable tensor that is input number `index` from now on."""
         self.updates[index] = value
 
     def error(self, failed: str, *, expected: str = "", actual: str = "") -> ParserError:

@@ -33,7 +33,7 @@ _NAMES = {
     "CALL_ONCE": ("initialisation",),
     "STABLEHLO_COMPOSITE": ("decomposition",),
 }
-"""What the graphs of operators are called, in the order of `SubgraphOperator.subgraphs`."""
+"""Names of operators' graphs, in the order of `SubgraphOperator.subgraphs`."""
 
 
 def read_outline(

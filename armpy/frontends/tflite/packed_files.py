@@ -45,7 +45,7 @@ class PackedFiles:
             if zipfile.is_zipfile(reader):
                 reader.left_bytes = MOST_DIRECTORY_BYTES
                 self._archive = zipfile.ZipFile(reader)
-                reader.left_bytes = None  # what is unpacked is limited by `read`
+                reader.left_bytes = None  # unpacked bytes are limited by `read`
 
     @property
     def names(self) -> tuple[str, ...]:

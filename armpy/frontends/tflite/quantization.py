@@ -28,7 +28,7 @@ _PLAIN_TYPES = {
     "STRING": DataType.STRING,
     "COMPLEX64": DataType.UNSIGNED64,
 }
-"""Types without a scale; what is special about the last two, a `Tensor` says."""
+"""Types without a scale; `Tensor` describes the last two."""
 
 _QUANTIZED_TYPES = {
     "INT4": DataType.QASYMM_S8,

@@ -1,4 +1,4 @@
-"""A compiled model that was opened, and the ways to call what it holds."""
+"""A compiled model that was opened, and the ways to call its contents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from armpy.model.related_models import Signatures
 from armpy.store.archive.container import Container
 from armpy.store.archive.trust import CodeVerdict
 
-# What is imported here is paid for at every start of a prepared model.
+# An import here slows every start of a compiled model.
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Keeps loaded models as compiled models in armpy's cache directory, and shows what is there."""
+"""Stores loaded models as compiled models in armpy's cache directory, and lists the entries."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def keep_model(
 ) -> None:
     """Keep a model that was loaded, if that can be done.
 
-    `path` names what the file held before it was loaded. Another may have taken its place until it
+    `path` names the file's contents before it was loaded. Another may have taken its place until it
     was read, or it was written to while it was: nothing is kept then.
     """
     # Elements in other files have contents of their own, which name nothing.
@@ -87,7 +87,7 @@ class ShapesKeeper:
         self._replaces = replaces  # whether the file takes the place of one that is there
         # Weak, as the model's network has the keeper.
         self._model = weakref.ref(model)
-        self._request = request  # what it was loaded for
+        self._request = request  # its purpose
         # A process that comes upon ever new shapes is not to write for ever.
         self._left = MOST_SHAPES
 
@@ -143,7 +143,7 @@ def _write(
                 unfinished.replace(place)
         finally:
             unfinished.unlink(missing_ok=True)
-        # What was used longest ago goes where the limit is exceeded.
+        # The least recently used entries go where the limit is exceeded.
         left = LIMIT_BYTES
         for file, info in _files(place.parent):
             left -= info.st_size
@@ -154,7 +154,7 @@ def _write(
 
 
 def _drop_shapes(path: str) -> None:
-    """Drop what was used longest ago of a model's shapes, if they are too many or too large."""
+    """Drop the least recently used of a model's shapes, if they are too many or too large."""
     place = Path(path)
     left = LIMIT_BYTES // 4
     own = [pair for pair in _files(place.parent) if pair[0].name.startswith(f"{place.stem}-")]

@@ -32,7 +32,7 @@ from armpy.store.archive.trust import CODE_CHOICES, TRUSTED, open_judged, read_t
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, DataType
 
-# What is imported here is paid for at every start of a prepared model.
+# An import here slows every start of a compiled model.
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +80,7 @@ def load_cached(
     path: str,
     # Loads the model file, for whatever a light model does not do.
     load_original: Callable[[], Model],
-    # Whether the model file is what it was; the entry's own graph is loaded if it is not.
+    # Whether the model file is unchanged; the entry's own graph is loaded if it is not.
     is_original: Callable[[], bool],
 ) -> Model | None:
     """Load a model from the model cache; None if it cannot be used."""
@@ -164,7 +164,7 @@ def _code_sections(file: CompiledFile) -> list[str]:
 
 def light_model(
     file: CompiledFile,
-    # Loads the model file that it was made from, where that is still what it was; the ordinary
+    # Loads the model file that it was made from, where that is unchanged; the ordinary
     # network is made from the compiled model if left out.
     load_original: Callable[[], Model] | None = None,
     # Of the file in the model cache, as `cached_path` gave it: the programs of one that takes
@@ -245,7 +245,7 @@ def model_of(
 def _parts(
     file: CompiledFile, interface: object, quick: object
 ) -> tuple[ArchivedGraph, ArchivedProgram | None]:
-    """Graph of an archived network, and what it runs if that is said."""
+    """Graph of an archived network, and the programs that run it if recorded."""
     # Whatever is wrong with the record, the network in the same file may be sound, and says what is
     # wrong with it in words if it is not.
     try:
@@ -275,7 +275,7 @@ def _check_request(options: LoadOptions, file: CompiledFile) -> None:
             raise NeedsCompilerError(reason)
     threads = options.num_threads
     if threads is not None and (type(threads) is not int or threads < 1):
-        options.runtime_options()  # raises, or says what is meant
+        options.runtime_options()  # raises, or returns the options
 
 
 def _graph_of(record: Any) -> ArchivedGraph:  # Any: a record of a file, of whatever form
@@ -334,7 +334,7 @@ def _step(
     for number in (*inputs, *outputs):
         # Not isinstance: True is not a number of a tensor. Negative ones would count from the end.
         if type(number) is not int or not 0 <= number < len(infos):
-            raise ValueError("a step reads or writes what is not there")
+            raise ValueError("a step reads or writes a tensor that does not exist")
     # Inputs are the caller's arrays.
     if any(number < num_sources for number in outputs):
         raise ValueError("a step writes an input")

@@ -1,8 +1,8 @@
-"""Model cache: what has been loaded before starts from a compiled model the next time.
+"""Model cache: a model that has been loaded before starts from a compiled model the next time.
 
-A file of the cache is named by everything that what is loaded depends on: the contents of the
+A file of the cache is named by everything that its contents depend on: the contents of the
 model file, the arguments of `armpy.load`, armpy and the environment that it finds backends and
-options in, and the machine. So none is ever out of date; what is not asked for any more goes when
+options in, and the machine. So none is ever out of date; entries no longer requested go when
 there is no room.
 """
 
@@ -19,7 +19,7 @@ from armpy.core.file_ownership import cache_folder, choices_state
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.store.owned_files import SWITCH_VARIABLE
 
-# What is imported here is paid for at every start of a model.
+# An import here slows every start of a model.
 if TYPE_CHECKING:
     from armpy.execution.steps.control_flow import Shapes
     from armpy.model.load_request import LoadRequest
@@ -43,7 +43,7 @@ NODE_FOLDER = "node"
 """Of armpy's cache directory: models that the processes of one node share."""
 
 NODE_LIMIT_BYTES = 16 << 30
-"""Of all files of a node together; what was used longest ago goes. Who has mapped one keeps it."""
+"""Of all files of a node together; the least recently used go. Mapped ones stay readable."""
 
 _ORDINARY = ("ARMPY_DUMP_GRAPHS", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG")
 _INSTALLED = ("site-packages", "dist-packages")
@@ -60,7 +60,7 @@ def is_on() -> bool:
 def cached_path(request: LoadRequest) -> str | None:
     """Return where the compiled model of a request is or would be; None if it is not kept.
 
-    Only what is loaded by a path and without objects of the application's own is kept. The path
+    Only models loaded by a path and without objects of the application's own are stored. The path
     depends on the model file's contents, which are read at each call: only they prove
     that a file is unchanged.
     """
@@ -86,7 +86,7 @@ def cached_path(request: LoadRequest) -> str | None:
         environment = environment_digest(request.installed)
     except (OSError, RuntimeError, ValueError):
         # No such file, a name that no file can have, or a deleted working directory: loading
-        # without the cache succeeds, or says what is wrong.
+        # without the cache succeeds, or raises the error.
         return None
     affinity = getattr(os, "sched_getaffinity", None)
     cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()

@@ -30,7 +30,7 @@ def load_ordinary(file: CompiledFile) -> Model:
     """Load a compiled model as a network; errors as for `armpy.load`."""
     if MODEL not in file.container.sections:  # the model cache keeps some without their graph
         raise ParserError(
-            "the model file has changed since, and what is kept of it runs the shapes alone that "
+            "the model file has changed since, and its entry runs only the shapes that "
             "it was called with before",
             where=file.container.where,
             fix="Load it again",

@@ -65,7 +65,7 @@ class Candidate:
     device_type: str = ""
     status: CandidateStatus = CandidateStatus.FOUND
     reason: str = ""
-    """Why it is not registered; of one that is, what is wrong with it all the same."""
+    """Why it is not registered; of a registered one, its fault."""
     traceback: str = ""
     """Of the exception that loading it raised, or what a probe's process wrote last."""
     # The Python module or shared library for lack of which it cannot be imported.

@@ -52,7 +52,7 @@ FOLDER = "installed"
 """Of armpy's cache directory: one file for each state of ``sys.path``."""
 
 _SETTLED_NS = 2_000_000_000
-"""What has changed so recently may change once more without another time: FAT counts in 2 s."""
+"""A file that has changed so recently may change again without another time: FAT counts in 2 s."""
 
 # Environments come and go, and no other file says which of them are gone.
 _MOST_FILES = 32
@@ -79,7 +79,7 @@ class InstalledEntryPoints(NamedTuple):
 
 
 def installed() -> InstalledEntryPoints:
-    """Find what is installed; nothing of it is imported.
+    """Find the installed plugins; none of them is imported.
 
     Notes
     -----
@@ -102,7 +102,7 @@ def installed() -> InstalledEntryPoints:
         entries = tuple(InstalledEntryPoint(*entry) for entry in json.loads(contents))
         return InstalledEntryPoints(entries, names)
     entries = _look_through()
-    # What has changed meanwhile may be in the key or in the entries only.
+    # A change in the meantime may be in the key or in the entries only.
     is_settled = latest_ns < time.time_ns() - _SETTLED_NS
     if path and is_settled and state == _path_state():
         write_checked(path, json.dumps(entries).encode())
@@ -117,7 +117,7 @@ def installed() -> InstalledEntryPoints:
 def _look_through() -> tuple[InstalledEntryPoint, ...]:
     from importlib.metadata import MetadataPathFinder, entry_points  # noqa: PLC0415 - what we spare
 
-    # It knows folders by times in seconds, and so may not see what was just installed.
+    # It knows folders by times in seconds, and so may not see a package that was just installed.
     MetadataPathFinder().invalidate_caches()
     announced = entry_points()
     entries = [(group, entry) for group in GROUPS for entry in announced.select(group=group)]
@@ -144,7 +144,7 @@ def _described(distribution: object) -> tuple[str, str]:
 
 
 def _path_state() -> tuple[str, str, int] | None:
-    """Digests of the distributions' places and of all that decides what is found, the last change.
+    """Digests of the distributions' places and of all that decides discovery, the last change.
 
     None if more than ``sys.path``, with Python's own finder, decides.
     """

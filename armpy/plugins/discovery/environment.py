@@ -1,4 +1,4 @@
-"""Digest of all that decides which backends and plugins there are, for keys of what is kept."""
+"""Digest of all that decides which backends and plugins there are, for keys of caches."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from armpy.plugins.discovery.references import find_top_module, is_own_file, mod
 
 _PREFIX = "ARMPY_"
 _ASIDE = ("_CACHE", "ARMPY_SYSTEM_TRACE", "ARMPY_VLOG")
-"""Variables with these in their names set where and how much is cached, and what is logged."""
+"""Variables with these in their names set where and how much is cached, and the logs."""
 
 _DIRECTORIES = "ARMPY_DYNAMIC_BACKENDS_PATH"
 _TRUST_FILE = "ARMPY_TRUST_FILE"
@@ -28,7 +28,7 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
     Parameters
     ----------
     found : InstalledEntryPoints, optional
-        What is installed; it is looked at if left out.
+        The installed plugins; discovered if left out.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
     Notes
     -----
     Files are identified by size, inode and times, and not read. Those of armpy, of its own backends
-    and extensions are not looked at: their version says what they are. Nor are those of packages
+    and extensions are not looked at: their version identifies them. Nor are those of packages
     that a plugin imports; their versions count.
     """
     digest = sha256()
@@ -51,7 +51,7 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
 
 
 def _facts(entries: InstalledEntryPoints) -> Iterator[object]:
-    # The user counts, as what is trusted depends on who owns it.
+    # The user counts, as trust depends on the owner.
     yield "armpy environment 1", sys.version, getattr(os, "geteuid", int)()
     yield entries
     yield from (_module(reference) for reference in sorted({e.value for e in entries.entry_points}))
@@ -65,7 +65,7 @@ def _facts(entries: InstalledEntryPoints) -> Iterator[object]:
 def _module(reference: str) -> object:
     spec = find_top_module(reference)
     places = module_locations(spec)
-    # Their version says what they are, and starts would pay for hundreds of looks at files.
+    # Their version identifies them, and starts would pay for hundreds of looks at files.
     if spec is not None and is_own_file(spec.origin):
         return reference, places
     return reference, [_tree(place) for place in places]

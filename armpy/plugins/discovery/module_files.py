@@ -1,4 +1,4 @@
-"""Files of modules and distributions: which there are, who can change them, what is in them."""
+"""Files of modules and distributions: lists, permissions, contents."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from armpy.plugins.discovery.directories import is_common
 from armpy.plugins.discovery.references import is_own_file
 
 _LIBRARY_MARKS = (".so", ".dylib", ".dll", ".pyd")
-"""What the name of a shared library has in it; versions may follow."""
+"""Part of every shared library's name; versions may follow."""
 
 _BOOKKEEPING = {"RECORD", "INSTALLER", "REQUESTED", "direct_url.json"}
 """Files of a ``*.dist-info`` that installers write, each in its own way."""
@@ -188,7 +188,7 @@ def _first_reason(places: Iterable[str], trusted: frozenset[int], spared: int = 
 
 
 class Snapshot:
-    """Files of a module, package or distribution, each read once: what is hashed is what runs.
+    """Files of a module, package or distribution, each read once: the hashed code runs.
 
     Raises OSError if a file cannot be read; RejectionError if a name has a line end or a backslash:
     two trees could have one digest.

@@ -1,1 +1,1 @@
-"""Front-ends of plugins: which one takes a file, and what it answers, checked and made plain."""
+"""Front-ends of plugins: which one takes a file, and its answer, checked and made plain."""

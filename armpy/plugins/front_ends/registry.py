@@ -131,7 +131,7 @@ class FrontEnds:
         return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
     def _fallback(self, file: ModelFile) -> FrontEndProxy:
-        """The first of armpy's own front-ends, which says of other files what they look like."""
+        """The first of armpy's own front-ends, which names the likely formats of other files."""
         suffix = "" if file.path is None else file.path.suffix.lower()
         missing = self._missing_formats()
         if suffix in missing:

@@ -1,4 +1,4 @@
-"""Imports for the author of a plugin: hooks, and what they take and give."""
+"""Imports for the author of a plugin: hooks, and the types of their arguments and results."""
 
 from armpy.plugins.hooks.custom_operator import CustomOperator, OperatorParts
 from armpy.plugins.hooks.front_end import (

@@ -22,7 +22,7 @@ class OperatorParts(Protocol):
     outputs : sequence of TensorInfo
         Types and quantisations that the file declares.
     options : bytes
-        What the file says besides, in the vendor's own form.
+        Further metadata of the file, in the vendor's own form.
     """
 
     inputs: Sequence[Value | None]

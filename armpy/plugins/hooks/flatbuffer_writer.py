@@ -3,7 +3,7 @@
 Notes
 -----
 A table follows its vtable, and its children follow the table: offsets are known as soon as
-what they lead to is written, and are filled in then.
+their targets are written, and are filled in then.
 
 References
 ----------
@@ -89,7 +89,7 @@ class _Writer:
         _OFFSET.pack_into(self.data, at, target - at)
 
     def _table(self, table: FlatTable) -> int:
-        """Write a table and what it points to; where it is."""
+        """Write a table and the objects it points to; return its place."""
         slots, numbers, children = _entries(table, self._schema)
         vtable, form, order, offsets = _layout(tuple(slots))
         if vtable not in self._vtables:

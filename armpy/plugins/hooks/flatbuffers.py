@@ -397,7 +397,7 @@ class TableReader:
         return self._vector_at(field, place) if place else (0, 0)
 
     def _vector_at(self, field: str, place: int) -> tuple[int, int]:
-        """The same of what the offset at a place leads to."""
+        """The same of the table that the offset at a place leads to."""
         try:
             place += _OFFSET.unpack_from(self._data, place)[0]
             return place + _OFFSET_BYTES, _OFFSET.unpack_from(self._data, place)[0]

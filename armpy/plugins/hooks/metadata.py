@@ -1,4 +1,4 @@
-"""Metadata: what a model file says of itself, beyond what it takes to run it."""
+"""Metadata: a model file's description of itself, beyond the data needed to run it."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ModelFile:
 
         Notes
         -----
-        What is made of the model later on is refused if one of its files has changed by then.
+        Later uses of the model are refused if one of its files has changed by then.
         """
         # The first state counts, as the parser may have read the file by the second call.
         self.others.setdefault(os.path.abspath(path), FileStamp.of(os.stat(path)))

@@ -24,7 +24,7 @@ class FileTensor:
     """Whether these are learnt: weights and biases, not shapes, axes and the like."""
     size_bytes: int | None = None
     """Of its elements, as they are stored for a constant; None where that is not known."""
-    # Quantisation: one number, or one for each channel; empty for what is not quantised.
+    # Quantisation: one number, or one for each channel; empty if not quantised.
     scales: tuple[float, ...] = ()
     zero_points: tuple[int, ...] = ()
     axis: int | None = None
@@ -51,7 +51,7 @@ class FileOperator:
     ``/`` that follows; its own name if left out.
     """
     graphs: tuple[tuple[str, int], ...] = ()
-    """Graphs that it runs, with what it calls them: places in the outline's list."""
+    """Graphs that it runs, by its names for them: places in the outline's list."""
 
 
 @dataclass(frozen=True, slots=True)

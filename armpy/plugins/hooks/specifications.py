@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from armpy.plugins.placement import Placer
 
 PROJECT = "armpy"
-"""What the markers and the manager have in common."""
+"""State shared by the markers and the manager."""
 
 hookimpl = HookimplMarker(PROJECT)
 """Marks a function of a plugin as the implementation of the hook of its name."""
@@ -30,7 +30,7 @@ class HookSpecifications:
     Notes
     -----
     An implementation takes those of a hook's arguments that it names. It is asked beside others:
-    what it raises or returns in error is logged with its name and left out, whatever the others
+    its errors and wrong results are logged with its name and left out, whatever the others
     answer.
     """
 
@@ -109,6 +109,6 @@ class HookSpecifications:
         Returns
         -------
         mapping of str to object, or None
-            What the application sets itself stays. Of two plugins the first by name counts.
-            Where backends come from and what is trusted is not for plugins to say.
+            The application's own settings stay. Of two plugins the first by name counts.
+            Plugins do not decide where backends come from and which are trusted.
         """

@@ -73,7 +73,7 @@ class IsolatedBackend(RemoteBackend):
     Raises BackendUnavailableError if it cannot be loaded there, or its process ends instead.
 
     It is asked by messages which layers it takes, is sent each part of a network as a graph, and
-    executes parts with tensors in shared memory. What it does to its process it does to that alone.
+    executes parts with tensors in shared memory. Its effects on its process stay there.
     Vendor extensions that it declares are not offered, as their operations' code would be needed
     here; nor does it see the application's memory, allocators and profile.
     """
@@ -159,7 +159,7 @@ class IsolatedBackend(RemoteBackend):
         return self.supervisor
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
-        """It cannot: what it takes, it takes in its process, where the allocator is not."""
+        """It cannot: it allocates in its own process, where the allocator is not."""
         raise BackendCapabilityError(
             "it has a process of its own, which the application's allocator has no memory for",
             where=self.get_id(),

@@ -86,13 +86,13 @@ class IsolationStatus:
     last_failure_s: float | None
     """When it was noticed that the last one failed, by `time.perf_counter`."""
     in_force: dict[str, str]
-    """Rights that the process has given up, and limits, by name; what the system does not have
-    says so.
+    """Rights that the process has given up, and limits, by name; those that the system lacks
+    are marked.
     """
 
 
 def check_isolation(isolation: object) -> None:
-    """Check what was given for the option.
+    """Check the option's value.
 
     Raises InvalidArgumentError if it is none of the choices.
     """

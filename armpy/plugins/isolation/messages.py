@@ -77,7 +77,7 @@ class BackendSource:
     factory: bytes | None = None
     """Pickle of the callable that makes it, if it was registered by hand."""
     caching: CompilationCaching = field(default_factory=CompilationCaching)
-    """Where what it compiles is kept."""
+    """Folder of its compiled parts."""
 
     @classmethod
     def of(
@@ -121,7 +121,7 @@ _NOT_ACROSS = (
     Capability.LOOP_TIMEOUT,
     Capability.STRINGS,
 )
-"""Capabilities that concern what is in the application's process, where the backend is not."""
+"""Capabilities about objects in the application's process, where the backend is not."""
 
 
 def facts_fields(facts: BackendFacts) -> dict[str, object]:
@@ -186,7 +186,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
     def parsed(name: str, make: Any) -> Any:  # Any: one of the two above
         try:
             return make()
-        # A hostile worker writes what it likes; these are what reading it can raise.
+        # A hostile worker writes anything; reading it can raise these errors.
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise unreadable(backend_id, name, said.get(name)) from error
 
@@ -207,7 +207,7 @@ def facts_from(backend_id: BackendId, said: Mapping[str, Any]) -> BackendFacts: 
 def unreadable(backend_id: BackendId, name: str, said: object, expected: str = "") -> BackendError:
     """The error for something that a worker has said of its backend."""
     return BackendError(
-        "what the process says of the backend cannot be read",
+        "the process's description of the backend cannot be read",
         where=f"{backend_id} / {name}",
         expected=expected,
         actual=repr(said)[:200],

@@ -61,7 +61,7 @@ def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
     """Map shared memory; it stays while an array lies in it, even if the descriptor is closed."""
     if writable:
         return mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
-    # The same pages: what is sealed against writing cannot be mapped as shared everywhere.
+    # The same pages: memory sealed against writing cannot be mapped as shared everywhere.
     return mmap.mmap(descriptor, 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
 
 

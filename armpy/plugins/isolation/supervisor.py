@@ -107,7 +107,7 @@ class Supervisor(IBackendContext):
             worker.stop()
         # Without the lock, which that thread may want.
         if starting is not None and starting is not threading.current_thread():
-            starting.join()  # what it starts ends itself then
+            starting.join()  # its children end themselves then
         self._bury()
 
     @property
@@ -193,7 +193,7 @@ class Supervisor(IBackendContext):
             with self.deaths_of(worker):
                 return task(worker)
         except DeadObjectError:
-            # What has ended a worker is not tried on the next one.
+            # A request that has ended a worker is not tried on the next one.
             if worker.culprit is not NO_EXECUTION:
                 raise
         worker = self.worker()
@@ -261,7 +261,7 @@ class Supervisor(IBackendContext):
             self._hurry.set()
             # In slices: the worker is good for use before the thread has prepared all parts in it.
             starting.join(0.005)
-        self._hurry.set()  # what is not prepared yet in the spare is so when it is needed
+        self._hurry.set()  # unfinished preparations of the spare end when it is needed
         worker, self._spare = self._spare, None
         if worker is not None and worker.is_running:
             return worker

@@ -38,7 +38,7 @@ class WorkerProcess(Worker):
         writable = tuple(os.fspath(path) for path in limits.writable_paths)
         if (folder := source.caching.folder) is not None:
             with suppress(OSError):  # then nothing is kept there
-                make_own_folder(folder)  # what is not there cannot be allowed
+                make_own_folder(folder)  # a missing folder cannot be allowed
             writable += (os.fspath(folder),)
         settings = WorkerSettings(limits.memory_bytes, limits.confined, writable)
         super().__init__(HANDLER, settings, where=source.backend_id)
@@ -51,7 +51,7 @@ class WorkerProcess(Worker):
         self.preparing = threading.Lock()  # held while parts are prepared, one after the other
         try:
             answer = self.request((LOAD, source), timeout_s=limits.start_timeout_s)
-            # What the backend says of itself.
+            # The backend's description of itself.
             self.description: dict[str, Any] = answer  # Any: read with care
             if options is not None:
                 self.configure(options)
@@ -61,7 +61,7 @@ class WorkerProcess(Worker):
             raise
 
     def retire(self, reason: str) -> None:
-        """End the process, which cannot serve any more; what was under way is not at fault."""
+        """End the process, which cannot serve any more; its running requests are not at fault."""
         if self.culprit is None:
             self.culprit = NO_EXECUTION  # before others see that it has ended
         super().retire(reason)

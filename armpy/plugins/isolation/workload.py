@@ -134,7 +134,7 @@ class Place:
             if answer != DONE:
                 self._fail(answer, cancellation)
         except _LostError:
-            raise  # who else is lost with the worker looks at what was under way
+            raise  # other requests lost with the worker look at the running one
         except BaseException:
             worker.busy.discard(self)
             raise

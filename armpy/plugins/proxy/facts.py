@@ -1,4 +1,4 @@
-"""Facts of a backend: what it says of itself, read once and checked."""
+"""Facts of a backend: its description of itself, read once and checked."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def read_facts(backend: IBackendInternal) -> BackendFacts:
 
 
 def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T]) -> tuple[T, ...]:
-    """A sequence that a property is or a method returns, and what is in it.
+    """A sequence that a property is or a method returns, and its elements.
 
     Raises BackendError if it is not a sequence, or has something of another kind in it.
     """
@@ -110,7 +110,7 @@ def entries_of(backend_id: BackendId, owner: object, member: str, kind: type[T])
     def entries() -> object:
         value = getattr(owner, member)
         value = value() if callable(value) else value
-        # A string is a sequence too, but not of what was asked for.
+        # A string is a sequence too, but not of the required type.
         is_list = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
         # Gone through here, inside the guarded call: the iterator may be the backend's code.
         return tuple(value) if is_list else value

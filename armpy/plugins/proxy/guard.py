@@ -69,13 +69,13 @@ class BackendProxy(IBackendInternal):
     Attributes
     ----------
     facts : BackendFacts
-        What it says of itself, read once.
+        Its description of itself, read once.
     wrapped : IBackendInternal
         The backend itself.
     """
 
     runtime_options: OptionValues = NO_OPTIONS
-    """What it was made for a runtime with."""
+    """Options of the runtime that it was made for."""
 
     def __init__(self, backend: IBackendInternal) -> None:
         self.wrapped = backend
@@ -122,7 +122,7 @@ class BackendProxy(IBackendInternal):
 
     def for_runtime(self, options: OptionValues) -> BackendProxy:
         variant = ask_method(self.get_id(), IBackendInternal, self.wrapped, "for_runtime", options)
-        # What the backend says of itself is known already, and is not asked for again.
+        # The backend's facts are known already, and are not asked for again.
         proxy = self if variant is self.wrapped else BackendProxy(variant)
         proxy.runtime_options = options
         return proxy
@@ -180,7 +180,7 @@ def overrides(backend: IBackendInternal, name: str) -> bool:
 
 
 def device_of(backend: IBackendInternal) -> DeviceInfo:
-    """The device that a backend runs layers on: what the application has chosen, else its first."""
+    """The device that a backend runs layers on: the application's choice, else its first."""
     return backend.device if isinstance(backend, BackendProxy) else backend.get_devices()[0]
 
 

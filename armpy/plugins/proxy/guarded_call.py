@@ -48,12 +48,12 @@ def call_backend(
 
 def ask_backend(
     backend_id: BackendId,
-    kind: type[T] | tuple[type[T], ...],  # what the answer has to be
+    kind: type[T] | tuple[type[T], ...],  # required types of the answer
     method: Callable[P, object],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> T:
-    """Call one of a backend's methods and check what it returns.
+    """Call one of a backend's methods and check its result.
 
     Raises BackendError if it raises, or returns something else, or an object with a method that is
     nearly one of the contract's.
@@ -102,7 +102,7 @@ def ask_method(
     name: str,
     *args: object,
 ) -> T:
-    """`call_method`, and check what it returns as `ask_backend` does."""
+    """`call_method`, and check its result as `ask_backend` does."""
 
     def call() -> object:
         return getattr(owner, name)(*args)
@@ -114,7 +114,7 @@ def ask_method(
 def read_backend(
     backend_id: BackendId, backend: object, member: str, kind: type[T] | tuple[type[T], ...]
 ) -> T:
-    """Read one of a backend's properties and check what it is; errors as for `ask_backend`."""
+    """Read one of a backend's properties and check its type; errors as for `ask_backend`."""
 
     def read() -> object:
         return getattr(backend, member)
@@ -183,11 +183,11 @@ def plain_text(text: str) -> str:
 
 
 def let_user_interrupt(error: BaseException) -> None:
-    """Raise again what the user or the application has sent by a signal; let all else pass.
+    """Raise a signal's error of the user or the application again; let all else pass.
 
-    Called where a backend's BaseExceptions are contained. What the application's handler of a
-    signal raises (a time-out, ``sys.exit()``) is raised wherever the interpreter happens to be, and
-    is not the backend's. The interpreter raises the user's KeyboardInterrupt between instructions,
+    Called where a backend's BaseExceptions are contained. An error of the application's handler of
+    a signal (a time-out, ``sys.exit()``) is raised wherever the interpreter happens to be, and is
+    not the backend's. The interpreter raises the user's KeyboardInterrupt between instructions,
     so that the innermost frame is not at a ``raise`` statement. One that a backend raises
     itself is neither.
     """

@@ -171,7 +171,7 @@ class HandleFactoryProxy(ITensorHandleFactory):
     ) -> ITensorHandle:
         """Ask the factory."""
 
-        # Not by `ask_method`, which passes by place what the contract passes by name.
+        # Not by `ask_method`, which passes arguments by position that the contract passes by name.
         def import_memory() -> object:
             return self._factory.import_memory(info, memory, read=read, write=write)
 

@@ -52,7 +52,7 @@ _CALLED_OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "ITensorHandle": {"gettensorinfo": "info"},
     "IWorkload": {"executeasync": "enqueue"},
 }
-"""Names of Arm NN, and of older contracts, for what is called otherwise, in small letters.
+"""Names of Arm NN, and of older contracts, for renamed concepts, in small letters.
 
 References
 ----------

@@ -1,1 +1,1 @@
-"""Trust in candidates: which may be loaded, and that what is hashed is what runs."""
+"""Trust in candidates: which may be loaded, and that the hashed code is the one that runs."""

@@ -203,7 +203,7 @@ def serve_distribution(snapshot: Snapshot, candidate: Candidate) -> None:
     if any(finder.snapshot.digest == snapshot.digest for finder in finders):
         return
     finder = SnapshotFinder(snapshot)
-    # What is in `sys.modules` is not imported again, so the pin would say nothing about it.
+    # A module in `sys.modules` is not imported again, so the pin would say nothing about it.
     if any(map(finder.covers, [*sys.modules])):
         raise RejectionError(
             f"its module '{top_module(candidate.name)}' was imported before its pin was checked. "

@@ -50,7 +50,7 @@ def check_once(
         with suppress(OSError, UnusableError), opened(place) as handle:
             if os.read(handle, len(record) + 1) == record:
                 return
-    now = time.time_ns()  # what is written while it is read counts as later than this
+    now = time.time_ns()  # a write during the reading counts as later than this
     container.check(always)
     if place is not None and max(stamp.changed_ns, stamp.status_ns) < now - SETTLED_NS:
         with suppress(OSError):

@@ -1,6 +1,6 @@
 """Container of compiled models: a header, a manifest and sections, each with its checksum.
 
-``compiled_models.md`` describes the layout byte by byte. What is imported here is paid for at
+``compiled_models.md`` describes the layout byte by byte. Imports here are paid for at
 every start of a prepared model: the standard library's small modules and NumPy.
 """
 
@@ -67,7 +67,7 @@ class Container:
     Attributes
     ----------
     manifest : dict
-        What the file says of itself, as JSON holds it.
+        The file's metadata, as JSON holds it.
     digest : bytes
         SHA-256 of the manifest, and through it of everything.
     key, signature : bytes
@@ -91,7 +91,7 @@ class Container:
         self.key, self.signature = header[_KEY], header[_SIGNATURE]
         self.signed = header[: _SIGNED.size]
         text = data[HEADER_BYTES : HEADER_BYTES + num_manifest].tobytes()
-        # Before it is parsed, so that JSON's reader is given only what was written.
+        # Before it is parsed, so that JSON's reader gets only the original bytes.
         if sha256(text).digest() != self.digest:
             self.refuse("the manifest's checksum is wrong")
         self.manifest: dict[str, Any] = self._manifest(text)
@@ -108,7 +108,7 @@ class Container:
     def checked(self, name: str) -> bytes:
         """A copy of a section's bytes, whose checksum is right.
 
-        The copy is what was checked: whatever happens to the file cannot change it any more.
+        The copy was checked: later changes of the file cannot affect it.
         """
         copied = self.section(name).tobytes()
         if sha256(copied).digest() != self.sections[name].digest:
@@ -245,7 +245,7 @@ def open_container(
         reason = getattr(error, "strerror", error)
         raise ParserError(f"the file cannot be read: {reason}", where=where) from error
     try:
-        # Of what was opened: the path may lead to another file by now.
+        # Of the opened file: the path may lead to another file by now.
         info = os.fstat(handle)
         if not stat.S_ISREG(info.st_mode):
             raise ParserError("it is not a regular file", where=where)
@@ -331,7 +331,7 @@ def write_container(
     target = os.fspath(path)
     if os.path.exists(target) and not os.path.isfile(target):
         raise InvalidArgumentError(
-            "the compiled model cannot be written: what is there is no file",
+            "the compiled model cannot be written: the path is not a file",
             where=target,
             fix="Give the name of a file, or one that is not taken",
         )

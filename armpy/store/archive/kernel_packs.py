@@ -3,7 +3,7 @@
 A pack is a container (`armpy.store.archive.container`) for one target of one backend. Its section
 ``code`` holds every kernel's code, each compressed by itself (zlib, RFC 1950), and ``index`` a
 record for each, in the order of their keys: 16 bytes of the name's SHA-256, the place and size of
-what is compressed, the size of what comes out, and the SHA-256 of what is compressed. ``names`` is
+the compressed bytes, the uncompressed size, and the SHA-256 of the compressed bytes. ``names`` is
 for people. So a process that needs thirty kernels of some thousand reads the index and those.
 """
 
@@ -71,7 +71,7 @@ class KernelPack:
             container.refuse("the description of its kernels cannot be read")
         self.where = container.where  # its path
         self.backend_id: BackendId = str(manifest.get("backend"))  # whose kernels they are
-        # What the backend says of them: its own words for what they are for.
+        # The backend's own description of their purpose.
         self.about: dict[str, Any] = about  # Any: whatever JSON holds
         self.version = str(manifest.get("armpy"))  # of the armpy that has made it
 
@@ -94,7 +94,7 @@ class KernelPack:
         if number == len(self) or self._key_at(number) != key:
             return None
         _, begin, size, inflated, digest = _RECORD.unpack_from(self._index, number * _RECORD.size)
-        # The copy is what was checked: whatever happens to the file cannot change it any more.
+        # The copy was checked: later changes of the file cannot affect it.
         packed = self._container.section(_CODE)[begin : begin + size].tobytes()
         if hashlib.sha256(packed).digest() != digest:
             self._container.refuse(f"the checksum of kernel '{name[:80]}' is wrong")
@@ -135,7 +135,7 @@ class FoundPack(NamedTuple):
 def write_pack(
     path: str | os.PathLike[str],  # packs in folders are found by the ending `SUFFIX`
     backend_id: BackendId,
-    about: Mapping[str, object],  # what the backend needs to know of them; what JSON can hold
+    about: Mapping[str, object],  # facts for the backend, in types of JSON
     kernels: Mapping[str, bytes],  # code by name
 ) -> int:
     """Write a kernel pack; it appears whole, by renaming.
@@ -184,7 +184,7 @@ def _found(setting: str) -> tuple[FoundPack, ...]:
     folders: set[str] = set()
     for file in packs:
         if file.reason:
-            # What is wrong with a folder is wrong with all that lies there: one line is enough.
+            # A folder's fault concerns everything in it: one line is enough.
             folder = os.path.dirname(file.path)
             level = logging.INFO if folder in folders else logging.WARNING
             _log.log(level, "kernels are not taken from %s: %s", file.path, file.reason)
@@ -204,7 +204,7 @@ def _paths(setting: str) -> list[str]:
             paths += [os.path.join(place, name) for name in names]
         except NotADirectoryError:
             paths.append(place)
-        except OSError:  # what is not there is said where it is opened
+        except OSError:  # a missing file is reported where it is opened
             paths.append(place)
     return list(dict.fromkeys(paths))
 
@@ -214,7 +214,7 @@ def _installed() -> list[str]:
     try:
         spec = find_spec(PACKAGE)
     except Exception as error:  # noqa: BLE001 - whatever the application's finders raise
-        _log.warning("no kernels are taken from what is installed: %r", error)
+        _log.warning("no kernels are taken from the installed packages: %r", error)
         return []
     return [] if spec is None else [*(spec.submodule_search_locations or ())]
 

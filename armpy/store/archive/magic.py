@@ -12,7 +12,7 @@ KIND_SHAPES = "shapes"
 """Kind of the files of the model cache that hold a model's programs for one set of shapes."""
 
 METADATA = "metadata"
-"""Name of the section with what the original file says of itself."""
+"""Name of the section with the original file's metadata."""
 
 PLACEMENT = "placement"
 """Name of the section with the placement report of programs that come without their network."""

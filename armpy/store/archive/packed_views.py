@@ -10,8 +10,8 @@ A recipe is what JSON can hold::
 ``parts`` lie one after the other along ``axis``. Each has one list per axis, of *segments* that
 lie one after the other along that axis: the offset in bytes of the segment in the part, and
 ``[count, stride]`` of its indices as numbers of several digits, the last one changing quickest. An
-element's place is ``offset`` plus what the axes say, in bytes. There an unsigned integer of
-``stored_bytes`` lies; ``add`` is added and what is too long for the type cut off. The axes may be
+element's place is ``offset`` plus those of the axes, in bytes. There an unsigned integer of
+``stored_bytes`` lies; ``add`` is added and bits beyond the type cut off. The axes may be
 others than those of ``shape``, as long as the elements are as many and in the same order.
 """
 
@@ -144,7 +144,7 @@ def _put_together(view: PackedView, blob: Bytes) -> Array:
         place[view.axis] = slice(begin, end)
         box = result[tuple(place)]
         for where, piece in _pieces(part, view.stored, blob):
-            # What is too long is cut off on purpose.
+            # Longer parts are cut off on purpose.
             box[where] = piece.astype(result.dtype, copy=False).reshape(box[where].shape)
         begin = end
     if view.add:
@@ -243,7 +243,7 @@ def _number(record: object, least: int, most: int = _LARGEST) -> int:
 
 
 def _refuse(expected: str, actual: object) -> NoReturn:
-    """Say what is wrong with a recipe."""
+    """Describe the fault of a recipe."""
     raise ParserError(
         "a constant cannot be read out of packed bytes",
         where="recipe",

@@ -1,7 +1,7 @@
 """Signatures of compiled models: Ed25519 (RFC 8032), by the ``cryptography`` package.
 
-What is signed is a file's first 64 bytes, which hold the SHA-256 of its manifest, and so of
-everything. Other uses of a key sign other messages, as each begins with what it is for.
+The signature is over a file's first 64 bytes, which hold the SHA-256 of its manifest, and so of
+everything. Other uses of a key sign other messages, as each begins with its purpose.
 
 A key has one way of being written for people: ``ed25519:`` and its 32 bytes in Base64. It is short
 enough to stand for itself in messages and settings.
@@ -188,7 +188,7 @@ def _read_public_file(path: str) -> bytes:
         # A FIFO without a writer would be waited for.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with open(handle, "rb") as file:
-            # Of what was opened and is read, not of what the path may lead to a moment later.
+            # Of the opened file, not of the one that the path may lead to a moment later.
             info = os.fstat(handle)
             reason = why_exposed(path, info)
             is_file = stat.S_ISREG(info.st_mode)

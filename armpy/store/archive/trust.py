@@ -4,7 +4,7 @@ A user who can write to a file that is loaded can make the process do anything, 
 from files that no other user can have written: by where they lie, as with backends, or by a
 signature. The file is judged as it was opened, by its descriptor and by the header in memory. If it
 is changed afterwards, `Container.checked` copies code before its checksum is
-computed, and the checksums are what the signature is over.
+computed, and the signature is over the checksums.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from armpy.errors import ParserError
 from armpy.store import archive
 from armpy.store.archive.container import Container, open_container
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.store.archive.container import Source
     from armpy.store.archive.signing import KeySource
 
@@ -148,7 +148,7 @@ def _why_unsigned(container: Container, *, has_keys: bool) -> str:
 
 
 def _why_exposed(container: Container) -> str:
-    """Why others may have made a file what it is; empty if they cannot."""
+    """Why other users may have written a file; empty if they cannot."""
     if container.path is None or container.info is None:
         return "it comes from memory, so its writer is unknown"
     return why_exposed(container.path, container.info)

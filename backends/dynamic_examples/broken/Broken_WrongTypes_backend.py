@@ -30,8 +30,8 @@ class Backend(Addition):
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         """Return no factory."""
-        return 42  # type: ignore[return-value]  # that is what is broken
+        return 42  # type: ignore[return-value]  # the fault
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Return no ILayerSupport."""
-        return "everything"  # type: ignore[return-value]  # that is what is broken
+        return "everything"  # type: ignore[return-value]  # the fault

@@ -1,4 +1,4 @@
-"""A driver that compiles, says how fast its device is, and keeps what it compiled.
+"""A driver that compiles, declares its device's speed, and stores compiled parts.
 
 References
 ----------
@@ -38,7 +38,7 @@ FIGURES = DeviceFigures(
     tensors={DataType.FLOAT32: PerformanceFigures(exec_time=0.8, power_usage=0.6)},
     relaxed_tensor=PerformanceFigures(exec_time=0.5, power_usage=0.4),
 )
-"""What the device's maker has measured against CpuRef; lower is better."""
+"""The maker's measurements against CpuRef; lower is better."""
 
 
 def get_backend_id() -> str:
@@ -57,7 +57,7 @@ def backend_factory() -> IBackendInternal:
 
 
 class ProgramWorkload(IWorkload):
-    """Runs a program on what the handles map."""
+    """Runs a program on the mapped handles."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -125,7 +125,7 @@ class CachingBackend(IBackendInternal):
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        """Compile; what the request says of preference and priority does not matter here."""
+        """Compile; the request's preference and priority do not matter here."""
         self.num_compiled += 1
         return views_of(view, Program.compile(view))
 

@@ -91,7 +91,7 @@ class FaultyBackend(IBackendInternal):
 
     @property
     def options(self) -> Sequence[BackendOption]:
-        """What is to go wrong."""
+        """The planted fault."""
         text = f"What goes wrong, as execute=abort:3; what {VARIABLE} says if empty."
         return (BackendOption("faults", "", text),)
 

@@ -95,7 +95,7 @@ class BufferHandle(ITensorHandle):
         return self._staging
 
     def unmap(self) -> None:
-        """Bring to the device what was written, when the last map ends."""
+        """Copy written elements to the device when the last map ends."""
         self._num_maps -= 1
         if self._num_maps == 0 and self._staging is not None:
             if self._is_written:
@@ -165,7 +165,7 @@ class QueueWorkload(IWorkload):
     def enqueue(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> ICompletion:
-        """Enqueue the command; those before it may still be writing what it reads."""
+        """Enqueue the command; those before it may still be writing its inputs."""
         reads = [None if handle is None else _buffer(handle) for handle in inputs]
         target = _buffer(outputs[0])
         cancellation, timing = current_cancellation(), current_timing()
@@ -250,7 +250,7 @@ class QueueBackend(IBackendInternal):
         return QueueContext(self._queue)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """What the device can compute."""
+        """Operations that the device can compute."""
         return SampleSupport()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:

@@ -112,5 +112,5 @@ class SampleBackend(IBackendInternal):
         return SampleWorkloadFactory()
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Say what it can do."""
+        """Return its abilities."""
         return SampleLayerSupport()

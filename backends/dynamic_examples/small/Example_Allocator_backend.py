@@ -101,7 +101,7 @@ class AllocatorBackend(ElementwiseBackend):
         raise BackendCapabilityError("only memory of the host can be used", where=BACKEND_ID)
 
     def get_default_allocator(self) -> ICustomAllocator:
-        """What is used if the application says nothing, for tensors too."""
+        """The default without the application's choice, for tensors too."""
         return DefaultAllocator()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:

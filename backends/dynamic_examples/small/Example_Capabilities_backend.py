@@ -1,4 +1,4 @@
-"""A backend that says what it can do beyond running layers.
+"""A backend that declares abilities beyond running layers.
 
 References
 ----------
@@ -46,7 +46,7 @@ class CapableBackend(ElementwiseBackend):
     """Adds tensors, and can be stopped."""
 
     def get_capabilities(self) -> Capabilities:
-        """What the core asks about. A name that is missing is the same as False."""
+        """Questions of the core. A missing name is the same as False."""
         return {
             # It takes a network only if it can run all of it.
             Capability.ALL_OR_NOTHING: True,

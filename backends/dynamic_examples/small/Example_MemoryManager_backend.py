@@ -80,7 +80,7 @@ class Pool(ITensorArena):
     Attributes
     ----------
     size_bytes : int
-        What the tensors need, those that are alive together beside each other.
+        Needed by the tensors, those that are alive together beside each other.
     memory : ndarray of uint8, optional
         None while no execution runs.
     """

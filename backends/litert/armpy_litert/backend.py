@@ -50,7 +50,7 @@ class LiteRtBackend(IEngineBackend):
         return "0.1.0"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
-        """The processor, or what the delegate drives."""
+        """The processor, or the delegate's hardware."""
         # XNNPACK's maxima and minima drop NaN, as comparisons of the processor do.
         return (DeviceInfo(device_type=self._device_type, numerics=Numerics(keeps_nan=False)),)
 
@@ -120,7 +120,7 @@ def delegate_backend(
     library : str
         Path or name of the delegate's shared library, such as ``"libedgetpu.so.1"``.
     device_type : DeviceType
-        What it drives.
+        Its hardware.
     """
 
     class DelegateBackend(LiteRtBackend):

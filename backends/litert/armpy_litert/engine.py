@@ -1,4 +1,4 @@
-"""Imports LiteRT's interpreter and loads delegates, or says what is missing."""
+"""Imports LiteRT's interpreter and loads delegates, or names the missing package."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class LiteRtProgram(IEngineProgram):
                 array[...] = interpreter.tensor(index)()
 
     def _require_delegated(self, delegate: str) -> None:
-        """Refuse what the delegate has left to the interpreter's own kernels."""
+        """Refuse layers that the delegate has left to the interpreter's own kernels."""
         # The nodes that a delegate takes stay listed, before the nodes that stand for them.
         details = self._interpreter._get_ops_details()
         partitions = [node for node in details if node["op_name"] == "DELEGATE"]

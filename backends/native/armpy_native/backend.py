@@ -188,7 +188,7 @@ class NativeBackend(IEngineBackend):
         return NativeContext(device_of(self.library.path, str(options["options"])))
 
     def get_engine(self) -> NativePrograms:
-        """What has the library compile models."""
+        """The object that has the library compile models."""
         return NativePrograms(self.library)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
@@ -212,7 +212,7 @@ class NativeBackend(IEngineBackend):
     ) -> OptimizationViews:
         """Compile the whole subgraph, and execute it once, on zeros.
 
-        Constants stay where they are, if the library can use them there. What the library refuses,
+        Constants stay where they are, if the library can use them there. Layers that it refuses,
         or fails at, goes to the next backend.
         """
         device = self._device_for(request)

@@ -336,7 +336,7 @@ class Device:
         self.facts = self._describe()
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call a function of the table; raise what it reports.
+        """Call a function of the table; raise the error that it reports.
 
         Raises
         ------

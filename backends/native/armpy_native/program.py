@@ -82,7 +82,7 @@ class Program:
             return self.device.sized_text("save", fill, MOST_SAVED_BYTES, 0)
 
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute the outputs; raise what the library reports.
+        """Compute the outputs; raise the library's error.
 
         Parameters
         ----------

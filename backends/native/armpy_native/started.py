@@ -43,7 +43,7 @@ def start_and_wait(
     program : Program
     arguments : Arguments
     arrays : sequence of ndarray
-        What the arguments point to.
+        Objects that the arguments point to.
     cancellation : Cancellation, optional
 
     Raises
@@ -53,7 +53,7 @@ def start_and_wait(
     BackendError
         If the library breaks the rules of the header; the device is given up.
     ArmpyError
-        What the library reports.
+        The library's error.
     """
     device, error = program.device, arguments.error_address
     table = device.library.table

@@ -206,7 +206,7 @@ def test_a_fault_of_start_or_wait_is_named(tmp_path: Path, fault: str) -> None:
     program = program_of(path)
     with pytest.raises(ArmpyError, match=reason):
         execute(program)
-    if fault in ("start gives no event", "wait does not wait"):  # what is under way is unknown
+    if fault in ("start gives no event", "wait does not wait"):  # the running work is unknown
         with pytest.raises(DeadObjectError, match=f"the device is lost: {reason}"):
             execute(program)
 

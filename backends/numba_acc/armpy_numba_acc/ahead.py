@@ -61,7 +61,7 @@ def target(name: str, options: OptionValues = NO_OPTIONS) -> Target:
 def settings_for(aim: Target, options: OptionValues = NO_OPTIONS) -> ResolvedOptions:
     """Return the settings for lowering regions for a target.
 
-    Of this machine the measured figures hold, as they do for what is compiled when it is loaded;
+    For this machine the measured figures hold, as they do for code compiled at load;
     of others, those of a typical processor with the instruction set.
     """
     if aim.name == HOST:
@@ -126,7 +126,7 @@ def kernels_for(
     """Compile every kernel that machines like a target may choose for some regions.
 
     Which of several kernels is best depends on figures that each machine measures: those of all
-    built-in machines stand for what it may find.
+    built-in machines stand for other ones.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ def _warn_once(reason: str) -> None:
 
 
 def _without(view: SubgraphView, error: GivenBackError) -> OptimizationViews:
-    """The answer that gives one layer back; what is left is offered again."""
+    """The answer that gives one layer back; the rest is offered again."""
     chosen = [layer for layer in view.layers if layer.id == error.layer.id]
     if not chosen:  # the layer stands for others
         raise error

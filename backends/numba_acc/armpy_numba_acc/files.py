@@ -158,7 +158,7 @@ class NumbaPrograms(IPrograms):
             raise ParserError(f"a saved program cannot be read: {error!r}") from error
         aim = target_of(saved.about)
         if aim is None:
-            raise ParserError("a saved program does not say what it is for")
+            raise ParserError("a saved program does not name its purpose")
         try:
             symbols = load_image(image)
         except UnsupportedError as error:
@@ -180,9 +180,9 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     Parameters
     ----------
     aim
-        What it was made for.
+        Its target.
     options
-        What it was made with.
+        Its versions.
 
     Returns
     -------
@@ -233,7 +233,7 @@ def _flat(array: Array, dtype: str) -> Array:
 
 
 def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
-    """The program, its timing and its code; raises whatever comes of what was not written here."""
+    """The program, its timing and its code; data from elsewhere may raise any error."""
     about: Mapping[str, Any] = saved.about
     if _CODE not in saved.code:
         raise ValueError("its code section is not marked as code and was not checked")

@@ -28,7 +28,7 @@ MACHINE_VARIABLE = "ARMPY_NUMBA_MACHINE"
 """Environment variable that names the figures which say what things cost."""
 
 MEASURED, TYPICAL = "measured", "typical"
-"""What it calls this machine's own figures, and the built-in ones of a processor that has the
+"""Its names of this machine's own figures, and of the built-in ones of a processor that has the
 instruction set."""
 
 OPTIONS = (

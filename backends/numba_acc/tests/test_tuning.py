@@ -333,7 +333,7 @@ def test_what_the_disk_does_not_take_is_a_problem(
 
     monkeypatch.setattr(os, "replace", full)
     result = tuned(view_of_convolutions())
-    assert result.problem == "what was found could not be kept on disk"
+    assert result.problem == "the results could not be stored on disk"
 
 
 @pytest.mark.slow

@@ -44,7 +44,7 @@ class OnnxRuntimeBackend(IEngineBackend):
         return "0.1.0"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
-        """What the provider drives."""
+        """The provider's hardware."""
         # Its maxima drop NaN, as comparisons of the processor do.
         numerics = Numerics(keeps_nan=False)
         return (DeviceInfo(device_type=self._provider.device_type, numerics=numerics),)

@@ -48,7 +48,7 @@ class OpenVinoBackend(IEngineBackend):
         try:
             names = available_devices()
         except BackendUnavailableError:
-            names = ("CPU",)  # the context says what is missing
+            names = ("CPU",)  # the context names the missing package
         # Its maxima drop NaN, as comparisons of the processor do, and begin at finite numbers.
         numerics = Numerics(keeps_nan=False, keeps_infinity=False)
         return tuple(

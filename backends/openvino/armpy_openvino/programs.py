@@ -24,7 +24,7 @@ class OpenVinoProgram(IEngineProgram):
     ----------
     compiled : openvino.CompiledModel
     blob : bytes
-        What it was imported from; exported when it is asked for if empty.
+        The source of the import; exported on request if empty.
     """
 
     def __init__(self, compiled: Any, blob: bytes = b"") -> None:  # Any: it has no types

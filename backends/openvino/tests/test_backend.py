@@ -1,4 +1,4 @@
-"""The conformance kit on the backend, networks of several layers, and what it refuses."""
+"""The conformance kit on the backend, networks of several layers, and refused layers."""
 
 from __future__ import annotations
 

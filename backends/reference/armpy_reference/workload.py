@@ -101,7 +101,7 @@ def _mapped(
     opened: list[ITensorHandle],
     intent: Mapping[str, bool],
 ) -> Sequence[Array]:
-    """The handles' elements, with None where left out; adds what is to be unmapped."""
+    """The handles' elements, with None where left out; adds the handles to unmap."""
     arrays: list[Array] = []
     for handle in handles:
         if type(handle) is HostTensorHandle:  # whose access has no end, and nearly all are

@@ -1,4 +1,4 @@
-"""Which passes run, in which order, and what is made of a pass's mistakes."""
+"""Which passes run, in which order, and the handling of a pass's mistakes."""
 
 from __future__ import annotations
 

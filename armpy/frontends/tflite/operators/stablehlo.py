@@ -40,7 +40,7 @@ _UPDATES = {
     ("STABLEHLO_MINIMUM",): ScatterReduction.MIN,
     ("STABLEHLO_MULTIPLY",): ScatterReduction.MUL,
 }
-"""What the operators of a subgraph make of an element and its update."""
+"""The result of a subgraph's operators for an element and its update."""
 
 
 _LOGICAL = {
@@ -231,7 +231,7 @@ def _are_inside(parts: ComposedOperator, places: Value, shape: Sequence[int]) ->
 
 
 def _composite(node: BoundOperator) -> Sequence[Value]:
-    """Put the subgraph that says what the operator means in its place."""
+    """Put the subgraph that defines the operator in its place."""
     options = node.options("StableHLOCompositeOptions", _UNION)
     outputs = node.inline(options.integer("DecompositionSubgraphIndex"), node.inputs)
     types = [value.info.data_type.name for value in outputs]

@@ -1,4 +1,4 @@
-"""What the broken backends share: everything of a backend for additions that is right."""
+"""The common part of the broken backends: a right backend for additions."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Backend(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
         return self
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Say what it supports."""
+        """Return its layer support."""
         return self
 
     def is_layer_supported(

@@ -47,7 +47,7 @@ class ExampleCompilerBackend(IBackendInternal):
         return CompilerPrograms()
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """What it can compile or run."""
+        """Operations that it can compile or run."""
         return ExampleLayerSupport()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:

@@ -1,4 +1,4 @@
-"""What the compiler makes: packed weights, and how to apply them."""
+"""The compiler's result: packed weights, and how to apply them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Program:
     weights: Floats  # ndarray, float32, shape (depth, units)
     bias: Floats  # ndarray, float32, shape (units,)
     windows: Windows | None  # None for FullyConnected, whose input is a matrix already
-    bounds: tuple[Bounds, ...]  # what the layer's and the activation's clamps are, in this order
+    bounds: tuple[Bounds, ...]  # the layer's and the activation's clamps, in this order
 
     @property
     def size_bytes(self) -> int:

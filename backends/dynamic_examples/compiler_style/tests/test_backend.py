@@ -23,7 +23,7 @@ def dense(net: Network, x: Value, units: int, depth: int, name: str) -> Value:
 
 
 def placed(model: Model) -> dict[str, tuple[str, ...]]:
-    """By name of each prepared layer, what it was made from and where it runs."""
+    """By name of each prepared layer, its source and where it runs."""
     assert model.placement is not None
     return {layer.layer: (layer.backend, *layer.origins) for layer in model.placement.layers}
 
@@ -92,7 +92,7 @@ def test_a_program_of_another_version_is_compiled_again(
     np.testing.assert_array_equal(loaded(row), saved(row))
     placement = loaded.placement
     assert placement is not None
-    assert placement.cache_uses  # the file's, and what the core has kept of the same layers
+    assert placement.cache_uses  # the file's, and the core's entry of the same layers
     for use in placement.cache_uses:
         assert not use.is_hit
         assert "needs rebuild: another version of the compiler has made it" in use.reason

@@ -90,9 +90,7 @@ class ExampleDeviceBackend(IBackendInternal):
                 minimum=LEAST_MEMORY_BYTES,
             ),
             BackendOption("mappable_memory", False, "Whether others can map the device's memory."),
-            BackendOption(
-                "faults", "", "What the device does wrong, such as fail:3 or out_of_memory."
-            ),
+            BackendOption("faults", "", "The device's faults, such as fail:3 or out_of_memory."),
         )
 
     def get_capabilities(self) -> Capabilities:
@@ -129,7 +127,7 @@ class ExampleDeviceBackend(IBackendInternal):
         return DeviceContext(self.device)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """What the device can run."""
+        """Operations that the device can run."""
         return DeviceLayerSupport()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:

@@ -22,7 +22,7 @@ DEFAULT_MEMORY_BYTES = 64 << 20
 
 @dataclass(slots=True)
 class Counters:
-    """What has gone over the bus since the device was opened."""
+    """Bytes moved over the bus since the device was opened."""
 
     uploads: int = 0
     downloads: int = 0
@@ -139,7 +139,7 @@ class Device:
         return sum(size for _, size in self._gaps)
 
     def _take_back(self) -> None:
-        """Make gaps of what has been given back, and one gap of those that touch."""
+        """Make gaps of released memory, and one gap of those that touch."""
         while self._returned:
             self._gaps.append(self._returned.popleft())
         merged: list[tuple[int, int]] = []
@@ -176,5 +176,5 @@ class Device:
             self.counters.bytes_downloaded += target.nbytes
 
     def close(self) -> None:
-        """Stop what is under way; a device that is used again goes on."""
+        """Stop the running work; a device that is used again goes on."""
         self.queue.close()

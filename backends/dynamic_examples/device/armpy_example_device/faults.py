@@ -1,4 +1,4 @@
-"""What the simulated device does wrong, on command."""
+"""Faults of the simulated device, on command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the device computes, tile by tile; NumPy stands in for it.
+"""The device's computations, tile by tile; NumPy stands in for it.
 
 Notes
 -----

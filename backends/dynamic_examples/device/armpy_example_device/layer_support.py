@@ -31,11 +31,11 @@ OPERATIONS = (
 )
 TYPES = (DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8)
 SYMMETRIC = (DataType.QASYMM_S8, DataType.QSYMM_S8)
-"""What weights may be beside what the images are."""
+"""Types of weights by type of image."""
 
 
 class DeviceLayerSupport(ILayerSupport):
-    """Takes what has a kernel, in three data types."""
+    """Takes layers that have a kernel, in three data types."""
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
@@ -63,7 +63,7 @@ class DeviceLayerSupport(ILayerSupport):
 
 
 def _attribute_problem(operation: Operation, inputs: OperandInfos) -> str:
-    """What the device lacks for an operation; empty if nothing."""
+    """Feature that the device lacks for an operation; empty if none."""
     layout = getattr(operation, "data_layout", DataLayout.NHWC)
     if layout is not DataLayout.NHWC:
         return f"{layout.name} is not supported, only NHWC"

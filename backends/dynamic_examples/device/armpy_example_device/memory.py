@@ -86,7 +86,7 @@ class DeviceTensorHandle(RegisteredTensorHandle):
         return self._staging
 
     def unmap(self) -> None:
-        """Upload what was written, when the last map ends."""
+        """Upload written elements when the last map ends."""
         if self._staging is None:
             raise BackendError("the tensor is not mapped", where=FACTORY_ID, actual=str(self._info))
         self._num_maps -= 1
@@ -200,7 +200,7 @@ class DeviceHandleFactory(ITensorHandleFactory):
         Where arenas come from in place of the device's memory.
     sources : MemorySource
         Kinds of memory that the application says it will give: the host's is registered with
-        the device then; otherwise the device reads nothing but what was uploaded or can be mapped.
+        the device then; otherwise the device reads only uploaded or mappable memory.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class DeviceHandleFactory(ITensorHandleFactory):
 
     @property
     def import_sources(self) -> MemorySource:
-        """What the device can use where it lies: what can be mapped, registered, or is its own."""
+        """Memory that the device can use in place: mappable, registered, or its own."""
         return self._import_sources
 
     @property
@@ -294,6 +294,6 @@ class DeviceHandleFactory(ITensorHandleFactory):
         return RegisteredTensorHandle(info, self._device.register(elements))
 
     def unimport(self, handle: ITensorHandle) -> None:
-        """Let go of the memory; what was mapped is unmapped with its last array."""
+        """Release the memory; maps end with their last array."""
         if isinstance(handle, RegisteredTensorHandle):
             handle.region = Region(np.empty(0, np.uint8))

@@ -32,7 +32,7 @@ class Command:
     name: str
     run: Callable[[], Iterator[None]]
     """Makes the tiles, as an iterator: the device looks between two of them whether to stop."""
-    output: Array  # what it writes
+    output: Array  # its output
     cancellation: Cancellation | None = None  # that of the execution that it belongs to
     report: Callable[[Measurement], None] | None = None  # receives its duration
     keep_alive: object = None  # has to live as long as the command
@@ -172,7 +172,7 @@ class Queue:
         return None
 
     def _go_wrong_before(self, completion: Completion) -> None:
-        """Do what the faults say that come before the work."""
+        """Carry out the faults that come before the work."""
         if self._faults.take("fail"):
             raise BackendError("the device reports a failure", where="ExampleDevice")
         hangs, is_slow = self._faults.take("hang"), self._faults.take("slow")

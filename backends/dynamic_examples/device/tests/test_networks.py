@@ -315,7 +315,7 @@ def test_the_profile_of_a_network_has_the_device_s_counters(device: Device) -> N
 
 
 def counters_of(runtime: Runtime, network_id: int) -> dict[str, float]:
-    """What the device has counted for a network."""
+    """The device's counters for a network."""
     profiler = runtime.get_profiler(network_id)
     assert profiler is not None
     return {c.name: c.value for c in profiler.counters if c.backend == DEVICE}

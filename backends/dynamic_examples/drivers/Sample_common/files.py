@@ -1,4 +1,4 @@
-"""Programs in files: what a driver keeps of what it compiled."""
+"""Programs in files: a driver's stored compiled parts."""
 
 from __future__ import annotations
 

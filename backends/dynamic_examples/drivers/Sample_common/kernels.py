@@ -1,4 +1,4 @@
-"""What the sample drivers can compute: some operations of float32, by NumPy for the device."""
+"""Operations of the sample drivers: some of float32, by NumPy for the device."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _BINARIES = (BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL)
 
 
 def step_of(operation: Operation) -> Step:
-    """What the device does for an operation that `SampleSupport` takes."""
+    """The device's command for an operation that `SampleSupport` takes."""
     match operation:
         case ElementwiseBinary():
             return Step(operation.operation.name, operation.activation.bounds)

@@ -33,9 +33,9 @@ class Program:
     """A subgraph as the device runs it."""
 
     num_inputs: int
-    """The first slots are the inputs, then come the constants, then what is computed."""
+    """The first slots are the inputs, then come the constants, then the results."""
     constants: tuple[Floats, ...]  # tuple of ndarray, float32
-    shapes: tuple[tuple[int, ...], ...]  # of what is computed
+    shapes: tuple[tuple[int, ...], ...]  # of the results
     instructions: tuple[Instruction, ...]
     outputs: tuple[int, ...]  # slots
 
@@ -131,7 +131,7 @@ class Program:
 
 
 def _program(structure: Mapping[str, Any], data: bytes) -> Program:  # Any: as JSON has it
-    """The program of a structure; what is missing or odd raises."""
+    """The program of a structure; missing or odd parts raise."""
     shapes = [tuple(int(size) for size in shape) for shape in structure["constants"]]
     sizes = [math.prod(shape) for shape in shapes]
     if any(size < 0 for shape in shapes for size in shape) or 4 * sum(sizes) != len(data):

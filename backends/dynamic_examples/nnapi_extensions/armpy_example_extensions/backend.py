@@ -59,7 +59,7 @@ class ExampleExtensionsBackend(IBackendInternal):
         return (fibonacci.EXTENSION, samples.EXTENSION)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """What it runs."""
+        """Its layer support."""
         return ExampleLayerSupport()
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:

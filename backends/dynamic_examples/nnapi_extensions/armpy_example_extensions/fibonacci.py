@@ -35,7 +35,7 @@ Outputs: 0, the numbers: `TENSOR_QUANT64_ASYMM` or TENSOR_FLOAT32, of one dimens
 
 @dataclass(frozen=True)
 class QuantParams:
-    """What is attached to a `TENSOR_QUANT64_ASYMM`: elements are ``value / scale + zero_point``."""
+    """Data attached to a `TENSOR_QUANT64_ASYMM`: elements are ``value / scale + zero_point``."""
 
     scale: float
     zero_point: int

@@ -1,4 +1,4 @@
-"""What the device computes; NumPy stands in for it."""
+"""The device's computations; NumPy stands in for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fibonacci(operation: Fibonacci, out: Array) -> None:
 
     Notes
     -----
-    Quantised in float64; what is after the point is dropped, and the rest saturates.
+    Quantised in float64; the fraction is dropped, and the rest saturates.
     """
     for index, number in enumerate(fibonacci_numbers(len(out))):
         if out.dtype == np.float32:

@@ -65,7 +65,7 @@ def patterns() -> list[Pattern]:
 
 
 Execution = tuple[Sequence[object], Array]
-"""What goes in, and what has to come out."""
+"""Inputs and required outputs."""
 
 
 def _pattern(

@@ -71,7 +71,7 @@ class ElementwiseWorkload(IWorkload):
     def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
-        """Call the kernel with what the handles map."""
+        """Call the kernel with the mapped handles."""
         sources = [handle for handle in inputs if handle is not None]
         (target,) = outputs
         lhs, rhs = (handle.map(write=False) for handle in sources)  # nothing to bring back
@@ -113,7 +113,7 @@ class ElementwiseBackend(IBackendInternal):
         self.kernel: Kernel = kernel
 
     def get_id(self) -> BackendId:
-        """What it was given."""
+        """Its arguments."""
         return self._backend_id
 
     def get_api_version(self) -> str:
@@ -129,5 +129,5 @@ class ElementwiseBackend(IBackendInternal):
         return ElementwiseFactory(self.kernel)
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Say what it can do."""
+        """Return its abilities."""
         return ElementwiseSupport(self._operation)

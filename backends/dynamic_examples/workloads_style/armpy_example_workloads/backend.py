@@ -53,7 +53,7 @@ class ExampleWorkloadsBackend(IBackendInternal):
         )
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """What it runs of a network with these options, which are empty if none were given."""
+        """The layers that it runs with these options, which are empty if none were given."""
         return ExampleLayerSupport(int(request.model_options.get("max_elements", 0)))
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:

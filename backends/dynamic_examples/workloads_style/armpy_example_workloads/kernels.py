@@ -1,4 +1,4 @@
-"""What the device computes; NumPy stands in for it."""
+"""The device's computations; NumPy stands in for it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ OPERATIONS = (Activation, ElementwiseBinary, Reshape, Softmax)
 
 
 class ExampleLayerSupport(ILayerSupport):
-    """Takes what has a kernel; a refusal names what was met and what would do.
+    """Takes layers that have a kernel; a refusal names the actual and the supported form.
 
     Parameters
     ----------

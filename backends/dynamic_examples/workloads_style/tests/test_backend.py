@@ -1,4 +1,4 @@
-"""armpy's conformance kit on the backend, and what is its own."""
+"""armpy's conformance kit on the backend, and tests of its own parts."""
 
 from __future__ import annotations
 

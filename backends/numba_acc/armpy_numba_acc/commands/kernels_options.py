@@ -19,7 +19,7 @@ def command() -> None:
     """Build packs of compiled kernels, or list those that are found.
 
     Backends that compile look into packs before they do. ARMPY_KERNELS names packs, or folders of
-    them; what the distribution armpy-kernels installs is found by itself.
+    them; those of the distribution armpy-kernels are found automatically.
     """
 
 

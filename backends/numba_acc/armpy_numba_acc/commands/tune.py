@@ -1,4 +1,4 @@
-"""Lets backends measure what is fastest for a model on this machine."""
+"""Lets backends measure the fastest options for a model on this machine."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tune(
     shows_all: bool,
     as_json: bool,
 ) -> None:
-    """Measure what is fastest for MODEL on this machine, and keep it."""
+    """Measure the fastest options for MODEL on this machine, and store them."""
     if not (load_request.model or measures_machine):
         raise click.MissingParameter(param_type="argument", param_hint="MODEL", ctx=context)
     registry = registry_of(load_request)
@@ -82,7 +82,7 @@ def tune(
         if load_request.model:
             print_tuning(results, shows_all=shows_all)
             if stop.is_set():
-                click.echo("stopped: what was found until then is kept")
+                click.echo("stopped: the results so far are stored")
     if any(result.problem for result in results):
         context.exit(1)
 
@@ -119,7 +119,7 @@ def _stopped_by_interrupt(request: TuningRequest) -> Iterator[threading.Event]:
         stop.set()
         request.extend(-math.inf)
         signal.signal(signal.SIGINT, before)
-        click.echo("stopping; what was found is kept ... (Ctrl-C again drops it)", err=True)
+        click.echo("stopping; the results are stored ... (Ctrl-C again drops them)", err=True)
 
     before = signal.signal(signal.SIGINT, end_search)
     try:
@@ -129,7 +129,7 @@ def _stopped_by_interrupt(request: TuningRequest) -> Iterator[threading.Event]:
 
 
 def print_tuning(results: Sequence[TuningResult], *, shows_all: bool = False) -> None:
-    """Print what was found for each part of a model: gains, what saves most first.
+    """Print the results for each part of a model: gains, the largest first.
 
     Parameters
     ----------

@@ -26,19 +26,19 @@ from armpy.cli.values import FiniteRange
     type=FiniteRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="How long to measure at most; what has to be compiled for it comes on top.",
+    help="How long to measure at most; compilations come on top.",
 )
 @click.option("--all", "shows_all", is_flag=True, help="List every choice, not only gains.")
 @report_options
 @click.pass_context
 @imported_when_run("armpy_numba_acc.commands.tune:tune")
 def command() -> None:
-    """Measure what is fastest for MODEL on this machine, and keep it.
+    """Measure the fastest options for MODEL on this machine, and store them.
 
     Backends that can compute a layer in several ways take the one that should be fastest. This
-    command lets them try. They keep what they find, for the same options: later loads of the
+    command lets them try. They store their results, for the same options: later loads of the
     model use it, and 'armpy cache list' shows it. Nothing else should run meanwhile.
-    What takes longest is tried first. Ctrl-C ends the search and keeps what was found until then;
+    The longest parts are tried first. Ctrl-C ends the search and stores the results so far;
     a second one drops it.
-    Exit code 1 if a backend could not measure, or not keep what it found.
+    Exit code 1 if a backend could not measure, or not store its results.
     """

@@ -51,7 +51,7 @@ def begin_times(times: Pointer, num_commands: int, is_new: bool, now: int) -> in
 
 @inlined
 def add_time(times: Pointer, number: int, before: int, now: int) -> int:
-    """Add to a command's time what has passed since; gives the time."""
+    """Add the time passed since to a command's; return the time."""
     store_i64(times, number + 1, load_i64(times, number + 1) + now - before)
     return now
 
@@ -80,7 +80,7 @@ def following(sync: Pointer, cancel: Pointer, number: int) -> int:
 
 
 def make(isa: Isa) -> LinkedKernel:
-    """Make the executor: what the leading thread runs.
+    """Make the executor, which the leading thread runs.
 
     In place of a call it receives an `ExecutionRecord`. It begins when the arbiter lets it in, and
     has as many workers then as are its fair share and free; when others wait, it lets workers go
@@ -93,7 +93,7 @@ def make(isa: Isa) -> LinkedKernel:
     def executor(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
         commands, sync = call.commands, call.sync
-        # What the last execution has left here.
+        # The last execution's contents.
         atomic_store(sync + FAILURE, 0)
         store_i64(sync + CONTROL, CONTROL_NEXT, 0)
         granted = 1 if call.arbiter == 0 else claim_cores(args)

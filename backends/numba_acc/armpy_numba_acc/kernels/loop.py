@@ -24,7 +24,7 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
     """Make one of five kernels, which one thread runs.
 
     ``begin`` stands in front of a loop; ``test`` in front of the body, and jumps after the loop
-    if there is no other turn; ``back`` after the body, and jumps to what is in front of the test.
+    if there is no other turn; ``back`` after the body, and jumps to in front of the test.
     ``unless`` jumps if its flag is 0, ``skip`` always: they choose one of two branches.
 
     The test ends the execution at its own command if the outermost loop's time is up, or if

@@ -71,7 +71,7 @@ def _limited(value: Any, limit: Any) -> Any:  # Any: float32 of Numba's
 def _update_cell(
     cell: Pointer, forget: Pointer, update: Pointer, candidate: Pointer, limit: float, width: int
 ) -> None:
-    """The cell state after a step; without an input gate (0) what is forgotten is replaced."""
+    """The cell state after a step; without an input gate (0) the forgotten part is replaced."""
     if update != 0:
         for j in range(width):
             retained = load_f32(forget, j) * load_f32(cell, j)

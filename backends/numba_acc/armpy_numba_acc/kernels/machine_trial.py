@@ -28,7 +28,7 @@ _LINE_BYTES = 64
 
 
 def make(isa: Isa) -> Callable[[int, int, int], None]:
-    """Make the kernel; what is measured depends on the instruction set."""
+    """Make the kernel; the measured instructions depend on the instruction set."""
     read = reader(MachineTrial)
 
     @primitive(NOTHING, WORD, WORD, WORD, WORD)

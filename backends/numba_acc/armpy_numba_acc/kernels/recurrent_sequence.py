@@ -59,7 +59,7 @@ def _make_ends(has_cell: bool) -> tuple[Begin, Begin]:
 
     @compiled
     def begin(args: int, hidden: Pointer, state: Pointer, batch: int) -> None:
-        """Set the states of a batch to what they are at first."""
+        """Set the states of a batch to their initial values."""
         call = _read(args)
         _clear(hidden, call.width)
         _clear(state, call.candidate_line)

@@ -1,4 +1,4 @@
-"""SVDF: filters inputs, remembers the results, and filters what is remembered."""
+"""SVDF: filters inputs, stores the results, and filters the stored ones."""
 
 from __future__ import annotations
 

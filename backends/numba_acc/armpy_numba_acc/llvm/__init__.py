@@ -2,7 +2,7 @@
 
 Notes
 -----
-What the package offers is imported when it is first asked for: LLVM and Numba are slow to import,
+The package's names are imported when first used: LLVM and Numba are slow to import,
 and a start whose code is on disk needs neither.
 """
 

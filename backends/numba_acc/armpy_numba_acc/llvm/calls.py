@@ -57,7 +57,7 @@ def reader(kind: type[LayoutT]) -> Callable[[Pointer], LayoutT]:
     Returns
     -------
     callable
-        Takes the address of the words. What it gives has the record's fields, but for its
+        Takes the address of the words. Its result has the record's fields, but for its
         `parameters`: addresses and integers of 64 bits, float32, records within it, and for
         ``tuple[float, ...]`` the address of the first one, each in 8 bytes.
     """

@@ -62,7 +62,7 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
         number of threads. Uses `armpy_numba_acc.llvm.pointers` for memory, and raises
         nothing.
     symbol
-        What the compiled function is called.
+        The compiled function's name.
 
     Returns
     -------
@@ -188,7 +188,7 @@ _AFTER_LINKING = (
     "simplify_cfg",
     "global_dead_code_eliminate",
 )
-"""What is worth doing again where a function is put into its caller."""
+"""Passes worth repeating where a function is inlined into its caller."""
 
 _WRAPPER = """
 define {result} @"{symbol}"(i64 %args, i64 %thread, i64 %num_threads) {{

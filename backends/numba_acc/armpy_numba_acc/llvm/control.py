@@ -23,7 +23,7 @@ def loop(
     start: CodeValue | None = None,
     by: int = 1,
 ) -> list[CodeValue]:
-    """Loop, maybe never, with values in registers; what they are in the end.
+    """Loop, maybe never, with values in registers; return their final values.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def loop(
         How often the loop turns, or if it does not count from 0 by 1, the first number that it
         has no turn of.
     values
-        What they are at first.
+        Their initial values.
     step : callable
         See `Step`.
     start
@@ -58,12 +58,12 @@ def loop(
 
 
 def loop_while(code: Code, values: Sequence[CodeValue], turn: Turn) -> list[CodeValue]:
-    """Loop at least once with values in registers; what they are in the end.
+    """Loop at least once with values in registers; return their final values.
 
     Parameters
     ----------
     values
-        What they are at first.
+        Their initial values.
     turn : callable
         See `Turn`.
     """
@@ -102,7 +102,7 @@ def when(
     *,
     likely: bool | None = None,
 ) -> list[CodeValue]:
-    """Run one of two pieces of code; what it gives.
+    """Run one of two pieces of code; return its result.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def call_address(code: Code, function: CodeValue, value: CodeValue) -> CodeValue
 
 @primitive(WORD, WORD, WORD)
 def atomic_add(code: Code, base: CodeValue, value: CodeValue) -> CodeValue:
-    """Add to a 64-bit integer that other threads see; returns what it was."""
+    """Add to a 64-bit integer that other threads see; returns its previous value."""
     pointer = code.builder.inttoptr(base.value, I64.as_pointer())
     return code.of(code.builder.atomic_rmw("add", pointer, value.value, "acq_rel"))
 

@@ -118,7 +118,7 @@ class Definition:
 
     name: str
     count: int  # of its arguments, all of them 64-bit integers
-    # ``write(code, *arguments)`` gives what the function does, or None for nothing.
+    # ``write(code, *arguments)`` returns the function's result, or None for nothing.
     write: Callable[..., CodeValue | None]
     returns: bool = False  # whether it gives a 64-bit integer
 

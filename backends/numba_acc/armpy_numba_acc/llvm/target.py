@@ -3,9 +3,9 @@
 Notes
 -----
 Numba's own target knows arrays, texts, containers and random numbers, looks through all of them for
-the type of each sum, and compiles some of what is called for the processor at hand. Kernels are
+the type of each sum, and compiles some of the calls for the processor at hand. Kernels are
 made of numbers, tuples, ranges and primitives: to know no more saves a quarter of the time, and
-what it takes to set Numba's target up.
+the code that sets Numba's target up.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def translated(
     kinds
         Of its arguments.
     result
-        Of what it returns; found out if it is left out.
+        Of the result; inferred if left out.
 
     Returns
     -------

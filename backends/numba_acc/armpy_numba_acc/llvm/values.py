@@ -3,7 +3,7 @@
 Notes
 -----
 Code that is written with `CodeValue` reads like arithmetic on numbers, and means as many elements
-at a time as its vectors have. Only what is written is computed: nothing is reordered, and
+at a time as its vectors have. The code is computed as written: nothing is reordered, and
 operations on floats follow IEEE 754, so that infinities and NaNs are values like any other.
 
 Loops and conditions are in `armpy_numba_acc.llvm.control`; whole functions, and what code that
@@ -92,7 +92,7 @@ class Code:
         Parameters
         ----------
         result
-            None if it returns nothing; what is given back must not be looked at then.
+            None if it returns nothing; the result must not be used then.
         **options
             As for llvmlite's ``IRBuilder.call``, such as ``fastmath=("reassoc",)``.
         """
@@ -393,7 +393,7 @@ class CodeValue:
         Parameters
         ----------
         index
-            Counted in what is loaded, after the address.
+            Counted in loaded elements, after the address.
         align
             Bytes that the address is a multiple of; those of an element if left out.
         mask
@@ -425,7 +425,7 @@ class CodeValue:
         return self.of(self.code.builder.call(pointer, [argument.value for argument in arguments]))
 
     def load_shared(self, index: int = 0) -> CodeValue:
-        """Read a 64-bit integer that other threads write, and what they wrote before it."""
+        """Read a 64-bit integer that other threads write, with acquire order."""
         return self.of(self.code.builder.load_atomic(self._pointer(I64, index), "acquire", 8))
 
     def store_shared(self, value: Number, index: int = 0) -> None:
@@ -434,7 +434,7 @@ class CodeValue:
         self.code.builder.store_atomic(word, pointer, "release", 8)
 
     def exchanged(self, expected: Number, value: Number, index: int = 0) -> CodeValue:
-        """Write a 64-bit integer if it is as expected; what it was (compare and swap)."""
+        """Compare and swap: write a 64-bit integer if it is as expected; returns the old value."""
         words = self.like(expected).value, self.like(value).value
         pair = self.code.builder.cmpxchg(self._pointer(I64, index), *words, "acq_rel", "acquire")
         return self.of(self.code.builder.extract_value(pair, 0))

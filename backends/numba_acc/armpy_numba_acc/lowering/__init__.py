@@ -2,7 +2,7 @@
 
 Notes
 -----
-What the package offers is imported when it is first asked for: with products come three dozen
+The package's names are imported when first used: with products come three dozen
 modules, of which a start from kept programs needs none.
 """
 

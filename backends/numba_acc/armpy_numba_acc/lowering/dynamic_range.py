@@ -125,7 +125,7 @@ def _emit_product(
 
 
 def with_real_operands(emit: Emitter, layer: Layer) -> Layer:
-    """A transposed convolution of float32 that gives what the layer does."""
+    """A transposed convolution of float32 with the same result as the layer."""
     value = layer["input"]
     rounded = Value(value.id, value.info, f"rounded {value.name}")
     emit.place(rounded, rounded_input(emit, layer, is_asymmetric=False))

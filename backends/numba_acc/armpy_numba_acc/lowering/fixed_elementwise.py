@@ -184,7 +184,7 @@ def _scaling_numbers(ratio: float, reach: int) -> tuple[float, ...]:
 def byte_prelu_numbers(
     source: TensorInfo, alpha: TensorInfo, output: TensorInfo
 ) -> tuple[float, ...]:
-    """Parameters of ``byte_prelu``: what is not negative is rescaled, products elsewhere."""
+    """Parameters of ``byte_prelu``: negative elements become products, others are rescaled."""
     ratio = scale_of(source) / scale_of(output)
     product_ratio = scale_of(source) * scale_of(alpha) / scale_of(output)
     identity = _scaling_numbers(float(ratio), 1 << 8)

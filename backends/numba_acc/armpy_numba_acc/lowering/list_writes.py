@@ -19,10 +19,10 @@ class Write:
     """A carried tensor of which one element along its first axis is exchanged."""
 
     number: int  # of the carried tensor
-    whole: Value  # the tensor, what is put into it, and where
+    whole: Value  # the tensor, the inserted one, and the position
     element: Value
     index: Value
-    layers: tuple[Layer, ...]  # what the body has for it
+    layers: tuple[Layer, ...]  # the body's layers for it
 
 
 def find_writes(body: Graph) -> Mapping[int, Write]:

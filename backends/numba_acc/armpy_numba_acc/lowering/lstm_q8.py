@@ -25,7 +25,7 @@ _PARTS = {
     "output_layer_norm_weights": "layer normalisation",
     "projection_weights": "a projection",
 }
-"""What is not there in integers, by an operand that it has."""
+"""Operations without an integer form, by an operand that it has."""
 
 
 def check_q8(operation: UnidirectionalSequenceLstm, inputs: OperandInfos) -> str:

@@ -241,7 +241,7 @@ def _panels_of(
     by_slot = panels if factors.kind is I16_NARROW else panels.swapaxes(-1, -2)
     scratch, source = emit.scratch(panels.nbytes), factors.source(y)
     if head or columns % width or patches.depth % slots:
-        # Zeros stand for the bias, and for what is after the last column and line.
+        # Zeros stand for the bias, and for elements after the last column and line.
         emit_fill(emit, scratch, panels.nbytes, bytes(4), label)
     full = columns // width
     for slot in range(slots):

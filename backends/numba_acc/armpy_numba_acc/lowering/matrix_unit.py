@@ -59,7 +59,7 @@ class MatrixPlan(NamedTuple):
 
     @property
     def gathered_bytes(self) -> int:
-        """Bytes of all rows, with what is written after the last one."""
+        """Bytes of all rows, with those written after the last one."""
         return self.rows * self.pitch_bytes + 2 * ROW_BYTES if self.gathers else 0
 
     def tile(self, isa: Isa) -> Tile:
@@ -67,7 +67,7 @@ class MatrixPlan(NamedTuple):
         return Tile(_MOST_ROWS, COLUMNS // isa.lanes, self.gathers)
 
     def arranged(self, values: Array) -> Array:
-        """Weights (columns, taps, depth) with zeros after what the unit's blocks leave over."""
+        """Weights (columns, taps, depth), padded with zeros to the unit's blocks."""
         group = self.group
         columns, _, depth = values.shape
         if self.gathers:

@@ -57,7 +57,7 @@ def stand_in(info: TensorInfo, part: TensorInfo | None = None, begin: Sequence[i
     Parameters
     ----------
     part, begin
-        What is taken of it, and where that begins.
+        The part taken of it, and where that begins.
     """
     others = (*begin, *(() if part is None else part.known_shape))
     return stand_in_of(info.known_shape, info.data_type.size_bytes, *others)
@@ -145,7 +145,7 @@ def _emit_streams(
     size: int,
     label: str,
 ) -> bool:
-    """Interleave a few streams, or take them apart, if that is what the inner loops do."""
+    """Interleave a few streams, or separate them, if the inner loops do that."""
     if len(loops) < 2:
         return False
     *others, last = loops

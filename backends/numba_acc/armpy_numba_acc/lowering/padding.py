@@ -150,7 +150,7 @@ def padded_volumes(
     fill
         The byte.
     label
-        What the volume is for.
+        The volume's purpose.
 
     Returns
     -------

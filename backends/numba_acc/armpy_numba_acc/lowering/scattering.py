@@ -33,7 +33,7 @@ def check_elements(
 
 
 def check_scatter(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Updates that replace what is there, or are combined with it as float32 or integers."""
+    """Updates that replace present elements, or are combined with them as float32 or integers."""
     data_type = Operands(operation, inputs)["input"].data_type
     if _reduction_of(operation) in ("", "none"):
         return ""

@@ -49,7 +49,7 @@ class ProductKind:
     name: str  # of the kernel
     group: int  # elements of a row that a step multiplies
     element_bytes: int
-    finish: str  # what the machine's model calls what follows the steps
+    finish: str  # the machine model's name of the work after the steps
     tiles: Tiles  # see `Tiles`
     cost: Cost  # see `Cost`
     # Of the second level of the cache, for weights that are used for all pixels before the next
@@ -58,7 +58,7 @@ class ProductKind:
     tile_name: str = ""  # what tiles are chosen by; that of the kernel if left out
     # Whether tiles always go on in the next row, so that the output is one long row.
     is_line: bool = False
-    splits_odd: bool = False  # whether what is left of a tap after its steps is added by itself
+    splits_odd: bool = False  # whether the rest of a tap after its steps is added by itself
 
     def corrected_by(self, tile: Tile) -> str:
         """Return the tiles that measurements of a tile correct as well."""
@@ -93,7 +93,7 @@ def tiles_that_fit(
         Registers of weights for each one of channels, but for tiles of one pixel, which use each
         once.
     others
-        Registers for elements and what is between.
+        Registers for elements and intermediate values.
     """
 
     def most_rows(vectors: int) -> int:
@@ -298,7 +298,7 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     Parameters
     ----------
     patches
-        What is multiplied.
+        The operands.
     columns
         Channels of the output.
     """
@@ -382,7 +382,7 @@ _FEW_ROWS = 16
 def _is_narrow(choices: Choices, kind: ProductKind, shape: tuple[int, int, int, int]) -> bool:
     """Return whether weights are packed as for a single row, as other programs pack them.
 
-    They do in panels as wide as a register. What is read from far away for few rows is computed by
+    They do in panels as wide as a register. Products that read far away for few rows are made by
     such tiles as fast as by others.
     """
     lines, width, columns, steps = shape

@@ -58,7 +58,7 @@ def multiplies_vector(layer: Layer) -> bool:
 
 
 def lower_vector(emit: Emitter, layer: Layer) -> None:
-    """Add the command of a layer that `multiplies_vector`, with what is fused with it."""
+    """Add the command of a layer that `multiplies_vector`, with its fused layers."""
     weights = layer["weights"].info
     is_float = weights.data_type is DataType.FLOAT32
     call = (_call_f32 if is_float else _call_u8)(emit, layer)
@@ -105,7 +105,7 @@ def _matrix(
     weights : ndarray, float32 or integers, shape (columns, depth)
     bias : ndarray, float32 or int32, shape (columns,)
     constant
-        The layer's weights, which are these and what was subtracted.
+        The layer's weights, which are these plus the subtracted ones.
     """
     isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
     if layout == "rows":
@@ -130,7 +130,7 @@ def _constant_of(weights: Array) -> Part:
 
 
 def _call_f32(emit: Emitter, layer: Layer) -> calls.VectorMatrixF32:
-    """The call for float32, with what is fused with the layer."""
+    """The call for float32, with the layer's fused layers."""
     weight_data, bias, fusion = (
         elements_of(layer, "weights"),
         layer.constant("bias"),

@@ -43,7 +43,7 @@ UNBOUNDED: Bounds = (None, None)
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows that a product writes, or adds to what it writes."""
+    """Rows that a product writes, or adds to its output."""
 
     place: Buffer | Address  # of the first pixel's columns
     pitch: int  # elements from there to the next pixel's
@@ -56,7 +56,7 @@ class Rows:
 
 
 def lower_real(emit: Emitter, layer: Layer, kind: ProductKind) -> None:
-    """Add the command of a convolution or a matrix product, and of what is fused with it."""
+    """Add the command of a convolution or a matrix product, and of its fused layers."""
     weights = elements_of(layer, "weights")
     if kind is F32 and is_winograd(emit, layer):
         lower_winograd_f32(emit, layer, weights)
@@ -69,7 +69,7 @@ def lower_real(emit: Emitter, layer: Layer, kind: ProductKind) -> None:
 
 
 def emit_fused(emit: Emitter, layer: Layer, patches: Patches, weights: Weights) -> None:
-    """Add the command of a layer's product and of what is fused with it."""
+    """Add the command of a layer's product and of its fused layers."""
     fusion, columns = fusion_of(emit, layer), weights.columns
     residual = None
     if (other := fusion.residual) is not None:
@@ -121,7 +121,7 @@ def emit_real(
     patches
         Of bfloat16, at least two elements deep, if the weights are.
     bounds
-        What the output is clamped to.
+        Bounds of the output.
     residual
         Added before that.
     """

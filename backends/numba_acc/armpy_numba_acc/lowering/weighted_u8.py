@@ -156,7 +156,7 @@ class _Scaling:
 
 
 def lower_u8(emit: Emitter, layer: Layer) -> None:
-    """Add the command of a convolution or a matrix product, and of what is fused with it."""
+    """Add the command of a convolution or a matrix product, and of its fused layers."""
     weights, fusion = elements_of(layer, "weights"), fusion_of(emit, layer)
     patches = patches_of(emit, layer, 1, zero_point_of(layer["input"].info))
     columns = len(weights)
@@ -195,7 +195,7 @@ def emit_filters_u8(
         See `with_room`.
     weights : ndarray, int8 or uint8, shape (columns, taps, depth)
     residual
-        What is added to the layer's output.
+        The addend of the layer's output.
     label
         The layer's name if left out.
     """

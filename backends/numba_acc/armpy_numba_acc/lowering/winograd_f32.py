@@ -20,7 +20,7 @@ from armpy_numba_acc.program.estimate import num_pieces
 from armpy_numba_acc.program.fusion import float_bounds
 
 _LEAST_CHANNELS = 16
-"""With fewer the transforms cost what the multiplications save."""
+"""With fewer, the transforms cost as much as the multiplications save."""
 
 _MOST_WEIGHT_BYTES = 12 << 20
 """Weights grow to up to four times their size, and have to be kept."""
@@ -35,7 +35,7 @@ _MOST_TRIED = 6
 """Tiles that a measurement tries: a kernel is compiled for each."""
 
 _TRANSFORM_STEPS = 14
-"""What it takes to transform a register of values and to store it, in multiplications of one."""
+"""Cost of transforming a register of values and storing it, in multiplications of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _plan_for(emit: Emitter, layer: Layer) -> _Plan:
     """The tiles that an image takes least time with.
 
     Errors are relative to the largest sum. Where a clamp cuts sums off, which may be large for
-    what is left of them, tiles are preferred that are as precise as single products.
+    among the rest, tiles are preferred that are as precise as single products.
     """
     _, height, width, columns = layer.output.info.known_shape
     depth = layer["weights"].info.known_shape[3]
@@ -165,7 +165,7 @@ def _tile_of(choices: Choices, plan: _Plan) -> Tile:
 
 
 def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
-    """Add the command of a convolution that `is_winograd`, and of what is fused with it.
+    """Add the command of a convolution that `is_winograd`, and of its fused layers.
 
     Sums are two to three times less precise than those of multiplications one by one: they differ
     by some millionths of the largest output. An infinity in the input makes NaN of more pixels.

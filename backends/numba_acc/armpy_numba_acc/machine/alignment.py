@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.ops.operation import Array
 
 

@@ -114,7 +114,7 @@ class Slot(MemoryLayout):
     target : Pointer
         Where the argument is written.
     offset : int
-        What the argument is beyond the address of the array's elements.
+        The argument's meaning beyond the address of the array's elements.
     """
 
     number: int

@@ -1,4 +1,4 @@
-"""Kernel of a command: its name, and what it is specialised for."""
+"""Kernel of a command: its name and its specialisation."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Kernel(NamedTuple):
-    """A kernel with what it is specialised for."""
+    """A kernel with its specialisation."""
 
     name: str  # its module in `armpy_numba_acc.kernels`
     parameters: tuple[int | str, ...] = ()  # what its ``make`` takes after the instruction set

@@ -2,7 +2,7 @@
 
 Notes
 -----
-What the package offers is imported when it is first asked for: a process that has the backend and
+The package's names are imported when first used: a process that has the backend and
 does not use it loads no code.
 """
 

@@ -2,7 +2,7 @@
 
 Notes
 -----
-Code and constants of all objects go into one mapping. What they refer to in each other is set
+Code and constants of all objects go into one mapping. References between them are set
 relative to where it is; calls of the C library go through jumps after the code, because it may
 be further away than a call reaches. Whatever else an object may hold is refused, and left to
 LLVM: kernels refer to little. Any machine links code for both; none maps another's.
@@ -73,7 +73,7 @@ def _jumps(objects: Iterable[ObjectFile], start: int) -> dict[str, int]:
 
 
 def _copy(item: ObjectFile, code: bytearray, jumps: Mapping[str, int]) -> None:
-    """Put an object's sections in their places, with what they refer to."""
+    """Put an object's sections in their places, with their references."""
     for place, contents in item.loaded():
         code[place : place + len(contents)] = contents
     for place, room, kind, symbol, addend in item.references():

@@ -49,7 +49,7 @@ def own_architecture() -> str:
 
 
 def can_load() -> bool:
-    """Return whether this process can run what is loaded here."""
+    """Return whether this process can run code that is loaded here."""
     return bool(own_architecture())
 
 
@@ -134,7 +134,7 @@ def _flush_instructions() -> Callable[[int, int], object] | None:
 
     x86-64 has no need of it. On Arm, Linux does it itself for pages that become executable
     (``__sync_icache_dcache`` in ``arch/arm64/mm/flush.c``), on which the loader of shared
-    libraries relies; the compiler's library does what the architecture manual asks for.
+    libraries relies; the compiler's library follows the architecture manual.
     """
     if own_architecture() != "aarch64":
         return None

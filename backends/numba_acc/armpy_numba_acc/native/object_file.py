@@ -179,7 +179,7 @@ class ObjectFile:
         """Return the address of a symbol of the object's own."""
         number = symbol.section
         if number >= _RESERVED or number not in self.places:
-            raise UnsupportedError("it refers to what is not loaded")
+            raise UnsupportedError("it refers to a symbol that is not loaded")
         if symbol.value > self.sections[number].size:
             raise UnsupportedError("a symbol lies outside of its section")
         return self.places[number] + symbol.value

@@ -17,7 +17,7 @@ import numpy as np
 
 from armpy.errors import BackendUnavailableError
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     import numpy.typing as npt
 
     from armpy.ops.operation import Array
@@ -47,7 +47,7 @@ def python_function(address: int, owner: npt.NDArray[np.int64], at: int) -> Call
     address
         Of a ``PyObject *(PyObject *owner, PyObject *const *arguments, Py_ssize_t number)``.
     owner : ndarray, int64
-        What it is handed first.
+        Its first arguments.
     at
         Where in `owner` there are `DEFINITION_WORDS` words for the interpreter: they have to
         live as long as the function.

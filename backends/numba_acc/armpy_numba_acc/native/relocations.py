@@ -123,7 +123,7 @@ def relocate(
     Raises
     ------
     UnsupportedError
-        If the kind is unknown, the place is not what it has to be, or the distance is too large.
+        If the kind is unknown, the place is wrong, or the distance is too large.
     """
     form = _DISTANCES[architecture].get(kind)
     if form is not None:
@@ -138,7 +138,7 @@ def relocate(
         raise UnsupportedError(f"a reference is of kind {kind}")
     _check_room(room, _WORD.size)
     (instruction,) = _WORD.unpack_from(code, place)
-    # Damaged code must not be patched: what is written is run.
+    # Damaged code must not be patched: it is run.
     if instruction & field.mask != field.expected or place % _WORD.size:
         raise UnsupportedError("a reference does not lie in an instruction of its kind")
     opcode = instruction & ~_ROOM.get(kind, _WITHIN)

@@ -28,7 +28,7 @@ class PackedWeights:
     # uint8, shape (panels, bytes): each panel's bias as int32, its scales and nudges as float32,
     # its exact factors of 8 bytes, then its lines.
     packed: PackedArray
-    # What the sum of the elements that a row multiplies is to be multiplied by and added to the
+    # The factor of the sum of the elements that a row multiplies, which is added to the
     # row's sums: the part of the weights' zero point that no signed byte can hold.
     correction: int
 
@@ -63,7 +63,7 @@ def pack_weights_u8(
     width
         Columns of a panel; the last one is filled up with zeros.
     arranged : callable, optional
-        What is done with weights (columns, taps, depth) that are multiplied before they are packed.
+        Preparation of weights (columns, taps, depth) of a product before they are packed.
     group
         Elements of a step.
     lines : ndarray, uint8, shape (panels, bytes), optional
@@ -151,7 +151,7 @@ def without_zero_point(
     """Weights as they are multiplied, what sums begin with, and the correction.
 
     The sum of ``(x - zx) * (w - zw)`` is that of ``x * w'`` plus that of ``x`` times the
-    correction, plus what is known in advance and joins the bias. ``w'`` is ``w - zw`` where that
+    correction, plus the known part, which joins the bias. ``w'`` is ``w - zw`` where that
     fits a signed byte, or where products are of 16-bit integers.
 
     Parameters

@@ -2,7 +2,7 @@
 
 Notes
 -----
-What the package offers is imported when it is first asked for: a start from kept programs lowers
+The package's names are imported when first used: a start from kept programs lowers
 nothing.
 """
 

@@ -20,7 +20,7 @@ from armpy_numba_acc.program.emitter import TOP_BIT, Emitter
 _BINARY = (BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL)
 
 _MOST_LAYERS = 16
-"""Of a function: what is longer was not meant to be one."""
+"""Of a function: a longer one is a mistake."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,7 +2,7 @@
 
 Notes
 -----
-Conversions from and to float16 are links like others: what is computed as float32 and rounded
+Conversions from and to float16 are links like others: values computed as float32 and rounded
 after each layer is rounded in registers. So are those of sums in int32 to floats, with what is
 added to them before, and of floats to bytes: networks that are quantised as they run have them
 around every product.
@@ -38,7 +38,7 @@ _OF_SUMS = {
 """Expressions of operations on int32 that are."""
 
 MAX_TOKENS = 24
-"""Of an expression: what is read twice is written twice."""
+"""Of an expression: a value read twice is written twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ElementwiseChain:
 
     # In the order of execution; all write the shape that the last one does.
     layers: tuple[Layer, ...]
-    inputs: tuple[Value, ...]  # what they read, constants of one element left out
+    inputs: tuple[Value, ...]  # without constants of one element
     expression: str  # see `armpy_numba_acc.tiles.elementwise.expressions.expression_named`
     parameters: tuple[float, ...]  # the expression's
 

@@ -55,7 +55,7 @@ _WITHOUT_WEIGHTS = (
     Softmax,
 )
 _BEGIN_ANEW = (*_WITH_WEIGHTS, Pooling2d, Reduce, Reshape)
-"""What is not computed together with layers in front of it: here the rest may begin."""
+"""Layers that are not computed together with those in front of them: here the rest may begin."""
 
 _COMMAND_NS = 500.0
 """Cost of one more command, including its publication to the threads."""
@@ -119,7 +119,7 @@ def volumes_of(layers: Sequence[Layer]) -> Images | None:
     Parameters
     ----------
     layers
-        A convolution and what is computed together with it.
+        A convolution and the layers computed together with it.
     """
     first, last = layers[0], layers[-1].output
     count = first["input"].info.known_shape[0] if isinstance(first.operation, _OF_VOLUMES) else 1

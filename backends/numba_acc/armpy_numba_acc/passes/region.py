@@ -113,7 +113,7 @@ def lower_layers(view: SubgraphView, choices: Choices, make_emitter: MakeEmitter
     view
         As `prepared` gives it.
     make_emitter : callable
-        Makes what the commands are added to.
+        Makes the list that the commands are added to.
     """
     fusions, views = find_fusions(view), find_views(view)
     together = {layer: fusion.absorbed for layer, fusion in fusions.items()}

@@ -204,7 +204,7 @@ def _needed(layers: Sequence[Layer], outputs: Sequence[Value]) -> tuple[Layer, .
     wanted = set(outputs)
     needed = []
     for layer in reversed(layers):
-        # What the rewrite adds has one output; all others were needed before.
+        # Layers that the rewrite adds have one output; all others were needed before.
         is_added = layer.id < 0
         if not is_added or layer.outputs[0] in wanted:
             needed.append(layer)

@@ -153,7 +153,7 @@ def _has_rows(part: Array) -> bool:
 
 
 def _above(view: SubgraphView, views: dict[Value, TensorView], reader: Layer) -> list[Layer]:
-    """Layers that give a layer what it reads through views."""
+    """Layers whose outputs a layer reads through views."""
     layers: list[Layer] = []
     waiting = list(reader.inputs[_OPERANDS])
     while waiting:
@@ -168,7 +168,7 @@ def _above(view: SubgraphView, views: dict[Value, TensorView], reader: Layer) ->
 def _written(
     view: SubgraphView, views: dict[Value, TensorView], reader: Layer
 ) -> tuple[tuple[Layer, ...], TensorView | None]:
-    """Transposes after attention, and where its output lies in what they give.
+    """Transposes after attention, and where its output lies in theirs.
 
     Other attention may look through the same layers: then what they move is there, not what they
     give.

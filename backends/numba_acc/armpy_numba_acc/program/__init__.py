@@ -2,7 +2,7 @@
 
 Notes
 -----
-What the package offers is imported when it is first asked for: a program from disk is neither
+The package's names are imported when first used: a program from disk is neither
 chosen nor estimated again.
 """
 

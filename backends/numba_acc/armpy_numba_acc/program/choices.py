@@ -25,10 +25,10 @@ _log = logging.getLogger("armpy.NumbaAcc")
 class Decision:
     """One choice that was made."""
 
-    key: str  # what is decided, and for which shape; equal keys are equal choices
+    key: str  # the decision, and its shape; equal keys are equal choices
     layers: tuple[Layer, ...]  # those that were lowered together when it was made
     options: tuple[Option, ...]  # what could have been chosen
-    modelled: Option  # what the model of the cost says
+    modelled: Option  # the cost model's choice
     chosen: Option
     # For each option what of the machine's figures can be corrected by a measurement, and the
     # nanoseconds that it takes by the figures without corrections; empty if nothing can.
@@ -50,7 +50,7 @@ class Choices:
     made : dict of str to Decision
         In the order of the region, each key once.
     costs : dict
-        What ways of doing something cost, by what is done, for those who ask about it again and
+        Costs of the ways to do something, for callers who ask about it again and
         again: the same shapes come back in every layer of a transformer.
     """
 
@@ -82,7 +82,7 @@ class Choices:
         Parameters
         ----------
         family
-            What is decided, such as ``convolution_u8 tile``.
+            The decision, such as ``convolution_u8 tile``.
         shape
             All numbers that the cost depends on.
         options
@@ -110,5 +110,5 @@ class Choices:
             return None
         fastest = next((option for option in options if option == self._measured[key]), None)
         if fastest is None:
-            _log.info("what was measured for %s does not fit and is not used", key)
+            _log.info("the measured choice for %s does not fit and is not used", key)
         return fastest

@@ -214,7 +214,7 @@ class Emitter:
                         buffer.touch(len(self._commands))
                 self._commands.append(_Command(command.kernel, words, command.info))
         for buffer in steps:
-            # What the first image has given must outlive what the others need ahead of theirs.
+            # The first image's outputs must outlive the others' working memory.
             buffer.touch(first)
 
     def scratch_since(self, number: int) -> frozenset[Buffer]:
@@ -404,14 +404,14 @@ class Emitter:
         call
             The record of the kernel, filled.
         label
-            What it computes, for people.
+            A description, for people.
         num_bytes
             That it reads and writes; all of its buffers if left out.
         num_pieces
             Number of pieces of each thread's share: the kernel receives the number of threads
             multiplied by it. Executions can be stopped in between.
         part
-            What of the layers it does, if that is not what they are there for.
+            Its part of the layers' work, if that is not their main part.
         """
         self.counter.add_command()
         number, kernel, words = len(self._commands), call.kernel, call.words
@@ -489,7 +489,7 @@ class Emitter:
         return json.dumps(views_of((buffer.start, origin) for buffer, origin in self._origins))
 
     def _shared_constants(self) -> tuple[Array, ...]:
-        """Large constants in memory that other programs have as well; what they become."""
+        """Large constants in memory that other programs have as well; return the shared ones."""
         held = []
         for buffer, array in self._constants:
             if array.nbytes >= LEAST_BYTES:

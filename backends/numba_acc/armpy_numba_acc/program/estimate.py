@@ -1,4 +1,4 @@
-"""Estimates of commands' durations, rough ones: what is worth waking others for."""
+"""Rough estimates of commands' durations, which decide whether to wake other threads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PIECE_US = 1500.0
 MOST_PIECES = 64
 
 _SHARED_GAIN = 2.0
-"""Two threads save half of what they share: that must be more than what sharing costs."""
+"""Two threads save half of their shared time: that must exceed the cost of sharing."""
 
 _REACHED = 0.55
 """Of the most operations that there could be, by most kernels at least."""

@@ -21,8 +21,8 @@ Bounds = tuple[float | None, float | None]
 class Fusion:
     """Fusion of a layer with those after it, computed together."""
 
-    output: Value  # what is written in the end
-    bounds: Bounds = (None, None)  # what the output is clamped to
+    output: Value  # written in the end
+    bounds: Bounds = (None, None)  # clamping of the output
     residual: Value | None = None  # added to the layer's output before it is clamped
     absorbed: tuple[Layer, ...] = ()  # layers after it that need no commands of their own
 
@@ -38,7 +38,7 @@ def float_bounds(bounds: Bounds) -> tuple[float, float]:
 
 
 def is_fusing(layer: Layer) -> bool:
-    """Return whether a layer's kernel can add a tensor to what it computes, and clamp."""
+    """Return whether a layer's kernel can add a tensor to its result, and clamp."""
     operation = layer.operation
     is_convolution = isinstance(operation, CONVOLUTIONS)
     if not is_convolution and not isinstance(operation, FullyConnected):

@@ -47,7 +47,7 @@ class TooLargeError(GivenBackError):
 class LayerUsage:
     """Count of commands and bytes of the layer that is lowered.
 
-    Lowerings refuse what they know to be large. This is for what they do not: nothing that a
+    Lowerings refuse layers that they know to be large. This is for the others: nothing that a
     file says may take all memory, or for ever, before anybody asks how much there is.
     """
 

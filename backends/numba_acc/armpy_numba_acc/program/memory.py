@@ -75,7 +75,7 @@ def reach(size_bytes: int) -> int:
     """Return how far after a buffer's beginning the next one may begin.
 
     Large buffers are often as long as whole pages. If they began at the same place of a page, or
-    a little after it, what a command reads and what it writes would share few lines of the
+    a little after it, a command's inputs and outputs would share few lines of the
     cache: depthwise convolutions take up to twice as long then.
     """
     # Small buffers stay in a near cache anyway, and steps between them would waste it.

@@ -11,7 +11,7 @@ import numpy as np
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     import numpy.typing as npt
 
     from armpy.ops.operation import Array
@@ -63,7 +63,7 @@ class Figures(NamedTuple):
 
 
 class ProgramTiming(NamedTuple):
-    """Estimated time of a program, and what is worth sharing of it."""
+    """Estimated time of a program, and its commands worth sharing."""
 
     durations_us: npt.NDArray[np.float64]  # of each command on one thread
     least_us: float  # see `armpy_numba_acc.program.estimate.least_shared_us`

@@ -79,7 +79,7 @@ def _meets(buffer: Buffer, others: Iterable[Buffer]) -> bool:
 
 
 def _now(size: int | Size) -> int:
-    """A size while it is traced; what is decided by it is right for any."""
+    """A size while it is traced; decisions by it hold for any size."""
     return size.now if isinstance(size, Size) else size  # type: ignore[return-value]
 
 

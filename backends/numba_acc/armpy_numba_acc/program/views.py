@@ -14,7 +14,7 @@ class TensorView:
     """View of a tensor's elements in another one."""
 
     whole: Value  # the tensor that is in memory
-    base: Array  # stands for it; what the array holds means nothing
+    base: Array  # stands for it; the array's elements have no meaning
     part: Array  # a view of `base`, with the shape of the tensor that is in no memory of its own
 
 

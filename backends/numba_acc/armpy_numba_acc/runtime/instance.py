@@ -50,7 +50,7 @@ if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     from armpy_numba_acc.runtime.threads import Pool
 
 EXECUTOR = Kernel("executor")
-"""What the thread that an application calls from runs."""
+"""Code of the thread that an application calls from."""
 
 PYTHON_CALL = Kernel("python_call", (HEADER_BYTES,))
 """What Python calls; it calls the executor."""
@@ -311,7 +311,7 @@ class Instance:
             return aligned(size_bytes), _do_nothing
         arena = self._allocator.allocate(size_bytes, ALIGNMENT_BYTES)
         free = weakref.finalize(self, self._allocator.free, arena)
-        # What is left in the memory may be anything, and padding is read without being written.
+        # The memory may hold anything, and padding is read without being written.
         arena.fill(0)
         return arena, free
 
@@ -436,7 +436,7 @@ class Instance:
         Raises
         ------
         InvalidArgumentError
-            If an index is out of range; what the outputs hold is not known then.
+            If an index is out of range; the outputs are undefined then.
         ExecutionTimeoutError, ExecutionCancelledError
             If it was stopped, or a loop takes longer.
         """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from armpy_numba_acc.machine.processors.cores import usable_cores
 from armpy_numba_acc.runtime.instance import LoadedCode
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend.programs import SavedProgram
     from armpy_numba_acc.machine.isa import Isa
     from armpy_numba_acc.machine.kernel import Kernel
@@ -21,7 +21,7 @@ class LoadedProgram:
     Parameters
     ----------
     saved : SavedProgram
-        What it was made of.
+        Its source.
     addresses : mapping of Kernel to int
         Of all code that it needs.
     """

@@ -91,12 +91,12 @@ def this_machine() -> MachineModel:
 
 
 def learn(network: str, corrections: Corrections) -> None:
-    """Keep what the measurements of a network teach; what networks agree on corrects the figures.
+    """Store a network's corrections; those that networks agree on correct the figures.
 
     Parameters
     ----------
     network
-        Its key: what it has taught before is forgotten.
+        Its key: its earlier corrections are dropped.
     """
     entries = machine_entries()
     if entries is not None and corrections:
@@ -132,7 +132,7 @@ def judge_figures(compare: CompareFigures) -> None:
 
 
 def measure_anew() -> tuple[MachineModel, bool]:
-    """As `measure_machine`, whatever is kept; and keep what was found."""
+    """As `measure_machine`, whatever is stored; and store the result."""
     model, is_measured = measure_machine(known_isas())
     entries = machine_entries()
     if is_measured and entries is not None:

@@ -14,7 +14,7 @@ from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.backend.workload import IWorkload
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 
-if TYPE_CHECKING:  # what is imported here is paid for at every start of a prepared model
+if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend import Cancellation, ICustomAllocator, ITensorHandle
     from armpy.ops.operation import Array
     from armpy_numba_acc.runtime.profiling import Recorder

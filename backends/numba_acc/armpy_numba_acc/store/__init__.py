@@ -2,7 +2,7 @@
 
 Notes
 -----
-What the package offers is imported when it is first asked for: a program that comes with its code
+The package's names are imported when first used: a program that comes with its code
 looks for none.
 """
 

@@ -22,7 +22,7 @@ from armpy_numba_acc.native.python_function import HEADER_BYTES
 from armpy_numba_acc.program import program
 
 PROTOCOL = 1
-"""Raised where code and its callers come to mean something else by what is laid out as before."""
+"""Raised where code and its callers change the meaning of an unchanged layout."""
 
 _RECORDS = (
     *(execution.ExecutionRecord, execution.Command, execution.Slot, core_arbiter.CoreArbiter),
@@ -57,7 +57,7 @@ def digest_of_layouts() -> str:
 
 
 def _fields(kind: type) -> list[tuple[str, object]]:
-    """Names and types of a record's fields; named tuples wrap what is written of the types."""
+    """Names and types of a record's fields; named tuples wrap the text of the types."""
     annotations = kind.__annotations__.items()
     return [(name, getattr(text, "__forward_arg__", text)) for name, text in annotations]
 

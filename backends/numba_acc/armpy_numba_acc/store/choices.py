@@ -40,11 +40,11 @@ def kept_choices(entries: Entries, key: str) -> dict[str, Option]:
         document = json.loads(bytes(parts[0]))
         # Cache directories are shared between machines, and tiles that are best differ.
         if document["processor"] != processor():
-            _log.info("what was measured on another processor is not used here")
+            _log.info("measurements of another processor are not used here")
             return {}
         return {name: tuple(map(int, option)) for name, option in document["choices"].items()}
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        _log.info("what was measured is not used: %r", error)
+        _log.info("the measurements are not used: %r", error)
         return {}
 
 

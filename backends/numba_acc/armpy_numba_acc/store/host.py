@@ -20,7 +20,7 @@ _MODEL = (
     *("vendor_id", "cpu family", "model", "stepping", "flags"),
     *("Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision"),
 )
-"""Fields that say which processor it is, and what the kernel lets processes use of it."""
+"""Fields that identify the processor and the features that the kernel allows."""
 
 
 @cache

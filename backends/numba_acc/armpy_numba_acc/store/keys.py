@@ -1,4 +1,4 @@
-"""Names of what is kept: digests of everything that it depends on."""
+"""Names of stored files: digests of everything that they depend on."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_current() -> bool:
 
 
 def _key(*parts: object) -> str:
-    """Digest of some parts, the code, and what the code uses."""
+    """Digest of some parts, the code, and the code's dependencies."""
     origin = _origin()
     if not origin:
         return ""

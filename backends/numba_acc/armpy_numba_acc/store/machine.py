@@ -81,12 +81,12 @@ def kept_corrections(entries: Entries) -> dict[str, dict[str, float]]:
             for network, corrections in document["corrections"].items()
         }
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        _log.info("what was learnt about this machine is not used: %r", error)
+        _log.info("the corrections for this machine are not used: %r", error)
         return {}
 
 
 def keep_corrections(entries: Entries, network: str, corrections: Corrections) -> None:
-    """Keep what the measurements of a network have taught, in the place of what it had."""
+    """Store a network's corrections, in the place of its earlier ones."""
     # Read, changed and written again: two processes at once would lose what one has learnt.
     with entries.making(_CORRECTIONS, _key()):
         known = {**kept_corrections(entries)}
@@ -130,7 +130,7 @@ def making_model(entries: Entries) -> AbstractContextManager[bool]:
 
 @cache
 def _key() -> str:
-    """Return their key: with the built-in figures, which stand for what is not measured."""
+    """Return their key: with the built-in figures, which stand for missing measurements."""
     built_in = [*BUILT_IN.values()]
     text = f"{processor()} {package_version('armpy')} {_FORMAT} {built_in!r}"
     return hashlib.sha256(text.encode()).hexdigest()[:32]

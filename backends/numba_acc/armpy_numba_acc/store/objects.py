@@ -66,7 +66,7 @@ def kernel_addresses(
 
 
 def _loaded(codes: Mapping[Kernel, bytes], isa: Isa) -> dict[str, int]:
-    """The addresses by symbol; what the own loader does not support is compiled anew."""
+    """The addresses by symbol; code that the own loader does not support is compiled anew."""
     objects = {kernel.symbol: code for kernel, code in codes.items()}
     try:
         return native.load_objects(objects, are_compiled_here=False)

@@ -41,7 +41,7 @@ class CompileWorkers:
     """Processes that share the compilation of a list, each from its own place in it.
 
     They are new interpreters that import neither ``__main__`` nor anything of the application.
-    Their results are on disk, and the caller compiles what they fail to compile; they report
+    Their results are on disk, and the caller compiles modules that they fail on; they report
     nothing else.
     """
 
@@ -129,7 +129,7 @@ def main(stream: BinaryIO, owner: int) -> None:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """A process that waits for what it is to do."""
+    """A process that waits for work."""
     return subprocess.Popen(
         [sys.executable, "-I", "-c", _CHILD, str(os.getpid())],
         stdin=subprocess.PIPE,

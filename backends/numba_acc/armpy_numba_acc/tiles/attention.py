@@ -2,7 +2,7 @@
 
 Notes
 -----
-What is computed is transposed: a block has one or more vectors of queries, and rows of scores and
+The result is transposed: a block has one or more vectors of queries, and rows of scores and
 of outputs have one element for each of them. So keys and values are read where they are, element by
 element, and nothing is added up across lanes.
 
@@ -24,7 +24,7 @@ from armpy_numba_acc.tiles.elementwise import functions as f
 from armpy_numba_acc.tiles.elementwise.elements import load_elements
 
 LOWEST = -3.4028234663852886e38
-"""What is below all scores that are seen."""
+"""A value below all visible scores."""
 
 
 @cache
@@ -100,7 +100,7 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
     if all queries have one element, or empty; its rows are `pitch` bytes apart. `offset` is what
     the first key's number is above the first query's position: a query sees keys from `low` to
     `high` above its own position. `state` holds the largest score of each query, the sum of its
-    powers, and, written here, the factor of what was added up before.
+    powers, and, written here, the factor of the earlier sum.
     """
     lanes, kind = isa.lanes, vector(F32, isa.lanes)
     stored, _, of_keys = mask.partition(" ")
@@ -112,7 +112,7 @@ def softmax_rows(isa: Isa, vectors: int, mask: str, is_bounded: bool, is_capped:
             mask = load_elements(row, stored, j * lanes, lanes)
         if stored == "bool":
             return choose(mask, score, score.like(-float("inf")))
-        # A sum with NaN would be NaN, and what is hidden is not.
+        # A sum with NaN would be NaN, and hidden elements are not.
         return choose(mask.equals(-float("inf")), mask, score + mask)
 
     @primitive(NOTHING, *(WORD,) * 8, FLOAT, FLOAT)

@@ -104,7 +104,7 @@ def _neighbours(
 def _tap(
     where: CodeValue, weight: CodeValue, size: CodeValue, padding: str, is_aligned: CodeValue
 ) -> Tap:
-    """A whole position as a place; what is outside counts as the padding says."""
+    """A whole position as an index; positions outside follow the padding mode."""
     if padding == "zeros":
         is_outside = (where < 0.0) | (where >= size.converted("sitofp", F32))
         weight = choose(is_outside, 0.0, weight)

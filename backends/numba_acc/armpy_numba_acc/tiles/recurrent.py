@@ -153,9 +153,9 @@ def make_reset(isa: Isa, function: str) -> Primitive:
 class _Vector:
     """A vector of units at a step."""
 
-    share: Callable[[int], CodeValue]  # what the input and the state add to the gate of a number
+    share: Callable[[int], CodeValue]  # the input's and the state's part of the gate of a number
     sums: Callable[[int], CodeValue]
-    hidden: CodeValue  # the state; the cell's, or the product of what was reset
+    hidden: CodeValue  # the state; the cell's, or the product of the reset state
     state: CodeValue
     peephole: Callable[[int], CodeValue]  # the weights of the gate of a number
     limited: Callable[[CodeValue], CodeValue]
@@ -217,12 +217,12 @@ def make_update(isa: Isa, cell: str, names: tuple[str, ...]) -> Primitive:
     """Make ``update(sums, share, hidden, state, peephole, width, limit)``: a step's last part.
 
     `sums`, `share` and `peephole` have `width` elements for each gate. `hidden` is changed, as is
-    an LSTM's cell state; a GRU's `state` is the product of what was reset.
+    an LSTM's cell state; a GRU's `state` is the product of the reset state.
 
     Parameters
     ----------
     cell
-        "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus what it takes in.
+        "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus the input gate.
     names
         Of functions, as `armpy.ops.RecurrentCell` has them; see `_function_of`.
     """

@@ -54,7 +54,7 @@ def make_row_pass(
     def row_pass(
         code: Code, source: CodeValue, target: CodeValue, count: CodeValue, *parameters: CodeValue
     ) -> CodeValue:
-        # In memory, of which LLVM makes registers; what is left has a total of its own.
+        # In memory, of which LLVM makes registers; the rest has a total of its own.
         totals = {width: code.stack(vector(F32, width)) for width in (lanes, 1)}
         for width, total in totals.items():
             total.store(code.constant(vector(F32, width), neutral))

@@ -1,4 +1,4 @@
-"""Updates of elements in memory: written there, or combined with what is there."""
+"""Updates of elements in memory: written there, or combined with the present ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _combine_of(reduction: str, format_: str) -> Combine:
     }
     if format_ == "f32" and reduction in ("max", "min"):
         extreme = functions[reduction]
-        # What was there is never itself the result, which would become a slow masked store.
+        # The present element is never itself the result, which would become a slow masked store.
         return lambda old, new: choose(old.is_nan(), old + new, extreme(old, new))
     if format_.startswith("u"):
         functions["max"] = lambda old, new: choose(old.is_below(new), new, old)

@@ -1,1 +1,1 @@
-"""Measures what is fastest where lowerings have several ways, and keeps what it finds."""
+"""Measures the fastest way where lowerings have several, and stores the results."""

@@ -43,7 +43,7 @@ class TuningCandidate:
     Parameters
     ----------
     measured : mapping of str to Option
-        What the lowerings choose where the model of the cost is not asked.
+        The lowerings' choice where the cost model is not asked.
     is_part : bool
         Whether the layers are only some of a region, which is worth several threads even if they
         are not.

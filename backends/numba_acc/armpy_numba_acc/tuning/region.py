@@ -1,4 +1,4 @@
-"""Finds what is fastest for a region, decision by decision."""
+"""Finds the fastest options for a region, decision by decision."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _MOST_S = 1.0
 """For the candidates of one decision."""
 
 _WHOLE_S = 2.0
-"""For the comparison of the whole region with what the model of the cost would have."""
+"""For the comparison of the whole region with the cost model's choice."""
 
 _LEAST_GAIN_IN_ALL = 1.002
 """Least gain of the whole region for which any choice is kept."""
 
 _LEAST_GAIN = 1.02
-"""What is not faster by so much is noise, and changes nothing."""
+"""Smaller gains are noise, and change nothing."""
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -47,17 +47,17 @@ def tune_region(
     request: TuningRequest,
     model: MachineModel | None = None,
 ) -> None:
-    """Measure what is fastest for a region, keep it, and say what it is.
+    """Measure the fastest options for a region, store and return them.
 
     Layers are tried by themselves, on memory of their own, with each way that a lowering could
-    choose. What is faster in sum must be so when all of it runs: else nothing changes.
+    choose. The sum of gains must hold when all of it runs: else nothing changes.
 
     Parameters
     ----------
     num_threads
-        With `view` and `isa`, what the answers hold for.
+        With `view` and `isa`, the key of the answers.
     model
-        What the lowerings choose by otherwise; the typical one of the instruction set if left out.
+        The machine for the lowerings' other choices; by default the instruction set's typical one.
     """
     model = model or typical(isa)
     what = title_of(view, isa)
@@ -80,7 +80,7 @@ def tune_region(
     answers = {**search.modelled, **search.measured}
     keep_choices(entries, key, answers, f"tuned: {changed} changed, {what}")
     if kept_choices(entries, key) != answers:
-        problem, after_us = "what was found could not be kept on disk", before_us
+        problem, after_us = "the results could not be stored on disk", before_us
     learn(key, network_corrections(search.tried))
     request.add(TuningResult(_BACKEND, what, before_us, after_us, search.choices(), problem))
 
@@ -108,9 +108,9 @@ class _RegionSearch:
     num_threads: int
     model: MachineModel
     request: TuningRequest
-    # What is to be chosen otherwise than the model of the cost says.
+    # Choices that differ from the cost model's.
     measured: dict[str, Option] = field(default_factory=dict)
-    # What it says where the answer was looked for: other figures might say something else.
+    # Its answer where the result was looked up: other figures might answer otherwise.
     modelled: dict[str, Option] = field(default_factory=dict)
     found: list[_TunedDecision] = field(default_factory=list)
     # What `armpy_numba_acc.machine.cost_model.corrections.network_corrections` takes.
@@ -130,9 +130,9 @@ class _RegionSearch:
         report_progress(Progress(_BACKEND, "measuring", len(groups), len(groups)))
 
     def settle(self) -> tuple[float, float]:
-        """Leave of what was found what makes the whole region faster.
+        """Keep those of the results that make the whole region faster.
 
-        What is faster layer by layer need not be so together. If all of it is not, the half that
+        Options that are faster one by one need not be so together. If they are not, the half that
         saves most is tried, and then what saves most of all.
 
         Returns
@@ -206,7 +206,7 @@ class _RegionSearch:
         return sorted(costs_ns, key=lambda layers: -costs_ns[layers])
 
     def _next_decision(self, part: SubgraphView) -> Decision | None:
-        """One that was not tried yet; what is chosen first may lead to others."""
+        """One that was not tried yet; the first choice may lead to others."""
         choices = Choices(self.isa, self.model, self.measured)
         lower_region(part, self.isa, self.num_threads, choices)
         found = (d for d in choices.made.values() if len(d.options) > 1)
@@ -214,7 +214,7 @@ class _RegionSearch:
         return next((d for d in found if d.key not in self._done and (d.layers or is_whole)), None)
 
     def _find(self, part: SubgraphView, decision: Decision, num_left: int) -> None:
-        """Try every option of a decision, and remember what was found."""
+        """Try every option of a decision, and store the results."""
         choice = self._decide(part, decision, num_left)
         self.found.append(_TunedDecision(choice, decision.key, part is self.view))
 

@@ -123,7 +123,7 @@ def squared_difference(
 
 
 def parametric_relu(inputs: Sequence[TensorInfo], output: TensorInfo) -> BinaryKernel:
-    """Parametric rectifier: rescales what is not negative, and products with alpha elsewhere."""
+    """Parametric rectifier: products with alpha for negative elements, others rescaled."""
     ratio = scale_of(inputs[0]) / scale_of(output)
     product_ratio = scale_of(inputs[0]) * scale_of(inputs[1]) / scale_of(output)
     identity = Multiplier.from_real(float(ratio))

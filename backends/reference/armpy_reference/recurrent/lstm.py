@@ -28,7 +28,7 @@ class LstmCell(ABC):
 
     @abstractmethod
     def input_share(self, sequence: Array) -> Mapping[str, npt.NDArray[Any]]:
-        """Compute what the input (t, b, i) adds to each gate (t, b, n)."""
+        """Compute the part of each gate (t, b, n) from the input (t, b, i)."""
 
     @abstractmethod
     def step(

@@ -91,7 +91,7 @@ class FloatLstm(LstmCell):
         return values
 
     def _project(self, hidden: Float32Array) -> Float32Array:
-        """Output state of what the output gate lets through."""
+        """Output state after the output gate."""
         projection = self._weights.get("projection_weights")
         if projection is None:
             return hidden

@@ -256,7 +256,7 @@ class IntegerLstm(LstmCell):
         return self._output(passed * tanh(cell, 15 + self._cell_exponent)), cell
 
     def _output(self, passed: Int64Array) -> Int64Array:
-        """Output state of what the output gate lets through, with 30 fraction bits."""
+        """Output state after the output gate, with 30 fraction bits."""
         hidden = self._to_hidden.apply(passed)
         zero_point = self._operation.hidden_state_zero_point
         if self._projection is None:

@@ -60,7 +60,7 @@ class SequenceRules(IntegerLstmRules):
 class StepRules(IntegerLstmRules):
     """Rules of the single step that QUANTIZED_LSTM is.
 
-    NNAPI's implementation left TFLite's at an early state and is followed in what it does:
+    NNAPI's implementation left TFLite's at an early state and is followed:
 
     - sums have the intermediate scales, and biases are not used, without layer normalisation
       too; the sigmoid and tanh still read 12 fraction bits;

@@ -15,7 +15,7 @@ class BitCastWorkload(ReferenceWorkload[BitCast]):
     """Views of bytes."""
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Copy bytes; what is stored in bytes that are not full has its sign put in place."""
+        """Copy bytes; numbers stored in bytes that are not full have their signs put in place."""
         target = self.info.outputs[0].data_type
         out = outputs[0]
         if target.bits < 8:

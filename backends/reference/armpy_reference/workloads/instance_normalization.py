@@ -17,7 +17,7 @@ class InstanceNormalizationWorkload(ReferenceWorkload[InstanceNormalization]):
     steps_over_nothing = True
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute in float64, where no square of float32 is beyond what it holds; round once."""
+        """Compute in float64, where no square of float32 overflows; round once."""
         operation = self.operation
         axes = operation.data_layout.spatial_axes
         values = inputs[0].astype(np.float64)

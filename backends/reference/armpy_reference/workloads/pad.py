@@ -23,7 +23,7 @@ class PadWorkload(ReferenceWorkload[Pad]):
     """Fill the output and copy the input into it, or gather repeated positions."""
 
     def prepare(self) -> None:
-        """Work out where the input lies, what surrounds it, and what is repeated where."""
+        """Work out where the input lies, its surroundings, and the repeated parts."""
         shape = self.info.outputs[0].known_shape
         pads = self.operation.pad_list or ()
         self.stored_value = self._stored_value()

@@ -18,7 +18,7 @@ from armpy_reference.workload import ReferenceWorkload
 
 _DATA_ZERO_POINT = 128
 _GATE_BITS = 12
-# The cell state has four integer bits, gates three, what is passed on none.
+# The cell state has four integer bits, gates three, outputs none.
 _CELL_INTEGER_BITS = 4
 _OUTPUT_SHIFT = 8
 

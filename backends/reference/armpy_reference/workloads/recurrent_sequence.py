@@ -80,7 +80,7 @@ class RecurrentSequenceWorkload(ReferenceWorkload[RecurrentSequence]):
             output[...] = state
 
     def _function(self, number: int, function: GateFunction, alpha: float, beta: float) -> Function:
-        """A function of what is limited first, if there is a limit."""
+        """A function of the limited input, if there is a limit."""
         compute, limit = _FUNCTIONS[function], self.operation.clip
         if not limit or number == _LETS_OUT:
             return lambda x: compute(x, alpha, beta)

@@ -35,7 +35,7 @@ def from_bfloat16(values: CodeValue) -> CodeValue:
 
 
 def to_bfloat16(values: CodeValue) -> CodeValue:
-    """The nearest numbers, ties to even; what is too small for normal float32 becomes 0."""
+    """The nearest numbers, ties to even; numbers too small for normal float32 become 0."""
     return values.converted("fptrunc", _BF16).bitcast(vector(I16, values.count))
 
 

@@ -171,7 +171,7 @@ class LongProducts(Dots):
     Parameters
     ----------
     depth : {2, 4}
-        Elements in each lane of what is multiplied: of 16 bits, or unsigned bytes.
+        Elements in each lane of the factors: of 16 bits, or unsigned bytes.
     """
 
     def __init__(self, isa: Isa, depth: int) -> None:

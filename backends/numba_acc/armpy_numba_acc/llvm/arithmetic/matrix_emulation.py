@@ -27,7 +27,7 @@ class Emulation(MatrixUnit):
 
     Where the instructions raise an exception, so does this: for tiles that are not configured or
     given back, and for shapes that do not fit each other; and for a unit that is configured twice.
-    What is loaded and stored is what a tile's shape says, not a byte more.
+    Loads and stores cover a tile's shape, not a byte more.
 
     bfloat16 is added up as AMX does: products of the first of each pair and those of the second
     one apart, and both sums together to the total.

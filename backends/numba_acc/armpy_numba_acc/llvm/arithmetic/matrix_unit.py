@@ -21,7 +21,7 @@ from typing import Literal
 from armpy_numba_acc.llvm.values import I8, Code, CodeValue
 
 Operands = Literal["bytes", "bfloat16"]
-"""What is multiplied: unsigned with signed bytes, four of each lane; or two of bfloat16."""
+"""The factors: unsigned with signed bytes, four of each lane; or two of bfloat16."""
 
 
 class MatrixUnit(ABC):

@@ -117,7 +117,7 @@ class _ArbiterWords:
         self.address.store_shared(value, word)
 
     def locked(self, change: Callable[[], Sequence[CodeValue]]) -> list[CodeValue]:
-        """Change an arbiter, which takes less than a microsecond; gives what the change gives."""
+        """Change an arbiter, which takes less than a microsecond; returns the change's result."""
 
         def is_taken() -> CodeValue:
             return self.address.exchanged(0, 1, LOCK).equals(0)

@@ -20,7 +20,7 @@ SPINS = 1 << 12
 def compare_and_swap(
     code: Code, base: CodeValue, expected: CodeValue, value: CodeValue
 ) -> CodeValue:
-    """Write a 64-bit integer if it is as expected; returns what it was."""
+    """Write a 64-bit integer if it is as expected; returns its previous value."""
     return base.exchanged(expected, value)
 
 

@@ -54,7 +54,7 @@ class ScatterByIndex(Call):
 
     format: str
     index_bytes: int
-    reduction: str  # of what is there and what is written; see `armpy_numba_acc.tiles.updates`
+    reduction: str  # of the present and the written elements; see `armpy_numba_acc.tiles.updates`
     updates: Pointer
     target: Pointer
     indices: Pointer

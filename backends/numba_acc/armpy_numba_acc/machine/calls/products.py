@@ -42,7 +42,7 @@ class ProductCall(Call):
     has_table: int  # whether tiles go on in the next row of the target where one ends
     # Where a matrix unit computes the product: its configuration, and a `MatrixWalk`; else 0.
     walk: Pointer
-    scratch: Pointer  # what it needs to gather rows; 0 where they are read as they lie
+    scratch: Pointer  # working memory to gather rows; 0 where they are read in place
     tile_rows: int  # pixels and registers of columns of a tile, which the kernel is made for
     tile_vectors: int
 
@@ -82,7 +82,7 @@ class ConvolutionF32(ProductCall):
 
     low: float
     high: float
-    residual: Pointer  # what is added, if anything, and bytes from one pixel to the next
+    residual: Pointer  # the addend, if any, and bytes from one pixel to the next
     residual_pitch: int
     half_vectors: int  # halves of registers of columns after the whole ones
     has_residual: int
@@ -209,9 +209,9 @@ class ConvolutionU8(ProductCall):
     work = WorkKind.BYTES
 
     depth: int  # elements of each tap
-    # What the sum of all elements of a row is multiplied by, and added to the row's sums.
+    # The factor of the sum of all elements of a row, which is added to the row's sums.
     correction: int
-    zero_point: int  # of what is computed
+    zero_point: int  # of the output
     low: int
     high: int
     # Elements that are added, laid out as the target, and how: see

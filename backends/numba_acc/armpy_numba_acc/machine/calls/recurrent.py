@@ -14,7 +14,7 @@ class LstmF32(Call):
     parameters = ("activation",)
 
     activation: str  # name of the `armpy.ops.RecurrentActivation`
-    # What the inputs add to the gates: a row of `line` for each batch and time, of `width` elements
+    # The inputs' part of the gates: a row of `line` for each batch and time, of `width` elements
     # for every gate: input (if there are four), forget, cell, output.
     share: Pointer
     output_state_in: Pointer
@@ -85,11 +85,11 @@ class RecurrentSequence(Call):
 
     parameters = ("cell", "functions")
 
-    # "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus what it takes in.
+    # "GRU_AFTER" resets after the product, "LSTM_COUPLED" forgets one minus the input gate.
     cell: str
     # Names of `armpy.ops.GateFunction`, with blanks between; of some with parameters after colons.
     functions: str
-    # What the inputs add to the gates: a row for each batch and time, of `width` elements for every
+    # The inputs' part of the gates: a row for each batch and time, of `width` elements for every
     # gate.
     share: Pointer
     hidden_in: Pointer
@@ -101,7 +101,7 @@ class RecurrentSequence(Call):
     # Weights by panels, see `armpy_numba_acc.packing.recurrent`; of a "GRU" but the candidate's.
     recurrent: Pointer
     candidate: Pointer  # those; 0 of other cells
-    # What the products begin with: a row of whole panels for the first one, and such a row for that
+    # The products' initial values: a row of whole panels for the first one, and such a row for that
     # of the candidate.
     first: Pointer
     peephole: Pointer  # a row for the gates of an LSTM
@@ -124,7 +124,7 @@ class RecurrentSequence(Call):
 
 @dataclass(frozen=True, slots=True)
 class Svdf(Call):
-    """Filter inputs, remember the results, and filter what is remembered (SVDF)."""
+    """Filter inputs, store the results, and filter the stored ones (SVDF)."""
 
     parameters = ("kind", "shifts_first", "activation")
 

@@ -42,7 +42,7 @@ class Reduce(Call):
     reduced: Pointer
     num_reduced: int
     num_turns: int
-    lines: int  # the innermost loop over what is reduced: lines that are `pitch` bytes apart
+    lines: int  # the innermost loop of the reduction: lines that are `pitch` bytes apart
     pitch: int
     inner: int  # elements that lie side by side; those that stay are taken `block` at a time
     block: int

@@ -33,7 +33,7 @@ class VectorMatrixF32(Call):
 
     layout: str  # how weights lie: see `armpy_numba_acc.packing.vector_matrix`
     matrix: VectorMatrix
-    residual: Pointer  # what is added to the output; 0 for nothing
+    residual: Pointer  # the output's addend; 0 for none
     low: float
     high: float
 

@@ -17,7 +17,7 @@ class Tiles(Call):
     target: Pointer
     padding: Pointer  # a row of padding elements
     # Three tables of `num_slots` int64: rows and columns relative to a tile's first pixel in the
-    # input, and what they make in bytes.
+    # input, and their results in bytes.
     slots: Pointer
     scratch: Pointer  # `scratch_bytes` for every thread
     scratch_bytes: int

@@ -2,7 +2,7 @@
 
 Notes
 -----
-What the package offers is imported when it is first asked for: saved programs bring their timing
+The package's names are imported when first used: saved programs bring their timing
 with them.
 """
 

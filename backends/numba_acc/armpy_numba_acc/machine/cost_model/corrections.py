@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 Corrections: TypeAlias = Mapping[str, float]
-"""How many times as long things take as the figures say, against each other, by what they are."""
+"""Measured time over estimated time, relative to each other, by kind of work."""
 
 _LEAST_NETWORKS = 2
 """That have to teach the same: one may be an exception."""
@@ -23,7 +23,7 @@ def network_corrections(
 ) -> dict[str, float]:
     """Return the corrections that follow from the decisions of one network.
 
-    Only how ways compare with each other counts: the rest of what was measured is the same for all.
+    Only the comparison of ways counts: the rest of the measured time is the same for all.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ _NOISE = 0.9
 """Part of a time that a right measurement may report."""
 
 _MOST_TURN_CYCLES = 2
-"""What a step may take besides what it computes."""
+"""Longest overhead of a step besides its arithmetic."""
 
 
 class ImplausibleError(Exception):
@@ -185,7 +185,7 @@ def _distance(paces: Sequence[Pace], cycle_ns: float, model: MachineModel) -> fl
 
 
 def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[TimedLoop, float]) -> MachineModel:
-    """The same with what steps of whole tiles take besides what they compute.
+    """The same with the overhead of steps of whole tiles.
 
     A tile of many registers waits for its products, one of many pixels for their elements. Small
     differences of large times are noise: they count as whole cycles, or by tenths.
@@ -215,5 +215,5 @@ def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[TimedLoop, floa
 
 
 def _turning(finish: FinishCost, turn_ns: float) -> FinishCost:
-    """The same with what a step takes besides what it computes."""
+    """The same with a step's overhead."""
     return replace(finish, turn_ns=turn_ns)

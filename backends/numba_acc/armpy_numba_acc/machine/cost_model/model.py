@@ -63,7 +63,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class FinishCost:
-    """Costs of a tile besides its steps: to store what it has found and begin the next one."""
+    """Costs of a tile besides its steps: to store its results and begin the next one."""
 
     kind: str  # of product, such as ``f32``
     tile_ns: float
@@ -76,7 +76,7 @@ class FinishCost:
     # Of a register of sums, even where all else is done while the next tile is computed.
     least_register_ns: float = 0.0
     line_ns: float = 0.0  # of a pixel, once for all of its panels, to find where it lies
-    turn_ns: float = 0.0  # of a step, besides what it computes
+    turn_ns: float = 0.0  # of a step, besides its arithmetic
 
     def after_steps_ns(self, rows: int, vectors: float) -> float:
         """Return the time after a tile's steps, by its pixels and registers."""
@@ -112,10 +112,10 @@ class MachineModel:
     widths: tuple[Width, ...]
     levels: tuple[Level, ...]  # nearest first; the last one is the memory
     finishes: tuple[FinishCost, ...]
-    fork_ns: float  # what it costs to share a command among threads that are awake
-    wake_ns: float  # what it costs to have other threads take part in an execution at all
+    fork_ns: float  # cost of sharing a command among threads that are awake
+    wake_ns: float  # cost of having other threads take part in an execution at all
     unit: Unit | None = None
-    # How many times as long something takes as the figures say, by what it is: see `correction`.
+    # Measured time over estimated time, by kind of work: see `correction`.
     corrections: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ class MachineModel:
 
     @property
     def figures(self) -> dict[str, str]:
-        """The figures for people, by what they are of."""
+        """The figures for people, by their subjects."""
         by_name = {"clock": f"{1 / self.cycle_ns:.2f} GHz"}
         for pace in self.paces:
             multiplied = _MULTIPLIED.get(pace.instruction, 1)

@@ -7,7 +7,7 @@ import sys
 from functools import cache
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
-"""Numbers of Linux on x86-64: the system call, what is asked, and for which state of a thread."""
+"""Numbers of Linux on x86-64: the system call, the request, and the state of a thread."""
 
 
 ROWS, ROW_BYTES = 16, 64

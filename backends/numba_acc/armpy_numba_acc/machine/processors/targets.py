@@ -98,7 +98,7 @@ class Target(NamedTuple):
     """Target that kernels are compiled for."""
 
     name: str
-    isa: Isa  # what the kernels' generators and LLVM need to know
+    isa: Isa  # for the kernels' generators and LLVM
     # LLVM's names of features that a processor must have to run the code, beside what all of its
     # architecture have.
     needs: frozenset[str]
@@ -153,7 +153,7 @@ def host_target(isa: Isa, num_threads: int, processor: Processor | None = None) 
 
 
 def runs_on(target: Target, processor: Processor | None = None) -> str:
-    """Why a processor cannot run what is compiled for a target; empty if it can.
+    """Why a processor cannot run code compiled for a target; empty if it can.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def store_elements(
 
 
 def for_each_vector(isa: Isa, lanes: int, count: CodeValue, compute: Compute) -> None:
-    """Write a loop over vectors of elements, and what is left.
+    """Write a loop over vectors of elements, and over the rest.
 
     Parameters
     ----------

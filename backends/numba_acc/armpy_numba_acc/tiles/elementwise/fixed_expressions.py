@@ -111,7 +111,7 @@ def _unless_near_tie(
     margin: CodeValue,
     exactly: Callable[[], CodeValue],
 ) -> CodeValue:
-    """Stored bytes of float32, or what is computed exactly where one is near a tie.
+    """Stored bytes of float32, or the exact result where one is near a tie.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def to_low_bits(
     """Stored integers of at most 16 bits, in the lower half of integers, and what was cut off.
 
     For `steps` below 2**20, ties to even. `low` and `high` are stored integers. A float32 next
-    to `_MAGIC` ends with the bits of what was added to it; those of `_MAGIC` itself end with 16
+    to `_MAGIC` ends with the bits of the addend; those of `_MAGIC` itself end with 16
     zeros.
     """
     moved, rest = _moved(steps, zero)
@@ -86,13 +86,13 @@ def to_low_bits(
 
 
 def nearest_and_rest(steps: CodeValue, zero: CodeValue) -> tuple[CodeValue, CodeValue]:
-    """Stored integers, as int32, next to `steps`, and what was cut off; as `to_low_bits`."""
+    """Stored integers, as int32, next to `steps`, and the rounding error; as `to_low_bits`."""
     moved, rest = _moved(steps, zero)
     return moved.bits() - _MAGIC_BITS, rest
 
 
 def _moved(steps: CodeValue, zero: CodeValue) -> tuple[CodeValue, CodeValue]:
-    """Numbers next to `_MAGIC` by the distance of stored integers, and what was cut off."""
+    """Numbers next to `_MAGIC` by the distance of stored integers, and the rounding error."""
     offset = zero + _MAGIC
     moved = steps + offset
     return moved, steps - (moved - offset)
@@ -140,7 +140,7 @@ def float_to_half(x: CodeValue) -> CodeValue:
 
 
 def converted_half(bits: CodeValue) -> CodeValue:
-    """`half_to_float` by the processor, which takes float16's subnormals for what they are."""
+    """`half_to_float` by the processor, which supports float16's subnormals."""
     return bits.narrowed(I16).converted("bitcast", F16).converted("fpext", F32)
 
 
@@ -227,7 +227,7 @@ def expm1(x: CodeValue) -> CodeValue:
 
 def sigmoid(x: CodeValue) -> CodeValue:
     """``1 / (1 + exp(-x))``, right to 2e-7 next to 1 and to 1e-5 of itself near 0."""
-    # exp from a power of 2 in one step: what is lost where it is far from 1 is hardly seen. The
+    # exp from a power of 2 in one step: the error where it is far from 1 is hardly seen. The
     # reciprocal of 2**127 is subnormal, and flushed: it ends in 0.
     scaled = clamp(x * -_LOG2_E, -126.0, 127.0)
     shifted = scaled + _MAGIC
@@ -264,7 +264,7 @@ def tanh(x: CodeValue) -> CodeValue:
 
 
 def log(x: CodeValue) -> CodeValue:
-    """Natural logarithms: minus infinity of 0, NaN of what is negative."""
+    """Natural logarithms: minus infinity of 0, NaN of negative numbers."""
     is_tiny = x < 2.0**-126
     bits = choose(is_tiny, x * 2.0**23, x).bits()
     exponent = (bits - _TWO_THIRDS_BITS) >> 23
@@ -282,7 +282,7 @@ def log1p_of_exp(x: CodeValue) -> CodeValue:
     """``log(1 + exp(x))`` without an infinity in between."""
     exponential = exp_within(-abs(x))
     whole = exponential + 1.0
-    # What the sum lost to rounding, which is all there is of small exponentials.
+    # The rounding error of the sum, which is all there is of small exponentials.
     lost = exponential - (whole - 1.0)
     logarithm = log(whole) + lost / whole
     return choose(x > 0.0, x, choose(x.differs(x), x, 0.0)) + logarithm
@@ -421,13 +421,13 @@ def power(x: CodeValue, y: CodeValue) -> CodeValue:
 
 
 def _with_sign(x: CodeValue, y: CodeValue, result: CodeValue) -> CodeValue:
-    """A power of magnitudes, with what the sign of the base makes of it."""
+    """A power of magnitudes, with the sign that the base gives it."""
     is_whole = round_to_even(y).equals(y)
     half = y * 0.5
     is_odd = is_whole & half.differs(round_to_even(half))
     result = choose(is_odd, result.with_sign_of(x), result)
-    # Not whole: NaN of what is negative, but 0 and infinity have powers of any exponent.
-    # What is subnormal counts as 0. LLVM does not know: it looks at the sign alone for ``x < 0``.
+    # Not whole: NaN of negative numbers, but 0 and infinity have powers of any exponent.
+    # Subnormal numbers count as 0. LLVM does not know: it looks at the sign alone for ``x < 0``.
     is_negative = (x <= -(2.0**-126)) & x.differs(-math.inf)
     result = choose(is_negative & (is_whole ^ 1), math.nan, result)
     is_minus_one = x.equals(-1.0) & abs(y).equals(math.inf)

@@ -7,7 +7,7 @@ from armpy_numba_acc.llvm.values import F32, F64, I8, CodeValue
 
 
 def from_library(name: str, x: CodeValue, mask: CodeValue, others: CodeValue) -> CodeValue:
-    """A function of the C library where a mask is set, and what is given elsewhere.
+    """A function of the C library where a mask is set, and another value elsewhere.
 
     Parameters
     ----------

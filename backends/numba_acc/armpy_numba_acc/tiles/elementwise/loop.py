@@ -52,7 +52,7 @@ def elementwise_definition(isa: Isa, name: str, formats: Sequence[str], patterns
         rows, bytes from one of them to the next.
     """
     *input_formats, output_format = formats
-    # What is quicker is made of instructions on 64 bytes.
+    # The quicker form consists of instructions on 64 bytes.
     is_quick = output_format == "bf16" and isa.vector_bytes == 64
     name = for_bfloat16(name) if is_quick else name
     expression = expression_named(for_isa(isa, name))

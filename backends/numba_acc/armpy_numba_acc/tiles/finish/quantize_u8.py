@@ -39,7 +39,7 @@ def quantize_block(isa: Isa) -> Primitive:
 
     Floats are divided by the scale and rounded, ties away from zero or to even; NaN is 0.
     Divisions take long: floats are multiplied instead, with which results of less than 256 are
-    off by less than ``2**-14``, the rounding of what is compared with included. Where they are
+    off by less than ``2**-14``, the rounding of the reference included. Where they are
     rounded by cutting fractions off, those may be wrong whose fractions are 0 then, and only
     those: their vectors are computed again.
 

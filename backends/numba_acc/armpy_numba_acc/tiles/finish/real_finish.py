@@ -70,7 +70,7 @@ class DynamicFinish(RealFinish):
     """``clamp(sum * scale * weight_scale + bias, low, high)`` of sums that are exact in int32.
 
     A panel's head is its sums of weights, its scales and its bias. Each row has a range: a scale,
-    and what the sums of weights are multiplied with, which makes up for the zero point.
+    and the factors of the sums of weights, which make up for the zero point.
     """
 
     num_heads = 3

@@ -10,7 +10,7 @@ from armpy_numba_acc.machine.isa import Isa
 
 
 class BytePacker:
-    """Adds what is missing to integers, clamps them and makes bytes of them.
+    """Adds the zero point to integers, clamps them and makes bytes of them.
 
     Parameters
     ----------

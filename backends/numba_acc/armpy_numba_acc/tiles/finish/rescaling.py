@@ -26,7 +26,7 @@ _NUM_NUMBERS = {"real": 2, "plain": 3, "signed": 5}
 class WideFinish(Finish):
     """Sums, in int32 or int64, times a number per column, rounded and clamped.
 
-    All of it is exact. The reference's two roundings are one here: what it does is in the head,
+    All of it is exact. The reference's two roundings are one here: its method is in the head,
     five lines with a number for each column: factor, addend, shift, half and step; or else, for
     ``real``, factor and addend as float64, then three that mean nothing.
 
@@ -96,7 +96,7 @@ class WideFinish(Finish):
     ) -> CodeValue:
         factor, addend, shift, *rest = numbers
         value = total.signed(I64) * factor + addend
-        # What is negative gets `step` less, so that ties go away from zero on both sides.
+        # Negative numbers get `step` less, so that ties go away from zero on both sides.
         if rest:
             half, step = rest
             value = value + (half - ((value >> 63) & step))

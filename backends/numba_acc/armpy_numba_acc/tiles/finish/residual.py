@@ -21,7 +21,7 @@ _FAR = 1 << 20
 class ResidualSum:
     """The sum of two quantised tensors in the quantisation of a third.
 
-    Computed in float32; what is so near a tie that TFLite's fixed-point arithmetic may round it the
+    Computed in float32; a result near a tie that TFLite's fixed-point arithmetic may round the
     other way is computed again, as `armpy_numba_acc.tiles.elementwise.fixed_expressions` does it
     where nothing is fused, but lane by lane: that is seldom run, and has to be short.
 
@@ -32,7 +32,7 @@ class ResidualSum:
     lanes : int
         Of a vector.
     missing : CodeValue, int32
-        What is missing in the first summand's elements, see `ExactScaling`.
+        The correction of the first summand's elements, see `ExactScaling`.
     low, high : CodeValue, int32
         Bounds of the first summand.
     """

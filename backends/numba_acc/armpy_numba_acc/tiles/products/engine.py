@@ -2,7 +2,7 @@
 
 Notes
 -----
-A tile is some rows (pixels) by some vectors (of columns) of a product. What it computes is put
+A tile is some rows (pixels) by some vectors (of columns) of a product. Its result is put
 together from two things:
 
 - `Products` say how operands are multiplied: how many bytes of a row a step takes, how they are
@@ -181,7 +181,7 @@ class Products(ABC):
         raise NotImplementedError
 
     def last_spread(self, place: CodeValue, lanes: int) -> Any:
-        """The same of what is left of a tap after its steps, if `has_rest`."""
+        """The same of the rest of a tap after its steps, if `has_rest`."""
         raise NotImplementedError
 
     @abstractmethod

@@ -191,7 +191,7 @@ def sums_in_pieces(
     line_bytes = call.steps * products.line_bytes(tile.shape)
 
     def piece(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
-        """Add up some taps, and add that to what the others have given."""
+        """Add up some taps, and add that to the others' sum."""
         (at_line,) = carried
         first = number * at_once
         count = smaller(num_taps - first, at_once)

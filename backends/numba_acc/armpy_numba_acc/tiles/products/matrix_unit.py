@@ -36,7 +36,7 @@ KEPT_BYTES = 32 * COLUMNS * 4
 """Of the sums of a tile of the product."""
 
 ROW_PITCH = COLUMNS * 4
-"""Of what is kept of each row."""
+"""Of the stored values of each row."""
 
 _SUMS, _ELEMENTS, _WEIGHTS = (0, 1, 2, 3), (4, 5), (6, 7)
 """Numbers of the unit's tiles; sums are those of the first rows, then those of the second."""
@@ -124,7 +124,7 @@ class MatrixProduct:
                     unit.zero(tile)
 
             def tap(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
-                # What is gathered lies together as one tap.
+                # Gathered elements lie together as one tap.
                 offset = choose(call.has_table.differs(0), 0, call.taps.load(I64, number))
                 place = address + offset
 

@@ -87,7 +87,7 @@ def _begin(args: int, address: Pointer, room: Pointer, first: int, skipped: int)
 
 @inlined
 def _finish(args: int, results: Pointer, item: Pointer) -> None:
-    """Have what is kept of an item finished, run by run."""
+    """Have the stored part of an item finished, run by run."""
     call = _read(args)
     walk = _read_walk(call.walk + CONFIGURATION_BYTES)
     room, first, panel = load_i64(item, _ROOM), load_i64(item, _FIRST), load_i64(item, _PANEL)
@@ -102,7 +102,7 @@ def _finish(args: int, results: Pointer, item: Pointer) -> None:
 
 
 def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
-    """Compute a product by a matrix unit; what is linked with it is `MatrixProduct`'s.
+    """Compute a product by a matrix unit; linked with it as a `MatrixProduct`.
 
     The unit is configured when a thread's part begins, and released at its end. An item is a tile
     of the product: while the unit multiplies one, the last but one is finished, whose sums have

@@ -81,7 +81,7 @@ def place_rows(call: ProductCall, table: int, count: int, pixel: int) -> None:
 
 
 def walk_tiles(args: int, thread: int, num_threads: int) -> None:
-    """Compute a product; what is linked with it computes a tile: see `product_definitions`.
+    """Compute a product; the linked function computes a tile: see `product_definitions`.
 
     Of some panels all tiles are computed before the next ones: these panels stay in the cache.
     For threads see `share_tiles`.

@@ -25,7 +25,7 @@ def make_short_dot(formats: tuple[str, str], lanes: int) -> Callable[[Pointer, P
     formats
         How the elements of both rows are stored.
     lanes
-        How many are multiplied at once; what is left is multiplied one by one.
+        How many are multiplied at once; the rest is multiplied one by one.
 
     Returns
     -------

@@ -55,7 +55,7 @@ class VectorProducts(ABC):
         Of the weights that it takes in a step.
     is_ordered : bool
         Whether sums depend on their order: it is that of the steps then, as of products with
-        many rows, so that a vector gives what it gives as one of them.
+        many rows, so that a vector has the same result as one of them.
     """
 
     element: ClassVar[Kind]
@@ -146,7 +146,7 @@ def vector_kernel(
 ) -> LinkedKernel:
     """Make the kernel for a record of which only the parameters matter.
 
-    What is bound by reading weights takes as long as they are: no zeros fill up columns but those
+    Products bound by reading weights take as long as the weights: no zeros fill columns but those
     of one vector, and threads share whole panels.
     """
     record, lanes = type(made_for), isa.lanes

@@ -140,7 +140,7 @@ def _words(
         has_large_scales=False,
     )
     words = []
-    for first in range(0, len(totals), 4):  # two pixels' sums, or what is left
+    for first in range(0, len(totals), 4):  # two pixels' sums, or the rest
         some = totals[first : first + 4]
         pixels = len(some) // 2
         steps = exact.steps(some, scales * pixels, nudges * pixels)

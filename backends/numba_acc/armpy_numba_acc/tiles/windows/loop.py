@@ -39,7 +39,7 @@ class Block:
     # be added to each.
     table: CodeValue
     outputs: CodeValue
-    factors: CodeValue  # address of what has been prepared for the tile: 8 bytes for each pixel
+    factors: CodeValue  # address of the tile's prepared values: 8 bytes for each pixel
 
     def call(self, kind: type[Call]) -> CallFields:
         """The kernel's call."""

@@ -26,7 +26,7 @@ from armpy_numba_acc.machine.calls.windows import PoolingF32, PoolingI16, Poolin
 from armpy_numba_acc.tiles.windows.loop import Block, block_definition
 
 Fold = Callable[[CodeValue, CodeValue], CodeValue]
-"""Takes what has been found so far, and another element of the window."""
+"""Takes the result so far and another element of the window."""
 
 
 def pooling_block_f32(lanes: int, columns: int, parts: int, algorithm: str) -> str:
@@ -101,7 +101,7 @@ def max_block_u8(width: int, columns: int) -> str:
 def mean_block_u8(width: int, columns: int, has_words: bool) -> str:
     """Write the function that computes means of windows of bytes; see `pooling_block_f32`.
 
-    For each pixel it has been prepared what the sum is multiplied by, as float32, and what is
+    For each pixel two values are prepared: the factor of the sum, as float32, and the
     added to it before, as int32. Rounds ties away from zero, then adds the zero point.
 
     Parameters
@@ -146,7 +146,7 @@ def small_mean_block_u8(width: int, columns: int) -> str:
     """Write the function that computes means of few bytes, in 16 bits; see `pooling_block_f32`.
 
     For each pixel it has been prepared: 2**15 by the number n of elements, rounded up, in 16 bits;
-    n or n - 1, whichever is even, in 16 bits; what is added to the sum, as int32. ``2 |sum| + n``
+    n or n - 1, whichever is even, in 16 bits; the sum's addend, as int32. ``2 |sum| + n``
     by ``2 n`` is the magnitude of the mean, ties away from zero. The quotient's error is below its
     step of ``1 / n``, as sums are below ``256 n``: for n of at most 11.
     """
@@ -230,7 +230,7 @@ def _over_taps(
     load: Callable[[CodeValue], Sequence[CodeValue]],
     fold: Fold,
 ) -> list[list[CodeValue]]:
-    """Loop over the taps of windows with what has been found so far in registers.
+    """Loop over the taps of windows with the results so far in registers.
 
     Parameters
     ----------
