@@ -11,14 +11,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 import armpy
-from armpy.backend import (
-    DeviceInfo,
-    IEngineBackend,
-    IEngineProgram,
-    IEnginePrograms,
-    ReasonCode,
-    Support,
-)
+from armpy.backend import DeviceInfo, IEngineBackend, IEngineProgram, IEnginePrograms
 from armpy.backend.options import OptionValue
 from armpy.errors import BackendError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
@@ -146,22 +139,3 @@ def test_a_model_stays_where_it_runs_if_the_accelerator_cannot_compile(
     tiers.settle(60)
     assert answer_of(model) == BY_CPU_REF
     assert "the driver is too old" in str(model.placement) + caplog.text
-
-
-@pytest.mark.parametrize(
-    ("difference", "code"),
-    [
-        (Support.no(ReasonCode.DATA_TYPE, "no float32"), ReasonCode.DATA_TYPE),
-        ("no float32", ReasonCode.ATTRIBUTE),
-    ],
-)
-def test_a_refused_layer_has_the_reason_code_of_its_difference(
-    difference: str | Support, code: ReasonCode, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(EngineBackend, "find_difference", lambda *_: difference)
-    model = armpy.load(doubling(), runtime=runtime_of(EngineBackend(Engine(), DeviceType.OTHER)))
-    assert model.placement is not None
-    assert [(refusal.code, refusal.text) for refusal in model.placement.refusals] == [
-        (code.value, "no float32")
-    ]
-    assert answer_of(model) == BY_CPU_REF

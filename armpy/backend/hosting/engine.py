@@ -216,10 +216,8 @@ class IEngineBackend(IBackendInternal):
 
     def find_difference(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> str | Support:
+    ) -> str:
         """Say how the engine's answer to a layer differs; empty, as by default, if it does not.
-
-        A `Support` that says no has a reason code of its own; that of a text is ATTRIBUTE.
 
         Parameters
         ----------
@@ -287,12 +285,9 @@ class _EngineLayerSupport(ILayerSupport):
             if info is not None and (not info.is_fully_shaped or 0 in info.known_shape):
                 text = f"a tensor is {info}; dimensions have to be known and not 0"
                 return Support.no(ReasonCode.SHAPE, text)
+        if text := self._backend.find_difference(operation, inputs, outputs):
+            return Support.no(ReasonCode.ATTRIBUTE, text)
         backend = self._backend
-        difference = backend.find_difference(operation, inputs, outputs)
-        if isinstance(difference, str):
-            difference = Support(not difference, ReasonCode.ATTRIBUTE, difference)
-        if not difference:
-            return difference
         layer = operation, tuple(inputs), tuple(outputs)
         return _answer(_Question(backend.get_id(), self._about, layer, backend))
 

@@ -12,7 +12,6 @@ from armpy.backend import (
     Numerics,
     OptionScope,
     OptionValues,
-    Support,
 )
 from armpy.errors import DeviceNotFoundError
 from armpy.graph import SubgraphView
@@ -95,7 +94,7 @@ class OnnxRuntimeBackend(IEngineBackend):
 
     def find_difference(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> str | Support:
+    ) -> str:
         """Why a layer is not written as ONNX."""
         return find_difference(operation, inputs, outputs)
 

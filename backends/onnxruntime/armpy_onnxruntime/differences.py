@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from armpy.backend import ReasonCode, Support
 from armpy.ops import (
     Activation,
     ActivationFunction,
@@ -116,14 +115,12 @@ CHECKS: dict[type[Operation], Check] = {
 
 def find_difference(
     operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-) -> str | Support:
+) -> str:
     """Say why a layer is not taken; empty if it is."""
     check = CHECKS.get(type(operation))
     if check is None:
-        text = f"{operation.name} is not among the operations that are written as ONNX"
-        return Support.no(ReasonCode.OPERATION, text)
+        return f"{operation.name} is not among the operations that are written as ONNX"
     for info in (*inputs, *outputs):
         if info is not None and info.data_type is not DataType.FLOAT32:
-            text = f"a tensor is {info.data_type.name}, not FLOAT32"
-            return Support.no(ReasonCode.DATA_TYPE, text)
+            return f"a tensor is {info.data_type.name}, not FLOAT32"
     return check(operation, inputs)
