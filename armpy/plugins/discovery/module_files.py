@@ -70,10 +70,11 @@ def code_digest(kind: type) -> str:
     digest = _digests.get(module)
     if digest is None:
         group = f"{kind.__module__.partition('.')[0]}."
+        # A copy is one step; while items are listed, the garbage collector may run imports.
         shared = [
-            module
-            for name, module in [*sys.modules.items()]
-            if is_common(name) and name.startswith(group)
+            other
+            for name, other in sys.modules.copy().items()
+            if name.startswith(group) and is_common(name) and type(other) is ModuleType
         ]
         files = [vars(part).get("__file__") for part in (module, *shared)]
         digest = _digests[module] = "".join(map(_package_digest, files))
