@@ -104,11 +104,11 @@ def change(net: Network, value: Value, what: str) -> Value:
 
 @pytest.mark.parametrize("what", ["computed", "read", "scale", "zero point", "type", "tiny"])
 def test_conversions_stay_that_change_something(what: str) -> None:
-    first = int8(4, 5, scale=2.0**-140 if what == "tiny" else 0.3)
+    first = int8(4, 5, scale=2.0**-140 if what == "tiny" else 0.3, zero_point=5)
     last = {
-        "scale": int8(scale=0.2),
+        "scale": int8(scale=0.2, zero_point=5),
         "zero point": int8(zero_point=4),
-        "type": TensorInfo(None, DataType.QASYMM_U8, Quantization.per_tensor(0.3, -5)),
+        "type": TensorInfo(None, DataType.QASYMM_U8, Quantization.per_tensor(0.3, 5)),
     }.get(what, first.with_shape(None))
     net = Network()
     real = net.add(ops.Dequantize(), net.input("x", first))
