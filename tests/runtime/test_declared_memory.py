@@ -222,7 +222,7 @@ def test_a_plan_that_was_made_for_less_is_not_used(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("armpy.compiler.optimize.plan_memory", planned)
     simd = VectorBackend(1024)
     model = Model(odd(), runtime_of(simd))
-    said = "the memory plan is not for what .* declares. Expected tensors at multiples of 1024"
+    said = "the memory plan does not match .* declarations. Expected tensors at multiples of 1024"
     with pytest.raises(BackendError, match=said):
         model(X)
     assert simd.seen == []
