@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_not_used_and_logged(caplog: pytest.LogCaptureFixtu
     choices = Choices(ISAS[0], ZEN4, {key: (7, 7)})
     with caplog.at_level(logging.INFO, "armpy.NumbaAcc"):
         assert choices.choose("tile", SHAPE, [(3, 1), (2, 9)], cost) == (2, 9)
-    assert f"measured for {key} does not fit" in caplog.text
+    assert f"the measured choice for {key} does not fit" in caplog.text
 
 
 def test_decisions_are_kept_once_with_the_layers_they_are_about() -> None:

@@ -125,7 +125,7 @@ def test_an_interrupt_ends_the_search_and_keeps_what_was_found(
     captured = capsys.readouterr()
     assert "all together: 100 us before, 80 us now" in captured.out
     assert captured.out.endswith("stopped: the results so far are stored\n")
-    assert "Ctrl-C again drops it" in captured.err
+    assert "Ctrl-C again drops them" in captured.err
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -303,7 +303,7 @@ def test_what_was_measured_on_another_processor_is_not_used(
     monkeypatch.setattr(kept, "processor", lambda: "another")
     with caplog.at_level(logging.INFO, "armpy.NumbaAcc"):
         assert tiles_of(compiled_program(view, ISA)) == tiles_of(before)
-    assert "is not used here" in caplog.text
+    assert "are not used here" in caplog.text
 
 
 DOCUMENTS = ["", "nonsense", "[]", "{}", '{"processor": 1}', '{"choices": {}}', "[" * 100_000]
