@@ -434,4 +434,7 @@ def test_a_worker_loads_what_an_earlier_one_compiled(
             np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), floats(1, 1, 9, 21))
             assert placement_of(model).layers_by_backend == {"Npu": 4}
         parts = ("optimize", "save", "check", "load")
-        assert [method for method in log_of(log) if method in parts] == expected
+        methods = [method for method in log_of(log) if method in parts]
+        # The spare worker may have loaded the part as well by now.
+        assert methods[:2] == expected
+        assert set(methods[2:]) <= {"check", "load"}
