@@ -130,8 +130,12 @@ class RemoteInstance:
     """A program that is run by an emulated process; what `Instance` is here."""
 
     def __init__(self, code: RemoteCode, *, is_profiled: bool = False, **_: object) -> None:
-        self._code, self._bound = code, ()
+        self.code, self._bound = code, ()
         self.times_ns = np.zeros(code.program.num_commands + 1, np.int64) if is_profiled else None
+
+    def resize(self, code: RemoteCode) -> None:
+        """As of `Instance`."""
+        self.code = code
 
     def bind(self, tensors: Sequence[Any]) -> None:
         """As of `Instance`."""
@@ -144,10 +148,10 @@ class RemoteInstance:
     def run(self, tensors: Sequence[Any], _: object = None, time_left_s: float = math.inf) -> None:
         """As of `Instance`; nothing is stopped."""
         tensors = tensors or self._bound
-        count = self._code.program.num_inputs
+        count = self.code.program.num_inputs
         inputs = [np.ascontiguousarray(array) for array in tensors[:count]]
         forms = [(array.dtype, array.shape) for array in tensors[count:]]
-        results = self._code.peer.ask("run", self._code.number, inputs, forms, time_left_s)
+        results = self.code.peer.ask("run", self.code.number, inputs, forms, time_left_s)
         for array, result in zip(tensors[count:], results, strict=True):
             array[...] = result
 
