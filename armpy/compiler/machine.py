@@ -22,7 +22,7 @@ def machine_identity() -> str:
 
     Made of the processor, as the kernel describes it, the number of processors that the system
     has, and the system's name. Two machines that are alike have one identity: measurements on
-    one holds on the other, and a container that is made anew keeps it. How many processors this
+    one hold on the other, and a container that is made anew keeps it. How many processors this
     process may use is not part of it.
     """
     text = json.dumps(

@@ -106,8 +106,8 @@ class OptimizerOptions:
     caching : CompilationCaching, optional
         Where compiled parts are kept. Left out, as `RuntimeOptions` says.
     dump_graphs : str
-        A folder for drawings of the graph at each stage, for Graphviz; the one the environment
-        variable ``ARMPY_DUMP_GRAPHS`` says if empty.
+        A folder for drawings of the graph at each stage, for Graphviz; if empty, the one that the
+        environment variable ``ARMPY_DUMP_GRAPHS`` names.
     relaxed : bool
         Whether backends may compute float32 with the range and precision of float16;
         passed to them when they prepare. Unlike `reduce_fp32_to_fp16` it changes no network.

@@ -386,7 +386,7 @@ class StepProgram(ABC, Generic[MemoryT]):
             # Without asking first, as other threads take some as well.
             memory = self._idle.pop()
         except IndexError:
-            memory = self.take_memory()
+            memory = self._woken() or self._made()
         if memory.sizes is not self.sizes:
             self.resize(memory)
         # While it is here no other thread can have it, so that an execution needs no lock.

@@ -28,7 +28,7 @@ from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.programs.compiled_program import SizedNetwork
+from armpy.execution.programs.compiled_program import CompiledProgram, SizedLayer, SizedNetwork
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
@@ -39,7 +39,6 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.compiled_program import CompiledProgram, SizedLayer
     from armpy.execution.programs.planning import Planner
     from armpy.execution.programs.staged_program import NetworkProgram
     from armpy.execution.settings import NetworkSettings
@@ -129,10 +128,9 @@ class SymbolicPrograms:
         original = self._originals.get(symbolic)
         if original is None:
             original = planner.resized_program(resized.network)
-            if not (planner.watches_steps or symbolic.has_inner_tensors or original.stops_loops):
-                self._originals[symbolic] = original
-        if symbolic not in self._originals:
-            return original
+            if planner.watches_steps or symbolic.has_inner_tensors or original.stops_loops:
+                return original  # each size has a program and memory of its own
+            self._originals[symbolic] = original
         return original.resized(resized)
 
     def _network(self, shapes: Shapes) -> SizedNetwork | None:

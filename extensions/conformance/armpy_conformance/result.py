@@ -121,7 +121,7 @@ class ConformanceResult:
         if self.exercised is None:
             return text
         percent = int(1000 * self.exercised) / 10  # rounded down: 100 % is all
-        return f"{text}; of its claims,  {percent:g} % ran on it"
+        return f"{text}; of its claims, {percent:g} % ran on it"
 
     @property
     def counts(self) -> dict[str, int]:

@@ -33,7 +33,7 @@ def test_a_backend_that_passes_exits_with_0(
     assert main(["conformance", "CpuRef", "--in-process", "--filter", "by-hand"]) == 0
     out = capsys.readouterr().out
     assert f"CpuRef: {by_hand} passed in" in out
-    assert f"layers run on CpuRef: {by_hand}; of its claims,  100 % ran on it" in out
+    assert f"layers run on CpuRef: {by_hand}; of its claims, 100 % ran on it" in out
 
 
 def test_reasons_for_unsupported_layers_are_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def test_a_backend_in_a_directory_can_be_named(tmp_path: Path) -> None:
     assert code == 0, text
     assert "2 passed, 1 skipped" in text
     assert "ElementwiseBinary is not a plain addition (operation)" in text
-    assert "layers run on SampleDynamic: 2; of its claims,  100 % ran on it" in text
+    assert "layers run on SampleDynamic: 2; of its claims, 100 % ran on it" in text
 
 
 def test_a_session_in_which_no_layer_ran_fails(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def result(outcome: Outcome, claimed: tuple[str, ...], ran: tuple[str, ...]) -> 
 
 def test_a_run_says_how_many_layers_ran_and_how_much_of_what_is_claimed() -> None:
     assert (RESULT.layers_run, RESULT.exercised) == (1, 0.5)
-    assert RESULT.coverage == "layers run on Vendor: 1; of its claims,  50 % ran on it"
+    assert RESULT.coverage == "layers run on Vendor: 1; of its claims, 50 % ran on it"
     pattern = CaseResult("pattern/a", "pattern", "FLOAT32", Outcome.PASSED, "", (), ADD * 3)
     more = ConformanceResult("Vendor", "", "1.0", (*RESULT.results[:1], pattern))
     assert (more.layers_run, more.exercised) == (4, 1.0)

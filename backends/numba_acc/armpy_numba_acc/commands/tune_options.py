@@ -37,8 +37,8 @@ def command() -> None:
 
     Backends that can compute a layer in several ways take the one that should be fastest. This
     command lets them try. They store their results, for the same options: later loads of the
-    model use it, and 'armpy cache list' shows it. Nothing else should run meanwhile.
+    model use them, and 'armpy cache list' shows them. Nothing else should run meanwhile.
     The longest parts are tried first. Ctrl-C ends the search and stores the results so far;
-    a second one drops it.
+    a second one drops them.
     Exit code 1 if a backend could not measure, or not store its results.
     """

@@ -139,8 +139,9 @@ def read_expected(path: Path) -> ExpectedResults:
     ----------
     path : Path
         An ``.npz`` file with ``<sample>/in0`` for inputs, as of `samples_of`, and for the
-        expected of the sample ``<sample>/class``, ``<sample>/words``, ``<sample>/cepstra`` or
-        ``<sample>/out0``; ``labels`` has the label of each score where words are expected.
+        expected result of the sample ``<sample>/class``, ``<sample>/words``,
+        ``<sample>/cepstra`` or ``<sample>/out0``; ``labels`` has the label of each score where
+        words are expected.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def first_difference(
         Of these numbers.
     exact : bool
         Whether elements have to be equal, except those computed in floating point and those
-        is after that (`after_floats`).
+        that follow from such ones (`after_floats`).
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options.
 

@@ -22,7 +22,7 @@ def gather_definition(isa: Isa, record: type[ProductCall]) -> Definition:
     """The function `gather_rows`.
 
     Nothing is read that belongs to no tap. Bytes after a tap, up to where the next one begins or
-    the row ends, becomes zeros: anything may lie there in memory, also NaN.
+    the row ends, become zeros: anything may lie there in memory, also NaN.
     """
     return Definition(_NAME, 3, partial(_write, isa, record))
 
