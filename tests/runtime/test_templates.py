@@ -18,6 +18,7 @@ from armpy.compiler.passes.context import PassContext
 from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOptions
+from armpy.execution.memory.idle_release import watchdog
 from armpy.execution.programs.symbolic_programs import (
     MOST_SYMBOLIC,
     ORDINARY_PLANS,
@@ -45,6 +46,7 @@ from armpy.ops import (
     Transpose,
 )
 from armpy.ops.operation import Array
+from armpy.types import BackendId
 from tests.support.control_flow import growing
 from tests.support.effort import IS_FULL
 from tests.support.fake_backends import runtime_of
@@ -210,6 +212,20 @@ def test_random_networks_compute_random_shapes_as_a_fresh_load_does(seed: int) -
             np.testing.assert_array_equal(np.asarray(model(*arrays)), expected)
         are_resized.append(is_resized(model))
     assert sum(are_resized) >= len(are_resized) // 2
+
+
+def test_freed_memory_is_used_for_no_size_again() -> None:
+    net = perceptron()
+    model = warmed(net, 2, 3)
+    known = [(rows, np.asarray(load(net)(rows))) for rows in (values(size, net) for size in (4, 5))]
+    for _ in range(2):
+        for rows, expected in known:
+            np.testing.assert_array_equal(np.asarray(model(rows)), expected)
+        watchdog.reclaim(BackendId("NumbaAcc"))
+        output = np.full((5, 8), np.nan, np.float32)
+        model.run({"x": known[-1][0]}, {"y": output})
+        np.testing.assert_array_equal(output, known[-1][1])
+        loaded(model).free_working_memory()
 
 
 def test_a_new_shape_makes_no_unused_source() -> None:

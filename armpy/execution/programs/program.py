@@ -208,7 +208,8 @@ class StepProgram(ABC, Generic[MemoryT]):
     sizes: object = None
 
     def __init__(self) -> None:
-        # `pop` and `append` of a deque are one step each, so that a call takes no lock.
+        # `pop` and `append` of a deque are one step each, so that a call takes no lock. They are
+        # changed in place, as programs for other sizes share them.
         self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
         self._resting: deque[MemoryT] = deque()
         self._alive: weakref.WeakSet[MemoryT] = weakref.WeakSet()
@@ -316,7 +317,8 @@ class StepProgram(ABC, Generic[MemoryT]):
         self.free_workloads()
         with arena_pool.lock:
             self._rest_all()
-            memories, self._resting = self._resting, deque()
+            memories = [*self._resting]
+            self._resting.clear()
         for memory in memories:
             memory.free()
         return bool(memories)
@@ -340,7 +342,8 @@ class StepProgram(ABC, Generic[MemoryT]):
         with arena_pool.lock:
             # The first look lets it rest, which the next call undoes; the second gives it back.
             stale = [memory for memory in self._resting if memory.is_stale]
-            self._resting = deque(memory for memory in self._resting if not memory.is_stale)
+            for memory in stale:
+                self._resting.remove(memory)
             self._rest_all()
             for memory in self._resting:
                 memory.is_stale = True
