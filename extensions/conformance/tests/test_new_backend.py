@@ -71,6 +71,7 @@ def pip(*arguments: str) -> None:
 INSTALLED_STYLES = [
     "workloads",
     pytest.param("compiler", marks=pytest.mark.nightly),
+    pytest.param("engine", marks=pytest.mark.nightly),
     "c",
     pytest.param("cpp", marks=pytest.mark.nightly),
 ]

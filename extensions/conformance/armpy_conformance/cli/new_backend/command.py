@@ -14,10 +14,10 @@ from armpy.cli.options import verbosity_options
 @click.argument("folder", metavar="[DIR]", required=False, type=click.Path(file_okay=False))
 @click.option(
     "--style",
-    type=click.Choice(["workloads", "compiler", "c", "cpp"]),
+    type=click.Choice(["workloads", "compiler", "engine", "c", "cpp"]),
     default="workloads",
     show_default=True,
-    help="Run layers one by one, compile subgraphs, or do that in C or C++.",
+    help="Run layers one by one, compile subgraphs, host an engine that does, or use C or C++.",
 )
 @verbosity_options
 @imported_when_run("armpy_conformance.cli.new_backend.work:new_backend")

@@ -16,8 +16,9 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import InvalidArgumentError
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
-STYLES = ("workloads", "compiler", "c", "cpp")
-"""A backend runs layers one by one, or compiles subgraphs, or is a library in C or C++ that does.
+STYLES = ("workloads", "compiler", "engine", "c", "cpp")
+"""A backend runs layers one by one, or compiles subgraphs, or hosts an engine that does, or is a
+library in C or C++.
 """
 
 _NAME = re.compile(r"[a-zA-Z0-9]{1,30}")
@@ -29,13 +30,20 @@ _COMMON = {
     "ci.yml": ".github/workflows/ci.yml",
     "__init__.py": "src/$package/__init__.py",
     "py.typed": "src/$package/py.typed",
-    "layer_support.py": "src/$package/layer_support.py",
-    "kernels.py": "src/$package/kernels.py",
     "test_backend.py": "tests/test_$package.py",
     "test_conformance.py": "tests/test_${package}_conformance.py",
     "known_failures.txt": "tests/known_failures.txt",
 }
 """Paths in the project by name of the template."""
+
+_DEVICE = {
+    "layer_support.py": "src/$package/layer_support.py",
+    "kernels.py": "src/$package/kernels.py",
+}
+"""The templates of a project that computes layers itself."""
+
+_WITH_DEVICE = ("workloads", "compiler")
+"""Styles of these projects."""
 
 _LIBRARY = {
     "pyproject.toml": "pyproject.toml",
@@ -84,6 +92,11 @@ _BY_STYLE = {
         "backend.py": "src/$package/backend.py",
         "compiler.py": "src/$package/compiler.py",
         "program.py": "src/$package/program.py",
+    },
+    "engine": {
+        "backend.py": "src/$package/backend.py",
+        "converter.py": "src/$package/converter.py",
+        "engine.py": "src/$package/engine.py",
     },
 }
 
@@ -163,7 +176,7 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
 
     Parameters
     ----------
-    style : {"workloads", "compiler", "c", "cpp"}
+    style : {"workloads", "compiler", "engine", "c", "cpp"}
     folder : Path
         Made if it is not there.
 
@@ -197,6 +210,8 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
     }
     contents: dict[Path, str] = {}
     places = {"common": _COMMON, style: _BY_STYLE[style]}
+    if style in _WITH_DEVICE:
+        places["device"] = _DEVICE
     if style in _LANGUAGES:
         words |= _LANGUAGES[style]
         places["common"] = {template: _COMMON[template] for template in _COMMON_OF_LIBRARIES}
