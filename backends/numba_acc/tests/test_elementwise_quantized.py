@@ -104,6 +104,7 @@ SUMS = [ops.BinaryOperation.ADD, ops.BinaryOperation.SUB]
         (0.013, 0.011, 0.0021),
         (1.0, 1e-4, 0.3),
         (0.7, 0.7, 0.0005),
+        (0.0199, 0.0107, 0.01),
     ],
     ids=str,
 )

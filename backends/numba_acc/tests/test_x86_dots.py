@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from armpy_numba_acc.kernels import convolution_u8, convolution_u8_sorted
+from armpy_numba_acc.kernels import convolution_u8, convolution_u8_sorted, elementwise
 from armpy_numba_acc.llvm.compiler import LinkedKernel, compile_assembly
 from armpy_numba_acc.machine.isa import Isa, make_isa
 
@@ -65,3 +65,14 @@ def test_a_tile_with_too_many_registers_spills() -> None:
     isa = make_isa("avx2vnniint8", X86, "sierraforest", frozenset())
     lines = loop_of("vpdpbssd", isa, convolution_u8.make(isa, 8, 3, *(0,) * 6))
     assert [line for line in lines if re.search(r"%[xyz]mm", line) and "(%rsp)" in line]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "register"), [("avx2", "%ymm"), ("avx512", "%zmm")])
+def test_sums_of_bytes_are_multiplied_in_pairs_and_stay_in_registers(
+    name: str, register: str
+) -> None:
+    isa = make_isa(name, X86, "skylake-avx512", frozenset())
+    lines = loop_of("vpmaddwd", isa, elementwise.make(isa, "packed_add", "i8xi8xi8", "vv"))
+    assert sum("\tvpmaddwd" in line and register in line for line in lines) == 8
+    assert not [line for line in lines if "\tvmov" in line and "(%rsp)" in line]

@@ -9,15 +9,15 @@ from armpy_numba_acc.llvm.threads.sharing import share
 from armpy_numba_acc.machine.calls.elementwise import Elementwise
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elementwise.loop import compute_rows, elementwise_definition
+from armpy_numba_acc.tiles.elementwise.packed_sums import OPERATIONS, packed_sum_definition
 
 _read = reader(Elementwise)
 
 
 def make(isa: Isa, expression: str, formats: str, patterns: str) -> LinkedKernel:
     """Make the kernel for one expression; threads share the elements."""
-    return LinkedKernel(
-        _elementwise, elementwise_definition(isa, expression, formats.split("x"), patterns)
-    )
+    write = packed_sum_definition if expression in OPERATIONS else elementwise_definition
+    return LinkedKernel(_elementwise, write(isa, expression, formats.split("x"), patterns))
 
 
 def _elementwise(args: int, thread: int, num_threads: int) -> None:

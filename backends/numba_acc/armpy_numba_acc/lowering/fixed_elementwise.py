@@ -15,6 +15,7 @@ from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import emit_elementwise, emit_quantized
 from armpy_numba_acc.lowering.byte_lines import constant_operand, lower_as_lines
 from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
     range_of,
@@ -45,6 +46,9 @@ _ALL = 0.5
 _LARGEST_REACH = 2.0**20
 """Of results of which float32 holds a fraction of some bits."""
 
+_MOST_PACKED, _WEIGHT_BITS, _LOW_WEIGHT_BITS = 2.0, 29, 15
+"""Of `packed_sums`: the least ratio of scales that it cannot take, and bits of weights."""
+
 _SUMS = (BinaryOperation.ADD, BinaryOperation.SUB)
 _WIDE_OPERATIONS = (*_SUMS, BinaryOperation.MUL)
 
@@ -70,6 +74,10 @@ def lower_fixed(emit: Emitter, layer: Layer) -> bool:
     if constant_operand(layer) is not None and lower_as_lines(emit, [layer]):
         return True
     if kind in _OF_BYTES and all(info.data_type in QUANTIZED_TYPES for info in infos):
+        if kind in _SUMS and _can_be_packed(emit.isa, infos):
+            packed = _packed_sum(operation, infos)
+            emit_quantized(emit, f"packed_{name}", inputs, output, layer.name, packed)
+            return True
         parameters = _OF_BYTES[kind](operation, infos)
         emit_quantized(emit, _expression(kind, infos), inputs, output, layer.name, parameters)
         return True
@@ -221,6 +229,23 @@ def byte_sum_numbers(infos: Sequence[TensorInfo]) -> tuple[float, ...]:
     # that is moved to have 13 bits of a fraction.
     margin = min(_MARGIN * max(1.0, float(a + b) / 2.25), 1.0)
     return float(a), float(b), margin, *_words_of(_common_factors(infos, _BYTE_SHIFT))
+
+
+def _can_be_packed(isa: Isa, infos: Sequence[TensorInfo]) -> bool:
+    """Return whether sums have `packed_sums`: x86, and results of less than 2**11 steps."""
+    largest = max(float(scale_of(info)) for info in infos[:2])
+    return "avx" in isa.name and largest < _MOST_PACKED * float(scale_of(infos[2]))
+
+
+def _packed_sum(operation: ElementwiseBinary, infos: Sequence[TensorInfo]) -> Parameters:
+    """Sums and differences of bytes as `packed_sums` takes them."""
+    a, b = (float(scale_of(info)) / float(scale_of(infos[2])) for info in infos[:2])
+    signed = (a, -b if operation.operation is BinaryOperation.SUB else b)
+    weights = [round(math.ldexp(ratio, _WEIGHT_BITS)) for ratio in signed]
+    halves = [half for weight in weights for half in divmod(weight, 1 << _LOW_WEIGHT_BITS)]
+    numbers = (*map(float, halves), *_words_of(_common_factors(infos, _BYTE_SHIFT)))
+    low, high = step_bounds(operation.activation.bounds, infos[2])
+    return lambda a_zero, b_zero, zero: (a_zero, b_zero, zero, zero + low, zero + high, *numbers)
 
 
 def _power_of_two_above(margin: float) -> float:

@@ -139,7 +139,7 @@ class WordProducts(Dots):
         self, total: CodeValue, elements: tuple[CodeValue, CodeValue], weights: list[CodeValue]
     ) -> CodeValue:
         for element, weight in zip(elements, weights, strict=True):
-            total = total + _pairs(self.isa, element, weight)  # which no pair can overflow
+            total = total + pair_products(self.isa, element, weight)  # which no pair can overflow
         return total
 
 
@@ -157,7 +157,7 @@ class PairProducts(Dots):
 
     def add(self, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
         if not self.isa.dot.startswith("vpdp"):
-            return total + _pairs(self.isa, elements, weights)
+            return total + pair_products(self.isa, elements, weights)
         name = f"llvm.x86.avx512.vpdpwssd.{self.isa.vector_bytes * 8}"
         return total.code.call(name, total.kind, total, elements, weights)
 
@@ -215,10 +215,10 @@ def add_exact_bytes(
         total.code.call(name, kind, element, weight)
         for element, weight in zip(elements, weights, strict=True)
     ]
-    return total + _pairs(isa, reduce(add, products), total.code.constant(kind, 1))
+    return total + pair_products(isa, reduce(add, products), total.code.constant(kind, 1))
 
 
-def _pairs(isa: Isa, x: CodeValue, y: CodeValue) -> CodeValue:
+def pair_products(isa: Isa, x: CodeValue, y: CodeValue) -> CodeValue:
     """``x[2i] * y[2i] + x[2i+1] * y[2i+1]`` of vectors of 16-bit integers."""
     kind = vector(I32, isa.lanes)
     name = _PAIR_PRODUCTS.get(isa.vector_bytes) if "avx" in isa.name else None

@@ -64,14 +64,16 @@ def _sum_of(combine: Combine) -> Callable[..., CodeValue]:
     def compute(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
         terms = _terms((a, b), _WORD_BITS, numbers[:6])
         total = combine(*(term.narrowed(I32) for term in terms))
-        return _stored(_rescaled(total, *numbers[6:9]), *numbers[9:])
+        return stored(_rescaled(total, *numbers[6:9]), *numbers[9:])
 
     return compute
 
 
-def exact_byte_sum(x: CodeValue, y: CodeValue, multipliers: Sequence[CodeValue]) -> CodeValue:
+def exact_byte_sum(
+    x: CodeValue, y: CodeValue, multipliers: Sequence[CodeValue], combine: Combine = add
+) -> CodeValue:
     """A sum of int32 that are bytes less their zero points, in steps of the output, as int64."""
-    total = add(*_terms((x, y), _SUM_BITS, multipliers[:6]))
+    total = combine(*_terms((x, y), _SUM_BITS, multipliers[:6]))
     return _rescaled(total.narrowed(I32), *multipliers[6:])
 
 
@@ -89,9 +91,8 @@ def _byte_sum_of(combine: Combine) -> Callable[..., CodeValue]:
         def exactly() -> CodeValue:
             """The same in fixed point."""
             integers = (a - a_zero.to_integer(), b - b_zero.to_integer())
-            total = combine(*_terms(integers, _SUM_BITS, multipliers[:6]))
-            rounded = _rescaled(total.narrowed(I32), *multipliers[6:])
-            return _stored(rounded + _wide(zero), low, high)
+            rounded = exact_byte_sum(*integers, multipliers, combine)
+            return stored(rounded + _wide(zero), low, high)
 
         return _unless_near_tie(steps, (zero, low, high), margin, exactly)
 
@@ -135,7 +136,7 @@ def _wide(value: CodeValue) -> CodeValue:
     return value.to_integer().signed(I64)
 
 
-def _stored(value: CodeValue, low: CodeValue, high: CodeValue) -> CodeValue:
+def stored(value: CodeValue, low: CodeValue, high: CodeValue) -> CodeValue:
     """int64 within bounds as int32."""
     return clamp(value, _wide(low), _wide(high)).narrowed(I32)
 
@@ -168,7 +169,7 @@ def _shifting_sum_of(combine: Combine) -> Callable[..., CodeValue]:
 
 def _product(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
     """Products of 16-bit elements."""
-    return _stored(_rescaled(a * b, *numbers[:3]), *numbers[3:])
+    return stored(_rescaled(a * b, *numbers[:3]), *numbers[3:])
 
 
 def _byte_product(a: CodeValue, b: CodeValue, *numbers: CodeValue) -> CodeValue:
@@ -231,7 +232,7 @@ def _byte_squared_difference_of(is_larger: tuple[bool, bool]) -> Callable[..., C
         def exactly() -> CodeValue:
             """The same in fixed point."""
             steps = _rescaled(difference * difference, *multipliers[6:])
-            return _stored(steps + _wide(numbers[14]), *numbers[15:])
+            return stored(steps + _wide(numbers[14]), *numbers[15:])
 
         steps = (real * scale).times_plus(real, nudge)
         return _unless_near_tie(steps, numbers[14:], margin, exactly)
