@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "armpy"
 
@@ -47,6 +49,7 @@ def test_every_extension_is_listed_once() -> None:
     assert sorted(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)) == sorted(wanted)
 
 
+@pytest.mark.slow
 def test_a_room_imports_only_rooms_above_it() -> None:
     order = {room: number for number, row in enumerate(listed_rows()) for room in row}
     wrong = [

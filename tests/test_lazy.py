@@ -197,6 +197,7 @@ def test_importing_packages_imports_only_what_is_used() -> None:
     run(USE, ROOT)
 
 
+@pytest.mark.slow
 def test_armpy_can_be_used_from_a_zip_file(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "armpy.zip", "w") as archive:
         for path in (ROOT / "armpy").rglob("*.py*"):

@@ -19,6 +19,7 @@ def problems(page: str) -> list[str]:
     return requirement_pages.problems(page, _ANSWERS)
 
 
+@pytest.mark.slow
 def test_every_requirement_is_held_by_tests_that_exist_or_has_a_reason() -> None:
     page = PAGE.read_text()
     assert len(rows(page)) == NUM_REQUIREMENTS

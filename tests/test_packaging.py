@@ -31,6 +31,7 @@ def test_the_wheel_holds_every_template_and_every_stub() -> None:
     assert packed.issuperset((ROOT / "armpy").rglob("*.pyi"))
 
 
+@pytest.mark.slow
 def test_the_packages_of_the_tree_are_found() -> None:
     find = tools()["setuptools"]["packages"]["find"]
     # In a process of its own: setuptools replaces distutils in the one that imports it.

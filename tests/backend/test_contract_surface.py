@@ -111,6 +111,7 @@ def test_the_surface_holds_every_member_of_the_interface() -> None:
     assert set(members) == public | {""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", ["document_contract.py", "contract_surface.py"])
 def test_the_reference_and_the_record_are_up_to_date(script: str) -> None:
     arguments = ["--check"] if script.startswith("document") else []
@@ -119,6 +120,7 @@ def test_the_reference_and_the_record_are_up_to_date(script: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_reference_is_out_of_date_if_a_docstring_has_changed(tmp_path: Path) -> None:
     scripts = tmp_path / "scripts"
     scripts.mkdir()

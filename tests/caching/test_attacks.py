@@ -285,6 +285,7 @@ print(is_hit)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no such limit here")
 def test_a_disk_that_is_full_in_the_middle_of_a_file_stops_nothing(tmp_path: Path) -> None:
     ran = subprocess.run(

@@ -301,6 +301,7 @@ def test_writing_does_not_list_what_is_there_every_time(
     assert len(listed) // 2 in (200 // 29, 200 // 29 + 1)
 
 
+@pytest.mark.slow
 def test_processes_that_write_little_list_seldom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ def test_a_distributions_version_is_listed_without_loading_it(
     assert row == ["Acme", "2.5", "found", "acme-backend", "2.5"]
 
 
+@pytest.mark.slow
 def test_a_loaded_backends_own_words_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,6 +96,7 @@ def test_a_loaded_backends_own_words_are_listed(
     assert (entry["device_type"], entry["status"]) == ("ACCELERATOR", "registered")
 
 
+@pytest.mark.slow
 def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_directory_may_be_given_relative_to_the_current_one(
     assert "(acme_npu_backend)" in cli.out("backends", "--dynamic-backends-path", "modules")
 
 
+@pytest.mark.slow
 def test_listing_fifty_distributions_imports_none_of_them(tmp_path: Path) -> None:
     site = FakeSite(tmp_path)
     for number in range(50):

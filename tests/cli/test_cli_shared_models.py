@@ -85,6 +85,7 @@ def test_a_channels_first_model_takes_a_photograph(cli: Cli) -> None:
     assert output["classes"][0]["label"] == "Egyptian cat"
 
 
+@pytest.mark.slow
 def test_a_model_of_open_size_is_described_for_a_size(cli: Cli) -> None:
     model = SHARED / "models" / "keras" / "mobilenet_v3_small_224_float32.tflite"
     assert cli.document("inspect", str(model))["layers_by_backend"] == {}

@@ -209,6 +209,7 @@ def test_run_makes_no_network_of_what_starts_at_once(
     assert calls == []
 
 
+@pytest.mark.slow
 @NEEDS_KIT
 def test_diff_takes_compiled_files(cli: Cli, compiled: str, tmp_path: Path) -> None:
     array = str(tmp_path / "x.npy")

@@ -38,6 +38,7 @@ def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
     assert report["inputs"][0]["type"] == "STRING"
 
 
+@pytest.mark.slow
 def test_a_batch_that_callers_choose_is_shown_with_one_row(cli: Cli) -> None:
     pytest.importorskip("armpy_onnx")
     pytest.importorskip("onnx")

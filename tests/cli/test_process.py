@@ -44,6 +44,7 @@ def test_help_imports_neither_rich_nor_pillow_nor_a_backend() -> None:
         assert f"'{name}'" not in modules
 
 
+@pytest.mark.slow
 def test_listing_backends_imports_none() -> None:
     code = (
         "import sys; from armpy.cli.__main__ import main; "
@@ -82,6 +83,7 @@ def test_a_missing_library_is_reported_with_its_installation(library: str) -> No
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.skipif(os.name == "nt", reason="pipes close differently")
 @pytest.mark.parametrize("options", [["--layers"], ["--json"]])
@@ -127,6 +129,7 @@ def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path
     assert "K\\xe4fer" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])

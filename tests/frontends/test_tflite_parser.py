@@ -331,6 +331,7 @@ def repeated_tables(field: str, count: int, payload: int) -> bytes:
     return bytes(builder.Output())
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("field", "count", "payload"), [("operators", 20_000, 20_000), ("tensors", 1000, 60_000)]

@@ -55,6 +55,7 @@ def test_confined_worker_has_its_cache_and_no_more(
     assert not (tmp_path / "forbidden").exists()
 
 
+@pytest.mark.slow
 def test_worker_that_is_not_confined_can_do_what_the_user_can(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ with isolated(limits=replace(LIMITS, timeout_s=60.0)) as runtime:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("busy", [faulty.HANG, faulty.HOLD_GIL], ids=["in Python", "in C"])
@@ -137,6 +139,7 @@ def test_worker_and_what_it_started_end_with_an_application_that_is_killed(busy:
     await_end(started)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("fault", [faulty.ABORT, faulty.KILLED, faulty.EXIT, faulty.HANG])

@@ -45,6 +45,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
 
 
+@pytest.mark.slow
 def test_declared_facts_come_across_the_processes(tmp_path: Path) -> None:
     with runtime_with(tmp_path, "0.25") as runtime:
         declarer, reference = runtime.devices
@@ -55,6 +56,7 @@ def test_declared_facts_come_across_the_processes(tmp_path: Path) -> None:
     assert declarer.figures.tensors == {DataType.FLOAT32: PerformanceFigures(0.25, 0.5)}
 
 
+@pytest.mark.slow
 def test_figures_of_a_lying_backend_stay_on_its_side(tmp_path: Path) -> None:
     with runtime_with(tmp_path, "float('nan')") as runtime:
         declarer, _ = runtime.devices
@@ -83,6 +85,7 @@ CAREFUL = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_the_relaxed_flag_of_a_network_crosses_the_processes(relaxed: bool, tmp_path: Path) -> None:

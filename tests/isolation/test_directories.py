@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["SampleCaching", "SampleQueue", "SampleFaulty"])
 def test_sample_drivers_compute_the_same_in_their_own_processes(folder: Path, name: str) -> None:

@@ -75,6 +75,7 @@ def test_what_a_worker_dies_of_is_executed_elsewhere_where_that_is_allowed(fault
         np.testing.assert_array_equal(run(runtime, network, faulty.FAULTS[fault]), expected)
 
 
+@pytest.mark.slow
 def test_error_that_a_backend_raises_comes_with_its_kind_and_ends_nothing() -> None:
     with isolated() as runtime:
         network = runtime.load_network(negation())
@@ -84,6 +85,7 @@ def test_error_that_a_backend_raises_comes_with_its_kind_and_ends_nothing() -> N
         assert runtime.isolation[faulty.NAME].num_failures == 0
 
 
+@pytest.mark.slow
 def test_reason_names_the_signal() -> None:
     with isolated() as runtime:
         network = runtime.load_network(negation())
@@ -91,6 +93,7 @@ def test_reason_names_the_signal() -> None:
             run(runtime, network, faulty.SEGFAULT)
 
 
+@pytest.mark.slow
 def test_worker_that_does_not_keep_to_the_protocol_is_ended() -> None:
     with isolated() as runtime:
         network = runtime.load_network(negation())
@@ -99,6 +102,7 @@ def test_worker_that_does_not_keep_to_the_protocol_is_ended() -> None:
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files have no seals")
 def test_worker_cannot_cut_the_shared_memory_off() -> None:
     with isolated() as runtime:
@@ -109,6 +113,7 @@ def test_worker_cannot_cut_the_shared_memory_off() -> None:
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
 
 
+@pytest.mark.slow
 def test_child_that_a_worker_forks_does_not_answer_in_its_place() -> None:
     with isolated() as runtime:
         network = runtime.load_network(negation())
@@ -116,6 +121,7 @@ def test_child_that_a_worker_forks_does_not_answer_in_its_place() -> None:
             np.testing.assert_array_equal(run(runtime, network, first), negative(first))
 
 
+@pytest.mark.slow
 def test_hang_past_a_deadline_ends_the_worker_and_the_execution_in_time() -> None:
     limits = IsolationLimits(timeout_s=60.0, grace_s=0.1, max_failures=1000)
     with isolated(limits=limits) as runtime:
@@ -132,6 +138,7 @@ def test_hang_past_a_deadline_ends_the_worker_and_the_execution_in_time() -> Non
         np.testing.assert_array_equal(network.run([numbers])[0], -numbers)
 
 
+@pytest.mark.slow
 def test_backend_that_looks_is_stopped_and_its_worker_stays() -> None:
     # A busy machine lets the worker look late; it looks before the grace is over in any case.
     patient = replace(LIMITS, timeout_s=120.0, grace_s=60.0)
@@ -183,6 +190,7 @@ def test_a_killed_worker_loses_no_execution_of_a_network_that_is_spread() -> Non
         np.testing.assert_array_equal(run(runtime, network, faulty.ABORT), negative(faulty.ABORT))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", ["its worker dies", "it is killed"])
 def test_another_application_of_the_device_notices_nothing(how: str) -> None:
@@ -312,6 +320,7 @@ def test_worker_that_cannot_serve_is_replaced_and_other_networks_notice_nothing(
         assert status.last_failure in caplog.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [faulty.CLOSE_STREAMS, faulty.MOVE])
 def test_worker_serves_on_without_its_streams_and_its_folder(what: int) -> None:
     with isolated() as runtime:
@@ -378,6 +387,7 @@ def test_backend_that_dies_when_it_is_loaded_is_unavailable() -> None:
         pass
 
 
+@pytest.mark.slow
 def test_backend_that_dies_in_preparation_loses_the_part() -> None:
     with isolated(faulty.BadInPreparation, with_reference=True) as runtime:
         network = runtime.load_network(negation())

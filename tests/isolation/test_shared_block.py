@@ -91,6 +91,7 @@ def isolated(make: type[VectorBackend]) -> Iterator[Runtime]:
         yield runtime
 
 
+@pytest.mark.slow
 def test_tensors_lie_as_declared_in_the_worker() -> None:
     with isolated(StrictVectors) as runtime:
         network = runtime.load_network(chain(3))
@@ -103,6 +104,7 @@ def test_tensors_lie_as_declared_in_the_worker() -> None:
         assert {layer.backend for layer in placement.layers} == {"Simd"}
 
 
+@pytest.mark.slow
 def test_what_cannot_be_kept_to_is_refused_with_the_same_reason() -> None:
     with isolated(WrongVectors) as runtime:
         network = runtime.load_network(chain(3))
@@ -131,6 +133,7 @@ def options(backends: list[str] | None) -> RuntimeOptions:
     )
 
 
+@pytest.mark.slow
 def test_isolated_backend_with_an_allocator_is_left_out_with_the_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -142,6 +145,7 @@ def test_isolated_backend_with_an_allocator_is_left_out_with_the_reason(
     assert "use_custom_memory_allocator: it has a process of its own" in caplog.text
 
 
+@pytest.mark.slow
 def test_isolated_backend_that_is_named_with_an_allocator_is_refused() -> None:
     with pytest.raises(BackendCapabilityError, match="it has a process of its own"):
         Runtime(options([faulty.NAME, "CpuRef"]))

@@ -354,6 +354,7 @@ def test_contents_are_handed_to_the_other_process(
     assert os.getpid() not in compiler.compiled
 
 
+@pytest.mark.slow
 def test_what_fails_to_compile_stays_where_it_is_and_says_so(
     compiler: GatedCompiler, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -342,6 +342,7 @@ def test_a_link_to_it_is_followed(tmp_path: Path) -> None:
     assert module_of(registry, "Npu").WHERE == "here"
 
 
+@pytest.mark.slow
 def test_a_probe_finds_it_and_forgets_its_result_when_that_changes(tmp_path: Path) -> None:
     folder = vendor(tmp_path / "plugins", "Npu")
     (candidate,) = candidates(discover(folder)).values()

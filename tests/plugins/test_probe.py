@@ -118,6 +118,7 @@ def test_a_module_that_leaves_the_process_is_recorded_with_the_code(
     assert result.status is CandidateStatus.CRASHED
 
 
+@pytest.mark.slow
 def test_sys_exit_is_recorded_with_the_code(tmp_path: Path) -> None:
     result = probe(tmp_path, "import sys; sys.exit(3)")
     assert (result.outcome, result.exit_code) == (ProbeOutcome.EXITED, 3)
@@ -133,6 +134,7 @@ def test_what_a_module_raises_is_recorded(tmp_path: Path) -> None:
     assert "Arm_Probed_backend.py" in result.traceback
 
 
+@pytest.mark.slow
 def test_a_broken_rule_is_recorded(tmp_path: Path) -> None:
     result = probe(tmp_path, module_source(version="99.0"))
     assert result.outcome is ProbeOutcome.REJECTED
@@ -183,6 +185,7 @@ def test_a_module_has_no_input_and_its_output_is_bounded(tmp_path: Path) -> None
     assert probe(tmp_path / "other", "print(repr(input()))").reason.startswith("EOFError")
 
 
+@pytest.mark.slow
 def test_a_process_in_a_session_of_its_own_ends_and_keeps_no_output_open(tmp_path: Path) -> None:
     source = f"""
     import os, subprocess
@@ -195,6 +198,7 @@ def test_a_process_in_a_session_of_its_own_ends_and_keeps_no_output_open(tmp_pat
     assert (result.outcome, result.exit_code) == (ProbeOutcome.EXITED, 5)
 
 
+@pytest.mark.slow
 def test_threads_that_a_backend_leaves_running_do_not_matter(tmp_path: Path) -> None:
     extra = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()"
     assert probe(tmp_path, module_source(extra=extra)).passed
@@ -246,6 +250,7 @@ def test_with_probing_what_does_not_pass_is_never_imported(tmp_path: Path) -> No
     assert registry.options is options
 
 
+@pytest.mark.slow
 def test_damage_to_the_interpreter_stays_in_the_probe(tmp_path: Path) -> None:
     damage = "import builtins, sys\nbuiltins.len = None\nsys.modules['json'] = None\n1 / 0"
     write_module(tmp_path / "plugins", "Arm_Bad_backend", damage)
@@ -259,6 +264,7 @@ def test_damage_to_the_interpreter_stays_in_the_probe(tmp_path: Path) -> None:
     assert sys.modules["json"] is json
 
 
+@pytest.mark.slow
 def test_a_module_that_changes_its_id_after_the_probe_is_rejected(tmp_path: Path) -> None:
     extra = f"import os\ndef get_backend_id(): return 'Here' if os.getpid() == {os.getpid()} "
     source = module_source("There", extra=extra + "else 'There'")
@@ -308,6 +314,7 @@ def test_without_a_process_nothing_passes(tmp_path: Path, monkeypatch: pytest.Mo
     assert "no process can be started" in result.reason
 
 
+@pytest.mark.slow
 def test_the_users_interrupt_ends_all_probes_at_once(tmp_path: Path) -> None:
     path = write_module(tmp_path, "Arm_Hang_backend", "import time; time.sleep(600)")
     main = threading.main_thread().ident
@@ -358,6 +365,7 @@ class TestMemory:
         path = write_module(folder / "plugins", "Arm_Marked_backend", header + source)
         return module_candidate(path), mark
 
+    @pytest.mark.slow
     @pytest.mark.sampled(2)
     @pytest.mark.parametrize(
         ("source", "outcome"),

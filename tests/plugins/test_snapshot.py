@@ -188,6 +188,7 @@ def test_a_pinned_extension_module_is_a_copy_of_what_was_hashed(tmp_path: Path) 
     assert place.parent.parent.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_a_probe_loads_what_is_pinned_and_nothing_else(tmp_path: Path) -> None:
     path = write_module(tmp_path / "plugins", "Arm_Npu_backend", module_source("Npu"))
     candidate = Candidate("", str(path), CandidateKind.DIRECTORY, name=path.stem, path=str(path))

@@ -108,6 +108,7 @@ def test_shapes_that_were_used_before_start_from_what_was_kept(
         assert model.is_light
 
 
+@pytest.mark.slow
 def test_another_shape_is_prepared_from_the_file_and_kept(
     dense: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_packages(tmp_path_factory.mktemp("other") / "packages")
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("parts", MODELS, ids="/".join)
 def test_outputs_are_equal_and_little_is_imported(

@@ -89,6 +89,7 @@ def test_a_process_that_sleeps_is_late_after_its_limit() -> None:
         assert 0.19 < time.monotonic() - start < 0.19 + 3 * 0.2
 
 
+@pytest.mark.slow
 def test_the_most_is_three_times_the_limit(busy_cpu: int) -> None:
     with process(_WORK.replace("SLEEPS", "while True: pass"), busy_cpu) as (connection, pid):
         connection.send(b"!")

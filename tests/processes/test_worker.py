@@ -143,6 +143,7 @@ def test_worker_that_exits_is_a_dead_object_with_its_code(worker: Worker) -> Non
         ask(worker, "echo", 1)
 
 
+@pytest.mark.slow
 def test_worker_that_gives_no_answer_in_time_is_ended(worker: Worker) -> None:
     ask(worker, "echo", 1)
     start = time.monotonic()
@@ -153,6 +154,7 @@ def test_worker_that_gives_no_answer_in_time_is_ended(worker: Worker) -> None:
     assert worker.exit_code is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_an_answer_that_comes_byte_by_byte_has_the_same_limit(worker: Worker) -> None:
     ask(worker, "echo", 1)
@@ -212,6 +214,7 @@ def test_worker_ends_with_its_keeper(worker: Worker) -> None:
         ask(worker, "echo", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize(

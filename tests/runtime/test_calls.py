@@ -254,6 +254,7 @@ def test_a_call_with_other_shapes_in_between_changes_nothing() -> None:
             model.run({"x": floats(1)}, {"y": y})
 
 
+@pytest.mark.slow
 def test_threads_may_call_with_the_same_arrays(model: Model) -> None:
     x, shared = called(model)
 

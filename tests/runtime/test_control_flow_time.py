@@ -91,6 +91,7 @@ class TestTimeouts:
         with pytest.raises(ExecutionTimeoutError, match=r"within 0 s"):
             loaded(model).run([NO, ints(0)], loop_timeout_s=0)
 
+    @pytest.mark.slow
     def test_choices_in_choices_end_in_time(self) -> None:
         """31 levels, each of which runs the next one twice, would take for ever."""
         np.testing.assert_array_equal(Model(doubling(5), runtime_of())(YES, ints(0)), [32])

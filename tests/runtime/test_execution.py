@@ -194,6 +194,7 @@ def test_arrays_that_are_bound_cannot_be_resized(part: slice) -> None:
     x.resize(1 << 20, refcheck=False)
 
 
+@pytest.mark.slow
 def test_arrays_live_as_long_as_the_execution() -> None:
     x = floats(1, 2, 3, 4)
     execution = Model(chain(3), runtime_of()).bind({"x": x})

@@ -362,6 +362,7 @@ def check(case: Case, *backends: FakeBackend) -> Model:
     return model
 
 
+@pytest.mark.slow
 @given(cases())
 def test_backends_that_share_memory(case: Case) -> None:
     check(case, FakeBackend("A", {ElementwiseBinary}), FakeBackend("B", {Activation}))

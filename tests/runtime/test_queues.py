@@ -162,6 +162,7 @@ def test_an_answer_that_is_no_completion_is_an_error(run: Callable[[Model], obje
         run(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stops", [True, False])
 def test_a_device_is_notified_when_an_execution_is_stopped(stops: bool) -> None:
     backend = QueueBackend(stops=stops)

@@ -161,6 +161,7 @@ def test_bound_execution_can_be_called_again_after_a_handler_has_raised(
     assert {type(error) for error in raised} == {AlarmError}
 
 
+@pytest.mark.slow
 def test_handlers_may_start_executions_themselves(
     on_alarm: Callable[[Callable[[], None]], Alarms],
 ) -> None:

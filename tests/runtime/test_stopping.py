@@ -297,6 +297,7 @@ def test_new_shapes_are_planned_within_the_deadline(backend: SlowBackend) -> Non
         model.run({"x": np.zeros(9, np.float32)}, deadline_s=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks", [False])
 def test_more_than_can_be_abandoned_waits_and_keeps_its_deadline(
     model: Model, backend: SlowBackend

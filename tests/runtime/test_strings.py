@@ -127,6 +127,7 @@ def test_padding_and_scattering_strings_fill_with_empty_ones() -> None:
     assert model_of(net).run({"words": ["a", "b"]})["padded"].tolist() == ["", "a", "b", ""]
 
 
+@pytest.mark.slow
 def test_a_network_runs_in_another_process_without_its_strings() -> None:
     net = joining()
     options = armpy.RuntimeOptions(backends=("CpuRef",), isolation="process")

@@ -102,6 +102,7 @@ def test_backends_memory_is_held_once_for_overlapping_executions() -> None:
     assert (manager.held, manager.most_held) == (0, 1)
 
 
+@pytest.mark.slow
 def test_threads_with_shapes_of_their_own_get_their_own_answers_and_outputs() -> None:
     model = Model(chain(2, (None,)), runtime_of(plan_cache_size=3))
 
@@ -198,6 +199,7 @@ def test_stepwise_networks_can_be_shared() -> None:
     assert in_threads(work) == []
 
 
+@pytest.mark.slow
 def test_networks_are_loaded_and_unloaded_side_by_side() -> None:
     runtime = runtime_of()
     ids: list[int] = []

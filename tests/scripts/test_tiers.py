@@ -34,6 +34,7 @@ def test_a_sample(number: int) -> None:
     assert number in (1, 2)
 
 
+@pytest.mark.slow
 def test_folders_are_run_without_slow_tests() -> None:
     listed = collected(FOLDER)
     assert QUICK in listed

@@ -44,6 +44,7 @@ TABLE_FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(18)
 @pytest.mark.parametrize("fault", TABLE_FAULTS)
 def test_a_wrong_table_is_refused_with_the_member(tmp_path: Path, fault: str) -> None:

@@ -117,6 +117,7 @@ def test_layers_run_in_the_library_and_others_elsewhere_with_the_reason(sample: 
     np.testing.assert_allclose(model(2 * x), expected(2 * x), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_one_question_to_the_library_is_about_all_layers_of_a_network(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -187,6 +188,7 @@ def test_weights_are_used_where_they_lie(tmp_path: Path, caplog: pytest.LogCaptu
     assert saved.stat().st_size < 1.2 * weights.nbytes  # in the graph and the program, stored once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "minor"), [(104, 0), (112, 1)])
 def test_an_older_library_is_used_by_its_own_table(tmp_path: Path, size: int, minor: int) -> None:
     old = source().replace(
@@ -299,6 +301,7 @@ def test_a_type_that_the_header_lacks_is_named(sample: Path) -> None:
         program.execute([np.ones((2, 8), np.complex64)], [np.empty((2, 4), np.float32)])
 
 
+@pytest.mark.slow
 def test_another_build_of_the_same_version_uses_no_kept_program(
     sample: Path, tmp_path: Path
 ) -> None:

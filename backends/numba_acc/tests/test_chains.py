@@ -158,6 +158,7 @@ def test_sums_become_floats_and_bytes_in_a_command_each(isa: Isa) -> None:
     check_against_reference(network, feeds, isa, expected)
 
 
+@pytest.mark.slow
 def test_processors_with_float16_add_and_multiply_it_as_it_is() -> None:
     features = frozenset({"avx512fp16"})
     isa = make_isa("avx512vnni", "x86_64-unknown-linux-gnu", "sapphirerapids", features)

@@ -59,6 +59,7 @@ def least(isa: Isa, trial: TimedLoop) -> int:
     return counts.get(trial.what, accesses)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(23)
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
 def test_a_trial_executes_its_instruction_in_its_loop(

@@ -7,6 +7,7 @@ import sys
 from importlib import import_module
 
 import armpy_numba_acc.lowering
+import pytest
 from armpy_numba_acc.program.registry import lowering_of
 
 from armpy import ops
@@ -24,6 +25,7 @@ def test_every_modules_lowerings_are_found_and_no_two_modules_have_the_same() ->
         assert lowering_of(object.__new__(kind)) is lowering
 
 
+@pytest.mark.slow
 def test_an_operation_imports_its_module_alone() -> None:
     code = (
         "import sys; from armpy import ops; from armpy_numba_acc.program import registry;"

@@ -79,6 +79,7 @@ def test_small_networks_and_single_threads_start_no_workers() -> None:
         assert num_workers() == 0
 
 
+@pytest.mark.slow
 def test_many_callers_get_the_results_of_one() -> None:
     alone = {seed: run_once_of(seed) for seed in range(8)}
     errors: list[BaseException] = []

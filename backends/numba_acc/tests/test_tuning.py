@@ -163,6 +163,7 @@ def test_layers_that_are_written_otherwise_are_measured_as_they_are_lowered(quic
     assert result.choices[0].measured
 
 
+@pytest.mark.slow
 def test_results_stay_the_same() -> None:
     picture = image(12, 20)
     results: list[Array] = []
@@ -412,6 +413,7 @@ def tune_one(channels: int) -> None:
     tune_region(view, ISA, 1, TuningRequest(100), ResolvedOptions.of().model)
 
 
+@pytest.mark.slow
 def test_what_two_networks_teach_changes_the_choice_for_another_one(
     quick: None, monkeypatch: pytest.MonkeyPatch, folder: Path
 ) -> None:

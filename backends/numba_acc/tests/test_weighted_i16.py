@@ -253,6 +253,7 @@ def test_threads_share_the_work(name: str) -> None:
     np.testing.assert_array_equal(output, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("rounding", ["plain", "signed", "real"])
 def test_kernels_compile_for_arm(rounding: str) -> None:

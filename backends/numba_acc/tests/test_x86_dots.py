@@ -19,6 +19,7 @@ def loop_of(instruction: str, isa: Isa, function: LinkedKernel) -> list[str]:
     return max(blocks, key=lambda block: block.count(instruction)).splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(13)
 @pytest.mark.parametrize(
     ("name", "cpu", "instruction", "tile"),

@@ -351,6 +351,7 @@ class _Checker(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else_and_shows_every_model() -> None:
     run = run_accuracy([DIGITS], "CpuRef", settings=QUICK)
     broken = ModelAccuracy("<b>&.tflite", Status.FAILED, "it <failed>")

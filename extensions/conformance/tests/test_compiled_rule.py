@@ -88,6 +88,7 @@ def test_constants_that_are_lost_in_files_fail(backend: Any) -> None:
     assert "when it comes from files, the output" in text
 
 
+@pytest.mark.slow
 def test_programs_that_are_refused_where_they_were_written_fail(backend: Any) -> None:
     def refuse(*_: object) -> object:
         raise BackendCapabilityError("no file is good enough", where="SampleCaching")
@@ -99,6 +100,7 @@ def test_programs_that_are_refused_where_they_were_written_fail(backend: Any) ->
     assert "no file is good enough" in text
 
 
+@pytest.mark.slow
 def test_what_cannot_be_written_fails(backend: Any) -> None:
     change_programs(backend, save=lambda *_: SavedProgram({}, {"code": "text"}))  # type: ignore[dict-item]  # the test's point
     outcome, text = judged(backend)
@@ -106,6 +108,7 @@ def test_what_cannot_be_written_fails(backend: Any) -> None:
     assert "the part 'code' is 'text', neither bytes" in text
 
 
+@pytest.mark.slow
 def test_what_is_compiled_anew_passes(backend: Any) -> None:
     assert judged(backend, ANEW) == (Outcome.PASSED, "")
 
@@ -132,6 +135,7 @@ def change_compiling_again(
     change_programs(backend, save=save)
 
 
+@pytest.mark.slow
 def test_a_backend_that_compiles_only_once_fails(backend: Any) -> None:
     def refuse(_: OptimizationViews) -> OptimizationViews:
         raise BackendError("it is in its files already")
@@ -142,6 +146,7 @@ def test_a_backend_that_compiles_only_once_fails(backend: Any) -> None:
     assert "is in its files already" in text
 
 
+@pytest.mark.slow
 def test_a_backend_that_is_wrong_when_it_compiles_anew_fails(backend: Any) -> None:
     def spoil(views: OptimizationViews) -> OptimizationViews:
         (substitution,) = views.substitutions
@@ -159,6 +164,7 @@ def test_a_backend_that_is_wrong_when_it_compiles_anew_fails(backend: Any) -> No
     assert "when its files are damaged, the output" in text
 
 
+@pytest.mark.slow
 def test_the_kit_judges_the_compiler_and_not_what_it_has_made_before(backend: Any) -> None:
     assert run_one(backend).outcome is Outcome.PASSED
     compiled = backend.num_compiled

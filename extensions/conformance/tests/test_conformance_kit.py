@@ -166,6 +166,7 @@ def test_a_pair_that_is_wrong_is_found_where_single_layers_are_given_back() -> N
     assert "after: output: " in result.text
 
 
+@pytest.mark.slow
 def test_what_is_wrong_only_when_fused_is_found_in_a_pattern() -> None:
     result = run(WrongWhenFused("Liar", OPERATIONS), "pattern/")
     assert {r.operation for r in result.problems} >= {"pattern"}
@@ -285,6 +286,7 @@ def test_a_sigmoid_that_never_reaches_0_is_found() -> None:
     assert "Expected -0 within" in result.text
 
 
+@pytest.mark.slow
 def test_a_changed_input_is_found() -> None:
     result = run_one(Tampering(changes_inputs))
     assert result.outcome is Outcome.FAILED
@@ -339,6 +341,7 @@ def test_what_is_unsupported_carries_the_backends_own_reason() -> None:
     assert (result.outcome, result.text) == (Outcome.UNSUPPORTED, "only on Sundays (operation)")
 
 
+@pytest.mark.slow
 def test_a_layer_that_is_given_back_in_any_company_was_not_supported() -> None:
     result = run_one(GivesBack("Shy"))
     assert result.outcome is Outcome.FAILED
@@ -370,6 +373,7 @@ def test_answers_that_change_break_the_contract() -> None:
     assert "changes" in text
 
 
+@pytest.mark.slow
 def test_a_yes_to_an_unknown_operation_breaks_the_contract() -> None:
     (text,) = contract_problems(
         Answering(lambda _: Support.yes()), "support/unknown-operations-are-refused"

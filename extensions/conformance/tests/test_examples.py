@@ -26,6 +26,7 @@ def test_arm_nns_sample_passes_on_what_it_claims() -> None:
     assert "SIGNED32 is not supported, only FLOAT32 (data_type)" in reasons
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("lie", "found"),

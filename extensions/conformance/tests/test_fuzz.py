@@ -64,6 +64,7 @@ def test_any_bytes_are_a_valid_model_and_always_the_same(data: bytes) -> None:
         np.testing.assert_array_equal(array, other)
 
 
+@pytest.mark.slow
 def test_many_seeded_bytes_make_models_of_many_operations() -> None:
     codes = {
         node.type

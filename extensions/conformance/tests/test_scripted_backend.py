@@ -203,6 +203,7 @@ def test_a_method_that_cannot_be_scripted_is_refused() -> None:
         ScriptedBackend("Npu", script)
 
 
+@pytest.mark.slow
 def test_another_process_finds_it_and_appends_what_it_asks(tmp_path: Path) -> None:
     log = tmp_path / "calls"
     how = f"ScriptedBackend('Npu', {{'execute': wrong_results()}}, compiles=True, log={str(log)!r})"

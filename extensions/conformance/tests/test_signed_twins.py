@@ -81,6 +81,7 @@ def test_a_right_backend_passes_and_a_layer_ran_on_signed_tensors() -> None:
     assert (result.outcome, result.ran) == (Outcome.PASSED, ("ElementwiseBinary QASYMM_S8",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["adds_one_to_signed", "adds_one_to_unsigned"])
 def test_a_backend_whose_twins_differ_is_caught(tmp_path: Path, how: str) -> None:
     options = write_liar(tmp_path / "liar", f"Tampering(lying_backends.{how}, None)")

@@ -168,6 +168,7 @@ def judged(backend: Sized) -> tuple[Outcome, str]:
     return result.outcome, result.text
 
 
+@pytest.mark.slow
 def test_programs_that_follow_their_sizes_pass() -> None:
     assert judged(Sized(right)) == (Outcome.PASSED, "")
 

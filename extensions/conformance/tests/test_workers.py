@@ -33,6 +33,7 @@ def test_every_item_is_judged_once() -> None:
     assert set(run([[1, 2], [4], [], [7, 8, 9]])) == {2, 4, 8, 14, 16, 18}
 
 
+@pytest.mark.slow
 def test_an_item_that_ends_its_process_is_lost_and_the_rest_of_its_batch_is_judged() -> None:
     results = run([[1, 3, 4], [2]])
     (lost,) = [result for result in results if isinstance(result, LostItem)]
@@ -46,6 +47,7 @@ def test_an_item_that_hangs_is_lost_and_the_rest_of_its_batch_is_judged() -> Non
     assert results == [LostItem(5, "no answer within 2 s"), 2]
 
 
+@pytest.mark.slow
 def test_what_a_judge_raises_ends_the_run() -> None:
     with pytest.raises(ArmpyError, match=r"it raised ValueError.*six cannot be judged"):
         run([[6]])

@@ -270,6 +270,7 @@ def test_a_closed_compilation_is_said_by_its_executions() -> None:
         execution.compute()
 
 
+@pytest.mark.slow
 def test_a_dropped_execution_takes_its_memory_with_it(compilation: Compilation) -> None:
     network = compilation.whole
     assert network is not None

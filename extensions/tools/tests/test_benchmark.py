@@ -43,6 +43,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object
     return json.loads(out.getvalue()), path
 
 
+@pytest.mark.slow
 def test_each_subject_is_listed_with_its_numbers(measured: tuple[dict[str, object], Path]) -> None:
     document, _ = measured
     subjects = document["subjects"]
@@ -116,6 +117,7 @@ def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
     assert len(four["layers"]) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("shape", "words"),
@@ -329,6 +331,7 @@ def test_figures_do_not_take_the_place_of_a_model(
     assert "there is no folder" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00\x05\x00{[(-\n"])
 def test_an_input_file_that_is_damaged_is_named(

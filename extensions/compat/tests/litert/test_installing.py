@@ -47,6 +47,7 @@ IMPORTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("lines", IMPORTS.values(), ids=IMPORTS)
 def test_a_program_runs_unchanged(lines: list[str], tmp_path: Path) -> None:

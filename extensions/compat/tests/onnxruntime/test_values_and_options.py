@@ -144,6 +144,7 @@ def test_functions_of_the_process() -> None:
         ort.set_default_logger_severity(7)
 
 
+@pytest.mark.slow
 def test_programs_find_and_import_all_modules() -> None:
     program = (
         "import importlib.util, armpy_compat; armpy_compat.install_as_onnxruntime()\n"

@@ -46,6 +46,7 @@ def test_healths_are_ok(server: KServeProcess) -> None:
         assert server.send("GET", path)[0] == 200
 
 
+@pytest.mark.slow
 def test_server_metadata_name_the_extensions(server: KServeProcess) -> None:
     document = strict_json(server.send("GET", "/v2")[2])
     check_server_metadata(document)

@@ -61,6 +61,7 @@ def answer_of(adapter: ModuleType, repository: Path, *row: float) -> Any:
     return values(answer)
 
 
+@pytest.mark.slow
 def test_copied_model_is_read_as_it_was_exported(adapter: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(two_signatures())

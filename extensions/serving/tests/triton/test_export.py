@@ -114,6 +114,7 @@ def test_version_that_is_there_is_replaced_by_force_alone(tmp_path: Path) -> Non
         assert sorted(os.listdir(tmp_path / "m")) == ["1", "2", "config.pbtxt"]
 
 
+@pytest.mark.slow
 def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None:
     for name in ("one", "two"):
         with network(REAL) as model:

@@ -35,6 +35,7 @@ def write_empty(version: int, folder: Path) -> None:
     (folder / str(version)).mkdir()
 
 
+@pytest.mark.slow
 def test_exports_side_by_side_lose_no_version(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     both = threading.Barrier(2, timeout=20)

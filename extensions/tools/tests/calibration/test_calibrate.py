@@ -236,6 +236,7 @@ def test_what_is_not_supported_is_left_out_with_the_reason(
     assert not any(key.startswith("Softmax") for key in report.costs.rates)
 
 
+@pytest.mark.slow
 def test_the_time_is_kept_to_and_what_is_left_over_is_named(
     time: FakeTime, store: FiguresStore
 ) -> None:
@@ -260,6 +261,7 @@ def test_the_reference_is_measured_once(time: FakeTime, store: FiguresStore) -> 
     assert report.figures.tensors[DataType.FLOAT32].exec_time == pytest.approx(0.5, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_answers_that_were_found_before_are_found_anew(time: FakeTime, store: FiguresStore) -> None:
     store.keep_answer("where?", {})
     calibrate(registry(time), ["CpuRef"], store=store, clock=time.clock)
@@ -313,6 +315,7 @@ def test_a_backend_that_is_not_there_is_an_error(time: FakeTime, store: FiguresS
         calibrate(registry(time), ["Missing"], store=store, clock=time.clock)
 
 
+@pytest.mark.slow
 def test_a_record_that_cannot_be_kept_is_said(time: FakeTime, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     reports = calibrate(registry(time), store=FiguresStore(tmp_path / "file"), clock=time.clock)
@@ -355,6 +358,7 @@ def test_copies_are_measured_where_the_memory_is_the_devices_own(
     assert report.costs.copy_out.seconds(1 << 20) > 0
 
 
+@pytest.mark.slow
 def test_progress_is_reported_from_nothing_to_all(time: FakeTime, store: FiguresStore) -> None:
     heard: list[Progress] = []
     with watch_progress(heard.append):

@@ -138,6 +138,7 @@ def piped(path: Path) -> None:
     os.mkfifo(path)
 
 
+@pytest.mark.slow
 def test_results_that_are_not_whole_are_computed_again(
     place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:

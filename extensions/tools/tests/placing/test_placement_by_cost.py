@@ -126,6 +126,7 @@ def test_by_default_the_order_decides_and_nothing_is_weighed_or_run() -> None:
     assert (placement.basis, placement.alternatives) == ("order", ())
 
 
+@pytest.mark.slow
 def test_the_fastest_is_found_by_running_whatever_devices_say_of_themselves() -> None:
     boaster = device("Boaster", 0.001, 1.0, script={"execute": in_turn(sleeps(0.01))})
     with runtime_of(boaster, device("Modest", 0.9, 1.0), preference="fastest") as runtime:
@@ -155,6 +156,7 @@ def slow_at(*names: str) -> Step:
     return step
 
 
+@pytest.mark.slow
 def test_a_mixture_is_found_where_each_device_is_better_at_something() -> None:
     graph = chain(4)
     left = device("Left", 0.5, 1.0, script={"execute": slow_at("add_2", "add_3")})
@@ -228,6 +230,7 @@ def test_a_failing_candidate_is_reported_and_never_chosen() -> None:
     assert "it is too hot" in failed.failure
 
 
+@pytest.mark.slow
 def test_a_candidate_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("armpy_tools.placement.trials.DEADLINE_S", 0.3)
     goes_on = threading.Event()
@@ -303,6 +306,7 @@ def test_networks_for_other_shapes_are_questions_of_their_own() -> None:
     assert bases == ["measured", "measured", "measured"]  # the third is the first one's plan
 
 
+@pytest.mark.slow
 def test_graphs_that_control_flow_runs_go_by_the_figures() -> None:
     net = Network("if")
     condition, x = net.input("condition", BOOL), net.input("x", f32(4))
