@@ -127,16 +127,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_cases(items: list[pytest.Item]) -> None:
-    """Mark all cases but some of `sampled` tests as slow, and every nightly test."""
+    """Move all cases but some of `sampled` tests one tier down; nightly tests are slow as well."""
     counts: Counter[tuple[str, str]] = Counter()
     for item in items:
-        if item.get_closest_marker("nightly"):
-            item.add_marker("slow")
         if sampled := item.get_closest_marker("sampled"):
             test = str(item.path), getattr(item, "originalname", item.name)
             if counts[test] % sampled.args[0]:
-                item.add_marker("slow")
+                item.add_marker("nightly" if item.get_closest_marker("slow") else "slow")
             counts[test] += 1
+        if item.get_closest_marker("nightly"):
+            item.add_marker("slow")
 
 
 def pytest_configure(config: pytest.Config) -> None:

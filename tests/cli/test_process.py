@@ -84,7 +84,6 @@ def test_a_missing_library_is_reported_with_its_installation(library: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.skipif(os.name == "nt", reason="pipes close differently")
 @pytest.mark.parametrize("options", [["--layers"], ["--json"]])
 def test_a_closed_pipe_ends_the_command_silently(options: list[str]) -> None:
@@ -130,7 +129,6 @@ def test_an_encoding_without_a_character_does_not_stop_the_output(tmp_path: Path
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_full_disk_is_reported_in_one_line(unbuffered: str) -> None:

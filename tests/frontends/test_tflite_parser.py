@@ -332,7 +332,6 @@ def repeated_tables(field: str, count: int, payload: int) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("field", "count", "payload"), [("operators", 20_000, 20_000), ("tensors", 1000, 60_000)]
 )

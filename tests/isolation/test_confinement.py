@@ -121,7 +121,6 @@ with isolated(limits=replace(LIMITS, timeout_s=60.0)) as runtime:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("busy", [faulty.HANG, faulty.HOLD_GIL], ids=["in Python", "in C"])
 def test_worker_and_what_it_started_end_with_an_application_that_is_killed(busy: int) -> None:
@@ -140,7 +139,6 @@ def test_worker_and_what_it_started_end_with_an_application_that_is_killed(busy:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("fault", [faulty.ABORT, faulty.KILLED, faulty.EXIT, faulty.HANG])
 def test_what_a_worker_started_in_a_session_of_its_own_ends_with_it(fault: int) -> None:

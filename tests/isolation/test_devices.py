@@ -86,7 +86,6 @@ CAREFUL = """
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("relaxed", [False, True])
 def test_the_relaxed_flag_of_a_network_crosses_the_processes(relaxed: bool, tmp_path: Path) -> None:
     write_module(tmp_path, "acme_careful_backend", module_source("Careful", extra=CAREFUL))

@@ -29,7 +29,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["SampleCaching", "SampleQueue", "SampleFaulty"])
 def test_sample_drivers_compute_the_same_in_their_own_processes(folder: Path, name: str) -> None:
     options = RuntimeOptions([name], dynamic_backends_path=folder, isolation="process")

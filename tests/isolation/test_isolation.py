@@ -191,7 +191,6 @@ def test_a_killed_worker_loses_no_execution_of_a_network_that_is_spread() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", ["its worker dies", "it is killed"])
 def test_another_application_of_the_device_notices_nothing(how: str) -> None:
     """It has a worker of its own, and comes to no harm by the first one's."""

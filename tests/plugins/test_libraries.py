@@ -300,7 +300,6 @@ def test_others_must_not_be_able_to_write_to_a_library(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("is_pinned", [False, True])
 def test_a_probe_survives_a_library_that_crashes_and_leaves_nothing(
     folder: Path, tmp_path: Path, is_pinned: bool, monkeypatch: pytest.MonkeyPatch

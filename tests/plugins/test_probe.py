@@ -366,7 +366,6 @@ class TestMemory:
         return module_candidate(path), mark
 
     @pytest.mark.slow
-    @pytest.mark.sampled(2)
     @pytest.mark.parametrize(
         ("source", "outcome"),
         [(module_source(), ProbeOutcome.OK), ("import os; os.abort()", ProbeOutcome.CRASHED)],

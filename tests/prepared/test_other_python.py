@@ -24,7 +24,6 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("parts", MODELS, ids="/".join)
 def test_outputs_are_equal_and_little_is_imported(
     parts: tuple[str, str], packages: Path, tmp_path: Path

@@ -215,7 +215,6 @@ def test_worker_ends_with_its_keeper(worker: Worker) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize(
     ("data", "reason"),

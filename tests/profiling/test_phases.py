@@ -211,7 +211,6 @@ print(model.profiler.spans is None, "opentelemetry" in sys.modules)
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("setup", "expected"), [("", "True False"), ("import opentelemetry.trace", "True True")]
 )

@@ -148,7 +148,6 @@ def test_elements_beside_a_model_that_have_changed_are_not_taken_for_what_they_w
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "read"])
 def test_a_model_does_not_care_where_the_process_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_kept: bool

@@ -17,6 +17,7 @@ QUICK = f"{FILE}test_ci_runs_slow_tests"
 SLOW = f"{FILE}test_all_tests_are_run_where_a_variable_asks_for_them"
 NIGHTLY = f"{FILE}test_nightly_tests_are_run_in_full_only"
 FIRST, SECOND = (f"{FILE}test_a_sample[{number}]" for number in (1, 2))
+SLOW_FIRST, SLOW_SECOND = (f"{FILE}test_a_slow_sample[{number}]" for number in (1, 2))
 
 
 def collected(*arguments: str, **variables: str) -> str:
@@ -35,11 +36,19 @@ def test_a_sample(number: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_slow_sample(number: int) -> None:
+    assert number in (1, 2)
+
+
+@pytest.mark.slow
 def test_folders_are_run_without_slow_tests() -> None:
     listed = collected(FOLDER)
     assert QUICK in listed
     assert FIRST in listed
-    assert not [name for name in (SLOW, SECOND, NIGHTLY, OF_A_SLOW_FILE) if name in listed]
+    others = SLOW, SECOND, SLOW_FIRST, SLOW_SECOND, NIGHTLY, OF_A_SLOW_FILE
+    assert not [name for name in others if name in listed]
     assert "files of slow tests, which ARMPY_SLOW_TESTS=1 runs" in listed
     assert "deselected" in listed
 
@@ -48,8 +57,9 @@ def test_folders_are_run_without_slow_tests() -> None:
 @pytest.mark.parametrize("variable", ["ARMPY_SLOW_TESTS", "ARMPY_FULL_TESTS"])
 def test_all_tests_are_run_where_a_variable_asks_for_them(variable: str) -> None:
     listed = collected(FOLDER, **{variable: "1"})
-    assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW, OF_A_SLOW_FILE))
-    assert (NIGHTLY in listed) == (variable == "ARMPY_FULL_TESTS")
+    expected = QUICK, FIRST, SECOND, SLOW, SLOW_FIRST, OF_A_SLOW_FILE
+    assert all(name in listed for name in expected)
+    assert (NIGHTLY in listed) == (SLOW_SECOND in listed) == (variable == "ARMPY_FULL_TESTS")
 
 
 @pytest.mark.nightly

@@ -27,7 +27,6 @@ def test_arm_nns_sample_passes_on_what_it_claims() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     ("lie", "found"),
     [

@@ -118,7 +118,6 @@ def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("shape", "words"),
     [
@@ -332,7 +331,6 @@ def test_figures_do_not_take_the_place_of_a_model(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00\x05\x00{[(-\n"])
 def test_an_input_file_that_is_damaged_is_named(
     content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]

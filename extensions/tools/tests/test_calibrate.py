@@ -207,7 +207,6 @@ def test_nothing_is_said_to_be_kept_where_nothing_was_measured(
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("load", "is_warned"), [(3.25, True), (0.25, False)])
 def test_a_busy_machine_is_warned_of(
     load: float,

@@ -48,7 +48,6 @@ IMPORTS = {
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("lines", IMPORTS.values(), ids=IMPORTS)
 def test_a_program_runs_unchanged(lines: list[str], tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
