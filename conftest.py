@@ -23,7 +23,7 @@ from hypothesis import settings
 from tests.support.effort import IS_FULL, RUNS_SLOW
 
 # A machine that is busy with something else is no reason for a property to fail.
-settings.register_profile("armpy", deadline=None, max_examples=100 if RUNS_SLOW else 25)
+settings.register_profile("armpy", deadline=None, max_examples=100 if IS_FULL else 25)
 settings.load_profile("armpy")
 
 # A suite started in the background of a script ignores interrupts, which processes

@@ -119,6 +119,7 @@ def test_every_broken_module_has_a_known_cause() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", sorted(CAUSES))
 def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -> None:
     status, cause = CAUSES[name]

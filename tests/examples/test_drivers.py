@@ -257,6 +257,7 @@ def test_the_queue_reports_the_time_of_its_device(
 EXITS = {"abort": -6, "segfault": -11, "kill": -9, "exit": 0}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("place", "kind"),
     [

@@ -199,6 +199,7 @@ def check_results(attempt: Attempt, sabotage: Sabotage) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @FAULTS
 @pytest.mark.parametrize(("kind", "member"), MEMBERS, ids=IDS)
 def test_a_fault_that_is_there_from_the_start_is_named_and_all_else_works(
@@ -224,6 +225,7 @@ def test_a_fault_that_is_there_from_the_start_is_named_and_all_else_works(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @FAULTS
 @pytest.mark.parametrize(("kind", "member"), LATE, ids=LATE_IDS)
 def test_a_fault_that_comes_later_loses_no_other_networks_result(

@@ -37,6 +37,7 @@ def test_what_is_not_seen_does_not_count() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("mask", ["causal", "window", "float32", "bool", "keys", "truths of keys"])
 @pytest.mark.parametrize("where", ["key", "value"])

@@ -101,6 +101,7 @@ CASTS = [
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("types", CASTS, ids=lambda pair: "-".join(t.name for t in pair))
 def test_casts(types: tuple[DataType, DataType]) -> None:
     if types[0].is_float:

@@ -41,6 +41,7 @@ def test_every_rule_has_a_backend_that_breaks_it() -> None:
     assert {*BREAKERS, *OLD_BREAKERS} | RULES_WITHOUT_BREAKERS | BROKEN_ELSEWHERE == set(RULES)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("rule", NEW_RULES)
 def test_a_device_that_breaks_nothing_keeps_every_rule(rule: str) -> None:
     outcome, text = judged(Breaker(mappable_device()), rule)
@@ -50,6 +51,7 @@ def test_a_device_that_breaks_nothing_keeps_every_rule(rule: str) -> None:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("rule", "make", "said"), PAIRS, ids=[f"{rule}-{n}" for n, (rule, *_) in enumerate(PAIRS)]
 )

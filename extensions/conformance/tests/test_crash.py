@@ -39,6 +39,7 @@ def test_an_asynchronous_backend_succeeds(case: str) -> None:
     assert run(f"{case}/sum", backend="SampleQueue").is_passed
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("faults", "case", "outcome", "text"),
     [

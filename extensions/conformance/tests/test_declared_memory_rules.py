@@ -79,6 +79,7 @@ class Overflowing(VectorBackend):
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("declared", [(1, 128), (256, 32)])
 def test_a_backend_that_keeps_to_what_it_declares_passes(declared: tuple[int, int]) -> None:
     backend = VectorBackend(*declared)

@@ -177,6 +177,7 @@ def test_the_package_also_works_in_a_directory_of_modules(
     assert "\nplacement: 3 layers: AcmeNpu 2, NumbaAcc 1;" in done.stdout
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("names", [("a", "b"), ("acme", "npu"), (LONGEST, LONGEST)])
 def test_the_code_is_clean(style: str, names: tuple[str, str], tmp_path: Path) -> None:
@@ -189,6 +190,7 @@ def test_the_code_is_clean(style: str, names: tuple[str, str], tmp_path: Path) -
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("style", STYLES)
 def test_the_types_are_strict(
     style: str,

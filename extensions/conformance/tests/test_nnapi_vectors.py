@@ -153,6 +153,7 @@ def test_the_published_examples_of_control_flow_pass(name: str) -> None:
         assert outcomes(example) == {Outcome.PASSED}
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("operation", ["depthwise", "softmax", "fully_connected", "mobilenet"])
 def test_no_published_example_fails_on_the_compiling_backend(operation: str) -> None:
     result = run_vectors(shared_file("nnapi_cts"), "NumbaAcc", filter=operation)

@@ -68,6 +68,7 @@ def judged(
 EVERY_FAULT = FAULTS | GROWTH_FAULTS | MANNERS_FAULTS | SHARING_FAULTS | VALUE_FAULTS
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", EVERY_FAULT)
 def test_a_planted_fault_is_found(name: str) -> None:
     planted = EVERY_FAULT[name]
@@ -157,6 +158,7 @@ AREAS = (
 )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("shape", HONEST)
 @pytest.mark.parametrize("area", AREAS)
 def test_an_honest_backend_of_each_shape_passes(area: str, shape: str) -> None:
@@ -165,6 +167,7 @@ def test_an_honest_backend_of_each_shape_passes(area: str, shape: str) -> None:
     assert [f"{r.case}: {r.text}" for r in results if r.outcome.is_bad] == []
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", BOUNDED)
 @pytest.mark.parametrize("area", GROWTH_AREAS)
 def test_what_is_bounded_is_not_growth(area: str, name: str) -> None:

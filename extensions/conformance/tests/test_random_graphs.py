@@ -59,6 +59,7 @@ def test_every_definition_has_a_recipe() -> None:
     assert set(recipes()) == set(definitions())
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("code", definitions(), ids=lambda code: code.name)
 def test_every_signature_can_be_made_up(code: OperationCode) -> None:
     definition = definitions()[code]

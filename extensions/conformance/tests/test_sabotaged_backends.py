@@ -38,6 +38,7 @@ def class_of(example: str, classes: Classes) -> type[IBackendInternal]:
     return classes[example]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("example", CLASSES)
 def test_an_honest_example_passes_and_runs_what_it_claims(example: str, classes: Classes) -> None:
     if example.startswith("template_") and not IS_FULL:
@@ -56,6 +57,7 @@ def test_there_are_many_twins_of_every_example() -> None:
     assert all([name for name, _ in TWINS].count(example) >= 8 for example in CLASSES)
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("example", "make"), TWINS, ids=[f"{example}-{name_of(make)}" for example, make in TWINS]
 )

@@ -26,6 +26,7 @@ SLOW = ("20 ms a call", "a child process", "plans again for other sizes")
 """Backends that take seconds for these rules; the script runs them."""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", [name for name in UNUSUAL if name not in SLOW])
 def test_a_correct_backend_of_an_unusual_kind_passes(name: str) -> None:
     backend = UNUSUAL[name]()

@@ -50,6 +50,7 @@ def outcome(use: Callable[[ModelDescription], object], mutation: Mutation) -> st
     return "accepted"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_invalid_models_are_refused(kind: str) -> None:
     wrong = {}

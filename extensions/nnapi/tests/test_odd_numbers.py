@@ -115,6 +115,7 @@ def attempt(description: ModelDescription, inputs: tuple[Array, ...], at: Device
         Execution(compilation).run(inputs)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("code", recipes(), ids=lambda code: OperationCode(code).name)
 def test_odd_numbers_work_or_are_refused(code: int, manager: DeviceManager) -> None:
     model_and_inputs = one_call(code)

@@ -46,6 +46,7 @@ def chain(first: str, second: str, between: str, output: str) -> Execution:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("first", "second", "between", "output"), list(product(OPEN, repeat=4)))
 def test_what_the_model_leaves_open_is_said_by_the_execution(
     first: str, second: str, between: str, output: str

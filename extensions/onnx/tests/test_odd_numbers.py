@@ -201,6 +201,7 @@ def odd_arrays(usual: Array) -> dict[str, Array]:
     return arrays_found
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", LINES)
 def test_odd_numbers_work_or_are_refused(name: str) -> None:
     line, kind = LINES[name], name.partition(" ")[0]

@@ -62,6 +62,7 @@ def _failures(make: Callable[[int], bytes], part: int) -> dict[int, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_damaged_node_tests_parse_or_raise_parser_errors(part: int) -> None:
     seeds = node_models()
@@ -75,6 +76,7 @@ def test_damaged_models_with_graphs_inside_parse_or_raise_parser_errors(part: in
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_odd_models_parse_or_raise_parser_errors(part: int) -> None:
     assert _failures(odd_model, part) == {}

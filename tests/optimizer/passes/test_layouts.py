@@ -101,6 +101,7 @@ def moved(graph: Graph) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(80))
 def test_results_are_the_same_to_the_bit(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)
