@@ -27,6 +27,7 @@ from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.staged_program import StagedProgram
+from armpy.execution.programs.symbolic_programs import ResizedNetwork
 from armpy.graph import Layer, SubgraphView
 from armpy.model.load_options import options_to_save
 from armpy.model.related_models import ModelT
@@ -63,9 +64,13 @@ class ModelContents(NamedTuple):
 
 
 def _settle(network: LoadedNetwork) -> None:
-    """Wait for background compilations."""
+    """Wait for background compilations, and compile programs that were resized from others."""
     if network.tiers is not None:
         network.tiers.settle()
+    whole = network.original or network
+    for prepared in [*whole.plan_cache.ready.values()]:
+        if isinstance(prepared.plan.network, ResizedNetwork):
+            whole.exchange(whole.compiled(prepared.shapes))
 
 
 def contents_of(model: ModelT) -> ModelContents:

@@ -6,6 +6,7 @@ import gc
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from armpy_numba_acc.program import sharing
 from armpy_numba_acc.program.offered import offer_constants, offered_constants
 
+import armpy
 from armpy.compiler import OptimizedNetwork, OptimizerOptions, optimize_graph
 from armpy.compiler.passes.context import PassContext
 from armpy.core.symbolic import SymbolicTrace
@@ -245,6 +247,17 @@ def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> Non
         model(values(size, net))
         assert is_resized(model)
     assert len(loaded(model).plan_cache.symbolic._symbolic) == 1
+
+
+def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
+    net = exported()  # of which fewer layers are left where sizes are numbers
+    model, rows = warmed(net, 6, 7), values(30, net)
+    expected = np.asarray(model(rows))
+    assert is_resized(model)
+    model.save(tmp_path / "model.armpy")
+    saved = armpy.load(tmp_path / "model.armpy", backends=BACKENDS)
+    assert saved.is_light
+    np.testing.assert_array_equal(np.asarray(saved(rows)), expected)
 
 
 def test_sizes_that_leave_no_layer_are_met_as_any() -> None:

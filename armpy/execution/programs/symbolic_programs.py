@@ -420,12 +420,17 @@ class SymbolicProgram:
         # No backend is left where sizes leave no layer.
         memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}
         network = ResizedNetwork(
-            partial(self._graph, shapes, infos, layers),  # type: ignore[arg-type]  # see there
+            lambda _: self._graph(shapes, infos, layers),  # type: ignore[arg-type]  # see there
             known.backend_ids,
             known.memory,
-            partial(replace, known.placement, arena_bytes=memory),  # type: ignore[arg-type]
-            partial(self._shaped, shapes),  # type: ignore[arg-type]
-            known.assignment,
+            lambda _: replace(known.placement, arena_bytes=memory),  # type: ignore[arg-type]
+            lambda _: self._shaped(shapes),  # type: ignore[arg-type]
+            # All layers are one backend's; fewer are left than where sizes are traced.
+            lambda network: {  # type: ignore[arg-type]
+                layer.id: backend_id
+                for backend_id in {*known.assignment.values()}
+                for layer in network.source.layers
+            },
             known.origins,
             known.imports,
             known.model_options,
@@ -436,12 +441,12 @@ class SymbolicProgram:
 
 
 def _made_when_asked(name: str) -> Any:  # Any: a property of whichever type the field has
-    """A field that is a function until it is read: few ask for it, and it takes long to make."""
+    """A field that is a function of the network until it is read, as it takes long to make."""
 
     def read(network: OptimizedNetwork) -> object:
         value = vars(network)[name]
         if callable(value):
-            value = vars(network)[name] = value()
+            value = vars(network)[name] = value(network)
         return value
 
     def write(network: OptimizedNetwork, value: object) -> None:
@@ -451,11 +456,12 @@ def _made_when_asked(name: str) -> Any:  # Any: a property of whichever type the
 
 
 class ResizedNetwork(OptimizedNetwork):
-    """An optimised network whose graphs and placement are made by functions, when asked for."""
+    """An optimised network whose graphs, placement and assignment are made on request."""
 
     graph = _made_when_asked("graph")
     placement = _made_when_asked("placement")
     source = _made_when_asked("source")
+    assignment = _made_when_asked("assignment")
 
 
 def _info(
