@@ -80,6 +80,7 @@ class Quantization:
                     where="Quantization",
                     expected="a positive finite number (0 for a channel of zeros)",
                     actual=repr(scale),
+                    fix="Calculate it as (highest - lowest) / number of steps",
                 )
 
     @classmethod
@@ -213,6 +214,7 @@ class TensorInfo:
                     where="TensorInfo",
                     expected="sizes of 0 or more, or None where not known",
                     actual=str(shape),
+                    fix="Write None for an unknown size",
                 )
 
     @property
@@ -406,5 +408,5 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
             where=f"input '{name}'",
             expected=format_shape(declared),
             actual=format_shape(given),
-            fix="Dimensions shown as ? can be chosen, the others are fixed by the model",
+            fix="Use this shape" + "; ? can be any size" * (None in (declared or ())),
         )

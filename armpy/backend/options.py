@@ -104,7 +104,7 @@ class BackendOption:
                 where=where,
                 expected=self.allowed,
                 actual=repr(value),
-                fix=self.help,
+                fix=f"Change it or leave it out. Meaning: {self.help}",
             )
         return value
 

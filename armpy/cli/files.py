@@ -61,7 +61,7 @@ def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
             where="--input",
             expected="one of " + ", ".join(f"'{name}'" for name in names),
             actual=f"'{named}'",
-            fix=did_you_mean(named, names),
+            fix=did_you_mean(named, names, "Write --input NAME=FILE.npy with an expected name"),
         )
     name = max(fitting, key=len)
     return name, option[len(name) + 1 :]
@@ -113,7 +113,13 @@ def read_npy(path: str) -> Array:
         with Path(path).open("rb") as file:
             is_npy = file.read(len(_NPY_MAGIC)) == _NPY_MAGIC
         if not is_npy:
-            raise InvalidArgumentError("not a .npy file", where=path)
+            raise InvalidArgumentError(
+                "not a .npy file",
+                where=path,
+                expected="the beginning \\x93NUMPY",
+                actual="other bytes",
+                fix="Save the array with np.save",
+            )
         # A mapping checks the shape against the file before memory is taken for it.
         array: Array = np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
@@ -131,7 +137,8 @@ def read_npy(path: str) -> Array:
 
 
 def _unreadable(path: str, error: OSError) -> InvalidArgumentError:
-    return InvalidArgumentError(f"cannot be read: {error.strerror or error}", where=path)
+    failed = f"cannot be read: {error.strerror or error}"
+    return InvalidArgumentError(failed, where=path, fix="Check the path and its permissions")
 
 
 def file_stems(names: Iterable[str]) -> list[str]:

@@ -38,7 +38,8 @@ class _OutputFile(click.Path):
         name = os.fsdecode(path)
         folder = os.path.dirname(name) or "."
         if not os.path.isdir(folder):
-            self.fail(f"'{name}': there is no folder '{folder}'.", param, ctx)
+            text = f"'{name}': there is no folder '{folder}'. Make it, or write to another one."
+            self.fail(text, param, ctx)
         return path
 
 

@@ -192,7 +192,8 @@ class SupportOracle:
             return ask_backend(backend.get_id(), Support, question)
         # A backend that fails at a question is out for this layer; the next one is asked.
         except ArmpyError as error:
-            _log.warning("%s, asked about %s", error, layer.where, exc_info=wants_traceback(_log))
+            text = "%s: %s The layer goes to the next backend"
+            _log.warning(text, layer.where, error, exc_info=wants_traceback(_log))
             return Support.no(ReasonCode.OTHER, str(error))
 
     def _missing(self, backend: IBackendInternal, layer: Layer) -> Support | None:

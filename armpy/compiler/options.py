@@ -51,7 +51,7 @@ result, but `join_attention` and `join_written_out`, which round less often.
 OwnPass: TypeAlias = "Callable[[Graph, Any], Graph]"
 """A pass of the application's own, an `OptimizerPass`; its argument holds these options."""
 
-MOST_NAMES = 10
+MOST_NAMES = 3
 """Names of layers that an error lists."""
 
 FIRST_LEVEL_WITH_RELAXED = 28
@@ -190,6 +190,7 @@ class OptimizerOptions:
                     where=f"affinity['{pattern}']",
                     expected=", ".join(backends),
                     actual=f"'{backend_id}'",
+                    fix="Add it to backends, or choose an expected one",
                 )
             if not any(fnmatchcase(name, pattern) for name in names):
                 shown = ", ".join(map(repr, names[:MOST_NAMES]))
@@ -199,7 +200,7 @@ class OptimizerOptions:
                     where="affinity",
                     expected=f"a name or pattern of {shown}{more}",
                     actual=f"'{pattern}'",
-                    fix="Names are as in 'armpy inspect'",
+                    fix="List the names with 'armpy inspect'; * stands for any text",
                 )
 
     @property

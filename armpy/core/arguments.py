@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 
 MOST_BYTES = 2**63 - 1
 """More than any system can have; its calls do not take larger values."""
@@ -62,6 +62,7 @@ def check_choice(given: object, where: str, choices: Sequence[object]) -> None:
             where=where,
             expected=" or ".join(map(str, choices)),
             actual=repr(given),
+            fix=did_you_mean(given, choices, "Choose one of these"),
         )
 
 
@@ -85,6 +86,7 @@ def check_whole(
         where=where,
         expected=f"a whole number of {least} {upper}",
         actual=repr(given),
+        fix="Pass a number in this range",
     )
 
 

@@ -95,7 +95,12 @@ class LoadedNetworks:
         is_number = isinstance(network_id, Integral)  # what cannot be hashed cannot be looked for
         network = self._networks.get(network_id) if is_number else None
         if network is None:
-            raise InvalidArgumentError(f"no network is loaded under the id {network_id!r}")
+            raise InvalidArgumentError(
+                f"no network is loaded under the id {network_id!r}",
+                where="runtime",
+                expected=", ".join(map(str, self._networks)) or "no id, as nothing is loaded",
+                fix="Use an id that load_network returned and that is not unloaded",
+            )
         return network
 
     def all(self) -> list[LoadedNetwork]:

@@ -101,7 +101,13 @@ class Network:
         """
         check_instance(info, f"input '{name}'", TensorInfo)
         if name in self._input_names:
-            raise InvalidArgumentError(f"there is an input '{name}' already", where=self.name)
+            raise InvalidArgumentError(
+                "two inputs have the same name",
+                where=self.name,
+                expected="a new name",
+                actual=f"'{name}'",
+                fix="Rename one of them",
+            )
         if default_shape is not None:
             check_shape_fits(name, info.shape, default_shape)
         value = self._counted(Value(self._num_values, info, name))
@@ -320,7 +326,10 @@ class Network:
         """
         if not self._outputs:
             raise GraphValidationError(
-                "the network has no output", where=self.name, fix="Call Network.output"
+                "the network has no output",
+                where=self.name,
+                expected="1 or more",
+                fix="Declare one with Network.output(name, value)",
             )
         return Graph(
             tuple(self._inputs),

@@ -254,12 +254,12 @@ class LoadOptions:
         ignored = {n: v for n, v in self.given().items() if not OPTIONS[n].allowed_with_runtime}
         if ignored:
             raise InvalidArgumentError(
-                "a runtime has its own options, and no others for one model",
+                "options of the runtime cannot be changed for one model",
                 where="load",
                 expected="a runtime alone",
                 actual="a runtime with "
                 + ", ".join(f"{name}={value!r}" for name, value in ignored.items()),
-                fix="Make the runtime with these RuntimeOptions, or leave it out",
+                fix="Move them to the runtime's RuntimeOptions, or leave the runtime out",
             )
         from armpy.core.arguments import check_instance  # noqa: PLC0415
         from armpy.execution.runtime import Runtime  # noqa: PLC0415

@@ -98,7 +98,7 @@ def _no_source(failed: str, source: object, fix: str = "") -> InvalidArgumentErr
         where="load",
         expected="a path, the bytes of a model file, or a file opened with open(path, 'rb')",
         actual=repr(source) if isinstance(source, str) or source is None else kind,
-        fix=fix or fixes.get(kind, ""),
+        fix=fix or fixes.get(kind, "Pass one of these"),
     )
 
 

@@ -131,7 +131,12 @@ class NetworkHandle:
     def check_open(self) -> None:
         """Check that the model has not been closed."""
         if self.current is None:
-            raise InvalidArgumentError("the model is closed", fix="Load it again")
+            raise InvalidArgumentError(
+                "the model is closed",
+                where="model",
+                expected="an open model",
+                fix="Load it again, or close it later",
+            )
 
     def _become_whole(self) -> LoadedNetwork:
         """Load the whole network, which takes the place of the archived one."""

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, did_you_mean
 
 if TYPE_CHECKING:
     from armpy.execution.runtime import Runtime
@@ -76,6 +76,7 @@ def no_signature(name: str, names: Sequence[str]) -> InvalidArgumentError:
     return InvalidArgumentError(
         f"the model has no signature '{name}'",
         expected=", ".join(f"'{known}'" for known in names) or "none, as it has no signatures",
+        fix=did_you_mean(name, names, "Choose one of model.signatures, or none"),
     )
 
 

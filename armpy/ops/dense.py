@@ -199,6 +199,7 @@ class BatchMatMul(Operation):
             "the depths of the matrices differ",
             expected=f"{x[-1]} rows of y, as many as x has columns",
             actual=y[-2],
+            fix="Reshape or transpose x or y",
         )
         batches = broadcast_shapes(x[:-2], y[:-2]) or ()
         return ((*batches, x[-2], y[-1]),)

@@ -314,6 +314,7 @@ class Operation(ABC):
             where=self.name,
             expected=f"{expected} (see the type rules of {self.name})",
             actual=f"{_type_names(inputs)} -> {_type_names(outputs)}",
+            fix="Convert the inputs with a Cast, or change their TensorInfo",
         )
 
     def with_attributes(self, **attributes: object) -> Operation:
@@ -365,6 +366,7 @@ def _check_operand_counts(operation: Operation, inputs: OperandInfos) -> None:
             where=operation.name,
             expected=f"inputs ({names}{', ...' if most is None else ''})",
             actual=f"{len(inputs)} inputs",
+            fix="Pass one value per input, and None only for those with ?",
         )
     for i, info in enumerate(inputs):
         if info is None and not operation.input_operand(i).may_be_left_out:
@@ -394,7 +396,8 @@ def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
                 f"{operation.input_name(i)} has the wrong rank",
                 where=operation.name,
                 expected="rank " + " or ".join(map(str, ranks)),
-                actual=format_shape(info.shape),
+                actual=f"rank {len(info.shape)}, shape {format_shape(info.shape)}",
+                fix="Reshape it",
             )
 
 

@@ -181,6 +181,7 @@ def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
                 "the shapes do not broadcast",
                 expected="equal dimensions, or 1, aligned at the last axis",
                 actual=" and ".join(format_shape(shape) for shape in known),
+                fix="Reshape one of the inputs",
             )
         result.append(sizes[0] if sizes else (None if None in dims else 1))
     return tuple(result)

@@ -141,4 +141,6 @@ def why_incompatible(
     advice = ""
     if core == BACKEND_API_VERSION and offered.major < present.major:
         advice = ". The page 'A backend from 1.x to 2.0' of the documentation says what to change"
+    elif core == BACKEND_API_VERSION:
+        advice = ". Install a newer armpy, or an older version of the backend"
     return f"it is made for API version {text}, which does not fit {core}{advice}"

@@ -272,8 +272,10 @@ class BackendRegistry:
         ]
         if record is not None or lost:
             candidate = record.candidate if record is not None else lost[0]
+            source, reason = candidate.source, candidate.reason
             return BackendUnavailableError(
-                f"backend '{backend_id}' from {candidate.source} cannot be used: {candidate.reason}"
+                f"backend '{backend_id}' from {source} cannot be used: {reason}",
+                fix="Leave it out of backends, or run 'armpy doctor' for its remedy",
             )
         # The id of one that could not be imported is not known: it may be the one that is wanted.
         unknown = [f"{c.source}: {c.reason}" for c in self.candidates if not c.backend_id]

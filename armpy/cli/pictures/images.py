@@ -54,9 +54,16 @@ def open_image(path: str) -> Image.Image:
     except InvalidArgumentError:  # a ValueError too
         raise
     except UnidentifiedImageError as error:
-        raise InvalidArgumentError("not a picture that can be read", where=path) from error
+        raise InvalidArgumentError(
+            "not a picture that can be read",
+            where=path,
+            expected="a PNG or JPEG file, or another format that Pillow knows",
+            actual="another kind of file",
+            fix="Convert it to PNG",
+        ) from error
     except FileNotFoundError as error:
-        raise InvalidArgumentError("there is no such file", where=path) from error
+        fix = "Check the path and the current folder"
+        raise InvalidArgumentError("there is no such file", where=path, fix=fix) from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # Pillow raises SyntaxError for some damaged files.
         raise InvalidArgumentError(f"the picture cannot be read: {error}", where=path) from error

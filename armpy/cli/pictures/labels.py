@@ -45,6 +45,7 @@ class Labels:
                 where=self.source,
                 expected=f"{num_classes} labels",
                 actual=str(self.count),
+                fix="Use the labels that belong to the model, one per line",
             )
         if self.count == num_classes + 1 and self.name(0).lower() == BACKGROUND:
             names = {index - 1: name for index, name in self.names.items() if index}

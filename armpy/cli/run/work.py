@@ -78,7 +78,12 @@ def _only_picture(paths: list[str]) -> str | None:
     if not os.path.exists(paths[0]):
         if glob.has_magic(paths[0]):
             raise _for_pictures("the command takes one picture", "a file", paths[0])
-        raise InvalidArgumentError(f"Path '{paths[0]}' does not exist", where="--image")
+        raise InvalidArgumentError(
+            f"Path '{paths[0]}' does not exist",
+            where="--image",
+            expected="a picture",
+            fix="Check the path and the current folder",
+        )
     return paths[0]
 
 

@@ -123,7 +123,7 @@ def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
         if _agree(wanted, (n, c, a, b)):
             return "The channels go first: array.transpose(0, 3, 1, 2)"
     if len(given) == len(wanted) and None not in wanted and _agree(wanted[1:], given[1:]):
-        return "The file has fixed the batch: Model.reshape gives a model for another one"
+        return "Make a model for another batch size with Model.reshape"
     return ""
 
 

@@ -71,8 +71,7 @@ def _check_shape(name: str, info: TensorInfo, array: Array) -> None:
     except InvalidArgumentError as error:
         from armpy.execution.arrays.array_errors import shape_fix  # noqa: PLC0415 - seldom needed
 
-        fix = shape_fix(info.shape, array.shape)
-        error.fix = f"{fix}. {error.fix}" if fix else error.fix
+        error.fix = shape_fix(info.shape, array.shape) or error.fix
         raise
 
 
@@ -295,6 +294,7 @@ def _unusable(name: str, info: TensorInfo, actual: str) -> InvalidArgumentError:
         where=f"output '{name}'",
         expected=f"a writable C-contiguous {info.data_type.dtype} array of shape {shape}",
         actual=actual,
+        fix="Make it with np.empty(shape, dtype), or leave it out",
     )
 
 

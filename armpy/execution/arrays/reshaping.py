@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 AnyNetwork: TypeAlias = "Network | Graph | OptimizedNetwork"
 
-_MOST_NAMES = 12
+_MOST_NAMES = 5
 """So many names does a message list."""
 
 
@@ -288,7 +288,8 @@ def unknown_name(kind: str, name: object, known: Sequence[str]) -> InvalidArgume
         listed += f" and {len(known) - _MOST_NAMES} others"
     return InvalidArgumentError(
         f"the model has no such {kind}",
+        where=f"{kind} {name!r}",
         expected="" if near else listed or "none",
         actual=repr(name),
-        fix=f"Did you mean {' or '.join(map(repr, near))}?" if near else "",
+        fix=f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use an expected name",
     )

@@ -108,8 +108,10 @@ def run_in_order(
         _refuse_names(inputs)
         raise InvalidArgumentError(
             "the number of inputs is wrong",
+            where="model",
             expected=f"{len(slots)}: {network.describe_shapes()}",
             actual=str(len(inputs)),
+            fix="Pass one array per input, in this order",
         )
     arrays = []
     index = 0
@@ -160,9 +162,11 @@ def wrong_names(
     problems = ["missing " + ", ".join(map(repr, missing))] if missing else []
     problems += ["not known " + ", ".join(map(repr, extra))] if extra else []
     return InvalidArgumentError(
-        "the inputs are not the network's",
+        "; ".join(problems),
+        where="inputs",
         expected=network.describe_shapes(),
-        actual="; ".join(problems),
+        actual=", ".join(map(repr, inputs)) or "no inputs",
+        fix=f"Pass {{{names[0]!r}: array{', ...' * (len(names) > 1)}}}" if names else "Pass {}",
     )
 
 

@@ -81,7 +81,9 @@ class CancellationToken(Cancellation):
         if self._was_late or not self._flag[0]:
             limit = f"its end within {self._limit_s or 0:g} s (deadline_s)"
             return ExecutionTimeoutError(
-                "the execution was stopped at its deadline", expected=limit
+                "the execution was stopped at its deadline",
+                expected=limit,
+                fix="Allow more time, or run model.warm_up() first",
             )
         return ExecutionCancelledError("the execution was cancelled")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from armpy.errors import ParserError
+from armpy.errors import ParserError, did_you_mean
 from armpy.frontends.tflite.tensors import Tensors
 from armpy.plugins.hooks.flatbuffers import TableReader
 
@@ -56,6 +56,7 @@ def choose_signature(model: TableReader, name: str) -> TfliteSignature:
         raise ParserError(
             f"the model has no signature '{name}'",
             expected=", ".join(f"'{known}'" for known in listed) or "none, as it has no signatures",
+            fix=did_you_mean(name, listed, "Choose an expected one, or leave the signature out"),
         )
     return listed[name]
 

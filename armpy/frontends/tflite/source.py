@@ -42,6 +42,9 @@ def check_identifier(data: memoryview) -> None:
             "not a .tflite file",
             expected=f"the identifier {IDENTIFIER.decode()} at byte 4",
             actual=_describe(bytes(data[:64])),
+            fix="Convert the model to .tflite, or choose its parser with front_end"
+            if data
+            else "Copy or export the file again",
         )
 
 

@@ -187,7 +187,9 @@ def _refuse_unsupported(unsupported: Counter[str]) -> None:
         return
     error = UnsupportedOperatorError(
         "the model uses operators that armpy does not have",
+        expected="operators that docs/reference/tflite_operators.md lists",
         actual=", ".join(f"{name} x{count}" for name, count in unsupported.items()),
+        fix="Convert the model with other operators, or install a plugin that has them",
     )
     error.operators = dict(unsupported)
     raise error

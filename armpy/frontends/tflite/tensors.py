@@ -113,6 +113,7 @@ class Tensors:
                 "a tensor is larger than the memory limit",
                 expected=f"at most {self._memory_limit_bytes} bytes",
                 actual=f"{info} of {extent * info.data_type.size_bytes} bytes",
+                fix="Raise memory_limit_bytes if you trust the model",
             )
 
     def constant(self, tensor: Tensor) -> Array | None:

@@ -191,5 +191,5 @@ def _why_no_module(entry: str, name: str) -> str:
 
 def _skip(path: str, reason: str, *, is_warning: bool = True) -> SkippedPath:
     level = logging.WARNING if is_warning else logging.DEBUG
-    _log.log(level, "backends' path '%s' is skipped: %s", path, reason)
+    _log.log(level, "backends' path '%s' is skipped: %s. Correct or remove it", path, reason)
     return SkippedPath(path, reason)

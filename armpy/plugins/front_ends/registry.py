@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from armpy.backend.options import OptionScope, check_options
-from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, did_you_mean
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
@@ -106,7 +106,11 @@ class FrontEnds:
             f"there is no front-end '{name}'",
             where="front_end",
             expected="one of " + ", ".join(front_end.name for front_end in self._found),
-            fix=f"Run: {command}" if command else self._left_out(),
+            fix=f"Run: {command}"
+            if command
+            else did_you_mean(
+                name, (f.name for f in self._found), self._left_out() or "Use an expected one"
+            ),
         )
 
     def _recognizes(self, front_end: FrontEndProxy, file: ModelFile) -> bool:
@@ -239,6 +243,7 @@ class FrontEndProxy:
                     f"the model has no signature '{settings.signature}'",
                     where=file.label,
                     expected=", ".join(f"'{n}'" for n in names) or "none, as it has no signatures",
+                    fix=did_you_mean(settings.signature, names, "Leave the signature out"),
                 )
         return self._contained(file, parse)
 

@@ -362,9 +362,11 @@ class TableReader:
         except _DAMAGE as error:
             raise self._damaged(field) from error
 
-    def error(self, failed: str, *, expected: str = "", actual: str = "") -> ParserError:
+    def error(
+        self, failed: str, *, expected: str = "", actual: str = "", fix: str = ""
+    ) -> ParserError:
         """An error about what this table describes."""
-        return ParserError(failed, where=self.where, expected=expected, actual=actual)
+        return ParserError(failed, where=self.where, expected=expected, actual=actual, fix=fix)
 
     def charge(self, num_bytes: int) -> None:
         """Count bytes that are about to be read or copied, see `Ledger.charge`."""
@@ -437,7 +439,11 @@ class TableReader:
 
     def _damaged(self, part: str) -> ParserError:
         """The error for an offset that leads nowhere."""
-        return self.error(f"the file is damaged: {part} lies outside it")
+        return self.error(
+            f"the file is damaged: {part} lies outside it",
+            actual=f"{self._ledger.size_bytes} bytes, which may be a part of the file",
+            fix="Copy or export the file again",
+        )
 
 
 class Tables:

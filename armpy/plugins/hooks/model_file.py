@@ -85,7 +85,13 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
             kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
-            raise ParserError("not a model file", where=str(path), actual=kind)
+            raise ParserError(
+                "not a model file",
+                where=str(path),
+                expected="a file",
+                actual=kind,
+                fix="Give the path of a regular file, such as model.tflite",
+            )
         with path.open("rb") as file:
             # The system maps no empty file.
             if os.fstat(file.fileno()).st_size == 0:
@@ -94,7 +100,13 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
                 return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError as error:
-        raise ParserError("no such file", where=str(path)) from error
+        raise ParserError(
+            "no such file",
+            where=str(path),
+            expected="a model file",
+            actual=f"nothing at {os.path.abspath(path)}",
+            fix="Check the path and the current folder",
+        ) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
         raise ParserError(f"cannot be read: {error}", where=str(path)) from error
 

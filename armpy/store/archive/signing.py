@@ -229,7 +229,8 @@ def _write_new(path: str, contents: bytes, mode: int) -> None:
 
 def _bad_key(path: str, failed: str, expected: str = "", actual: str = "") -> InvalidArgumentError:
     """The error for a key's file that cannot be used."""
-    return InvalidArgumentError(failed, where=path, expected=expected, actual=actual)
+    fix = "Check the path, or make a pair of keys with 'armpy keys'"
+    return InvalidArgumentError(failed, where=path, expected=expected, actual=actual, fix=fix)
 
 
 def _ed25519(noun: str, fix: str = _INSTALL) -> ModuleType:

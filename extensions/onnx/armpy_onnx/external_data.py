@@ -128,7 +128,10 @@ class ExternalData:
             raise
         except (OSError, ValueError, RuntimeError) as error:
             raise ParserError(
-                f"a file beside the model cannot be read: {error}", where=where
+                f"a file beside the model cannot be read: {error}",
+                where=where,
+                expected=f"'{location}' in the model's folder",
+                fix="Copy it there",
             ) from error
         return self._files[path]
 

@@ -43,6 +43,16 @@ _UNCHECKED = "armpy.unchecked"
 """Domain of operators that `onnx.checker` is not to look at."""
 
 
+def _unsound(file: ModelFile, error: Exception) -> ParserError:
+    """The error for a file that the onnx package refuses."""
+    return ParserError(
+        f"not a sound ONNX file: {error}",
+        where=file.label,
+        actual=f"{len(file.data)} bytes",
+        fix="Copy or export the file again; onnx.checker names the fault",
+    )
+
+
 def load_model(file: ModelFile) -> onnx.ModelProto:
     """The model in a file, not checked.
 
@@ -54,7 +64,7 @@ def load_model(file: ModelFile) -> onnx.ModelProto:
     try:
         return onnx.load_model_from_string(bytes(file.data))
     except Exception as error:  # whatever the library raises, the file is the cause
-        raise ParserError(f"not a sound ONNX file: {error}", where=file.label) from error
+        raise _unsound(file, error) from error
 
 
 def read_model(file: ModelFile) -> onnx.ModelProto:
@@ -70,7 +80,7 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
     try:
         onnx.checker.check_model(_without_harmless(model))
     except Exception as error:  # whatever the library raises, the file is the cause
-        raise ParserError(f"not a sound ONNX file: {error}", where=file.label) from error
+        raise _unsound(file, error) from error
     version = versions_of(model).get("", 1)
     if not LEAST_VERSION <= version <= onnx.defs.onnx_opset_version():
         raise ParserError(

@@ -123,6 +123,7 @@ def dtype_of(datatype: str, where: str = "datatype") -> npt.DTypeLike:
         where=where,
         expected=", ".join(_DTYPES),
         actual=repr(datatype),
+        fix="Use the datatype that the model's metadata name",
     )
 
 

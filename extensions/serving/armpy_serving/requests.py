@@ -273,4 +273,10 @@ def _wrong(failed: str, expected: str, actual: object) -> InvalidArgumentError:
     """The error for a request that is not as the protocol says."""
     text = str(actual)
     shown = text if len(text) <= 80 else f"{text[:77]}..."
-    return InvalidArgumentError(failed, where="request", expected=expected, actual=shown)
+    return InvalidArgumentError(
+        failed,
+        where="request",
+        expected=expected,
+        actual=shown,
+        fix="Send it as the Open Inference Protocol says",
+    )

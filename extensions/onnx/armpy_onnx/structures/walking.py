@@ -135,7 +135,9 @@ class Refusals:
             error = UnsupportedOperatorError(
                 "the model uses operators that are not supported: "
                 + ", ".join(f"{kind} ({count})" for kind, count in sorted(self._unknown.items()))
-                + (f"; and it cannot be converted otherwise: {reasons}" if reasons else "")
+                + (f"; and it cannot be converted otherwise: {reasons}" if reasons else ""),
+                expected="operators that docs/reference/onnx.md lists",
+                fix="Export the model with other operators",
             )
             error.operators = MappingProxyType(dict(self._unknown))
             raise error

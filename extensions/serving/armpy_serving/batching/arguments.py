@@ -108,5 +108,9 @@ def batch_sizes(max_batch: int) -> tuple[int, ...]:
 def _wrong(name: str, expected: str, argument: object) -> InvalidArgumentError:
     """The error for an argument that cannot be used."""
     return InvalidArgumentError(
-        f"{name} cannot be used", where="Batcher", expected=expected, actual=repr(argument)
+        f"{name} cannot be used",
+        where="Batcher",
+        expected=expected,
+        actual=repr(argument),
+        fix="Pass an expected value",
     )

@@ -221,6 +221,7 @@ def _shaped(spec: TensorSpec, values: Column, where: str) -> Column:
         where=where,
         expected=f"rows of {format_shape(row)} for input '{spec.name}', or the same flat",
         actual=f"{len(values)} rows of {format_shape(actual)}",
+        fix="Resize or reshape the rows before they are passed",
     )
 
 

@@ -1,0 +1,201 @@
+"""The errors that users meet most name the thing, the values and the fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo, ops
+from armpy.errors import ArmpyError
+from armpy.ops.operation import Array
+from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
+from tests.support.installed import skip_without
+
+DIGITS = Path(__file__).parent.parent / "examples" / "digits"
+FILE = str(DIGITS / "digits_int8.tflite")
+ZEROS = np.zeros((1, 16, 16, 1), np.int8)
+X = TensorInfo((2, 3), DataType.FLOAT32)
+
+
+def load(source: object = FILE, **options: object) -> Model:
+    """A model on CpuRef."""
+    return armpy.load(source, **{"backends": ["CpuRef"], **options})  # type: ignore[arg-type]
+
+
+def written(name: str, content: bytes) -> str:
+    """The path of a new file in the current folder."""
+    Path(name).write_bytes(content)
+    return name
+
+
+def network(*others: TensorInfo, shape: tuple[int | None, ...] = (2, 3)) -> Network:
+    """A network that adds its input to another input, or to itself."""
+    net = Network()
+    x = net.input("x", TensorInfo(shape, DataType.FLOAT32))
+    operands = [net.input(f"x{i}", info) for i, info in enumerate(others)]
+    net.output("y", net.add(ops.ElementwiseBinary(), x, *operands or [x], name="sum"))
+    return net
+
+
+def closed() -> Array:
+    model = load()
+    model.close()
+    return model.run({})  # type: ignore[return-value]
+
+
+def weights_of_rank_3() -> None:
+    net = Network()
+    x = net.input("x", TensorInfo((1, 8, 8, 3), DataType.FLOAT32))
+    net.add(ops.Convolution2d(), x, net.constant(np.ones((3, 3, 16), np.float32)), None)
+
+
+def input_twice() -> None:
+    net = Network()
+    net.input("x", X)
+    net.input("x", X)
+
+
+def missing_operand() -> None:
+    net = Network()
+    net.add(ops.ElementwiseBinary(), net.input("x", X))
+
+
+def without_output() -> None:
+    net = Network()
+    net.input("x", X)
+    net.build()
+
+
+def with_runtime() -> None:
+    with Runtime(RuntimeOptions(["CpuRef"])) as runtime:
+        armpy.load(FILE, runtime=runtime, num_threads=2)
+
+
+def broken_backend() -> None:
+    def create() -> FakeBackend:
+        raise OSError("libnpu.so: cannot open shared object file")
+
+    registry = registry_of()
+    registry.register("Npu", create)
+    Runtime(RuntimeOptions(["Npu"], registry=registry))
+
+
+class Lost(FakeBackend):
+    """A device that fails when it executes."""
+
+    def execute(self, *arguments: object) -> None:
+        raise RuntimeError("device lost")
+
+
+def lost_device() -> None:
+    with runtime_of(Lost()) as runtime:
+        Model(network(), runtime=runtime).run({"x": np.ones((2, 3), np.float32)})
+
+
+def open_shape() -> None:
+    Model(network(shape=(None, 3))).run({"x": np.ones((2, 4), np.float32)})
+
+
+def fallback_refused() -> None:
+    with runtime_of(FakeBackend(operations=()), on_fallback="error") as runtime:
+        Model(network(), runtime=runtime)
+
+
+def threads_as_text() -> None:
+    options = {"NumbaAcc": {"num_threads": "two"}}
+    with Runtime(RuntimeOptions(["NumbaAcc"], backend_options=options)):
+        pass
+
+
+MESSAGES: dict[str, Callable[[], object]] = {
+    "no file": lambda: load("cat.tflite"),
+    "text": lambda: load(written("notes.tflite", b"hello " * 30)),
+    "empty file": lambda: load(written("empty.tflite", b"")),
+    "cut file": lambda: load(written("cut.tflite", Path(FILE).read_bytes()[:3000])),
+    "folder": lambda: load("."),
+    "number for a model": lambda: load(42),
+    "backend with a slip": lambda: load(backends=["NumbaAc"]),
+    "empty backends": lambda: load(backends=[]),
+    "no threads": lambda: load(num_threads=0),
+    "unknown choice": lambda: load(on_fallback="err"),
+    "unknown signature": lambda: load(signature="serve"),
+    "options beside a runtime": with_runtime,
+    "memory limit": lambda: load(memory_limit_bytes=100),
+    "affinity of no layer": lambda: load(affinity={"conv": "CpuRef"}),
+    "affinity to no backend": lambda: load(affinity={"*": "Npu"}),
+    "no key": lambda: load(trusted_keys=["abc.pem"]),
+    "unknown front-end": lambda: load(front_end="tflit"),
+    "shape": lambda: load()(np.zeros((1, 28, 28, 1), np.int8)),
+    "float for int8": lambda: load()(ZEROS.astype(np.float32)),
+    "no batch": lambda: load()(ZEROS[0]),
+    "other batch": lambda: load()(np.zeros((8, 16, 16, 1), np.int8)),
+    "open shape": open_shape,
+    "unknown input": lambda: load().run({"image": ZEROS}),
+    "no input": lambda: load().run({}),
+    "inputs too many": lambda: load()(ZEROS, ZEROS),
+    "None for an array": lambda: load()(None),
+    "uneven list": lambda: load()([[1, 2], [3]]),
+    "unknown output": lambda: load().run({}, outputs=["scores"]),
+    "closed model": closed,
+    "deadline": lambda: load().run({load().inputs[0].name: ZEROS}, deadline_s=1e-9),
+    "no broadcast": lambda: network(TensorInfo((4,), DataType.FLOAT32)),
+    "types": lambda: network(TensorInfo((2, 3), DataType.SIGNED32)),
+    "rank of weights": weights_of_rank_3,
+    "missing operand": missing_operand,
+    "input twice": input_twice,
+    "no output": without_output,
+    "negative size": lambda: TensorInfo((1, -1), DataType.FLOAT32),
+    "scale of zero": lambda: Quantization.per_tensor(0.0),
+    "id of no network": lambda: Runtime(RuntimeOptions(["CpuRef"])).unload_network(7),
+    "option of a backend": threads_as_text,
+    "broken backend": broken_backend,
+    "lost device": lost_device,
+    "refused fallback": fallback_refused,
+}
+
+STATES = {"broken backend", "lost device", "refused fallback"}
+"""The failure itself is what was met: there is no other value to expect."""
+
+
+@pytest.mark.parametrize("provoke", MESSAGES.values(), ids=MESSAGES)
+def test_error_names_the_thing_the_values_and_the_fix(
+    provoke: Callable[[], object],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArmpyError) as caught:
+        provoke()
+    error, case = caught.value, request.node.callspec.id
+    assert error.where or "'" in error.failed or "backends" in error.failed, str(error)
+    assert error.expected or error.actual or case in STATES, str(error)
+    assert error.fix[:1].isupper(), str(error)
+
+
+@pytest.mark.parametrize(
+    ("options", "fragments"),
+    [
+        (["--image", "no.png"], ("--image", "no.png", "Check the path")),
+        (["--image", FILE], ("digits_int8.tflite", "Expected a PNG", "Convert it")),
+        (["--input", "no.npy"], ("no.npy", "No such file", "Check the path")),
+        (["--input", FILE], ("digits_int8.tflite", "NUMPY; got other", "np.save")),
+        (["--labels", "no.txt"], ("--labels", "no.txt", "Check the path")),
+        (["--runs", "0"], ("--runs", "0 is not in the range x>=1", "See armpy run --help")),
+        (["--bakends", "A"], ("--bakends", "Did you mean", "'--backends'")),
+    ],
+)
+def test_command_line_error_names_the_option_the_value_and_the_fix(
+    options: list[str], fragments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    skip_without("click", "rich", "pillow")
+    from armpy.cli.__main__ import main
+
+    assert main(["run", FILE, "--backends", "CpuRef", *options]) == 2
+    error = capsys.readouterr().err
+    for fragment in fragments:
+        assert fragment in error
