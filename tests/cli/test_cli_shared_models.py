@@ -25,6 +25,7 @@ BIRDS = "inat_bird_labels.txt"
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("model", "labels", "picture", "expected"),
     [

@@ -83,6 +83,7 @@ JUDGES = {
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("judge", JUDGES.values(), ids=JUDGES)
 def test_the_judge_says_the_same(judge: Judge, name: str) -> None:

@@ -90,6 +90,7 @@ def apart(ours: Array, theirs: Array, sample: Sample) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_an_operator_gives_what_litert_gives_in_every_kind(operator: str) -> None:
     failed = list(_failures(operator))

@@ -119,6 +119,7 @@ def test_every_module_is_tested() -> None:
     assert [path.stem.split("_")[1] for path in sorted(SMALL.glob("*_backend.py"))] == NAMES
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "name",
     [

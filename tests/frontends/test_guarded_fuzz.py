@@ -57,6 +57,7 @@ print(guarded_runs.try_one(data, 0, guarded_runs.runtime_of(1), pages))
 """
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("num_threads", "side"), WAYS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_models_touch_nothing_but_their_own(kind: str, num_threads: int, side: str) -> None:

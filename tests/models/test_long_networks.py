@@ -25,6 +25,7 @@ def _calls(shape: str, num_layers: int, backends: list[str]) -> int:
     return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]  # it is there
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]], ids="-".join)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_ten_times_the_layers_take_ten_times_the_calls(

@@ -158,6 +158,7 @@ def test_the_file_is_small() -> None:
     assert len(_pooling_file()) < 500
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backends", ["CpuRef", "NumbaAcc,CpuRef"])
 @pytest.mark.parametrize("name", CASES)
 def test_large_numbers_take_little_memory_and_time(name: str, backends: str) -> None:

@@ -160,6 +160,7 @@ def check_equal_on_reference(graph: Graph, made: Graph) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(60, 70))
 def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
     graph = Drawing(seed).network(10).build()

@@ -25,6 +25,7 @@ KNOWN = {
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", CHOSEN, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_answers_are_litert_s(path: Path) -> None:
     litert = pytest.importorskip("ai_edge_litert.interpreter")
