@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from armpy.cli.command_group import imported_when_run
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
 from armpy.cli.values import (
@@ -165,10 +166,19 @@ def backends_option(text: str, names: Sequence[str] = BACKENDS) -> Callable[[Com
     )
 
 
+@imported_when_run("armpy.cli.documents:reserve_stdout")
+def reserve_stdout() -> None:
+    """Keep stdout for the document, whatever engines and plugins print."""
+
+
 def json_option(command: Command) -> Command:
     """Add ``--json``."""
     return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document and nothing else."
+        "--json",
+        "as_json",
+        is_flag=True,
+        callback=reserve_stdout,
+        help="Print one JSON document and nothing else.",
     )(command)
 
 

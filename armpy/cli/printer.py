@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from armpy.cli.terminal import Terminal
@@ -28,10 +28,16 @@ def stdout_kept() -> Iterator[None]:
         yield
 
 
+document_streams: list[TextIO] = []
+"""Where documents go while stdout is reserved for them; see `armpy.cli.documents`."""
+
+
 def print_json(document: object) -> None:
     """Write one JSON document; NaN and infinities, which JSON lacks, become null."""
-    if sys.stdout is not None:
-        sys.stdout.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+    stream = document_streams[-1] if document_streams else sys.stdout
+    if stream is not None:
+        stream.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
+        stream.flush()
 
 
 def plain(value: object) -> object:

@@ -296,8 +296,11 @@ def recall(candidate: Candidate, state: str) -> ProbeResult | None:
 
 def remember(candidate: Candidate, state: str, result: ProbeResult) -> None:
     """Keep a result for the next time, if that can be done and is worth it."""
-    # What a candidate raises is often cured by installing something else, and quick to ask.
-    if state and result.outcome in (ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG):
+    # What a candidate raises is often cured by installing something else, and quick to ask; so is
+    # a fault that the examination found, such as a missing driver.
+    is_curable = bool(result.details.get("problems") or result.details.get("missing_device"))
+    lasting = ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG
+    if state and result.outcome in lasting and not is_curable:
         record = {"fingerprint": state, "result": result.as_fields()}
         write_checked(_cache_file(candidate), json.dumps(record).encode())
 

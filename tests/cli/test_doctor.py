@@ -218,6 +218,40 @@ def test_a_device_that_is_not_there_is_a_problem(tmp_path: Path, cli: Cli) -> No
     assert "no device is plugged in" in entry["cause"]
 
 
+UNPLUGGED = """
+from pathlib import Path
+
+from armpy.errors import DeviceNotFoundError
+
+
+def open_device(self, options):
+    if not Path({device!r}).exists():
+        raise DeviceNotFoundError("no NPU is plugged in", fix="Plug it in")
+
+
+Backend.create_backend_context = open_device
+"""
+
+
+@pytest.mark.slow
+def test_missing_hardware_is_one_line_and_no_problem_until_it_is_there(
+    tmp_path: Path, cli: Cli
+) -> None:
+    device, folder = tmp_path / "device", tmp_path / "m"
+    extra = UNPLUGGED.format(device=str(device))
+    write_module(folder, "acme_npu_backend", module_source("AcmeNpu", extra=extra))
+    where = "--dynamic-backends-path", str(folder)
+    reason = "no NPU is plugged in. Plug it in"
+    shown = [line for line in cli.out("doctor", *where).splitlines() if "AcmeNpu" in line]
+    assert shown == [f"AcmeNpu: no device: {reason}"]
+    listed = [line for line in cli.out("devices", *where).splitlines() if "AcmeNpu" in line]
+    assert listed == [f"AcmeNpu cannot be used: {reason}"]
+    assert cli.document("devices", *where)["unavailable"]["AcmeNpu"] == reason
+    device.touch()
+    assert of(cli.document("doctor", *where), "AcmeNpu")["status"] == "ok"
+    assert "AcmeNpu" in [entry["backend"] for entry in cli.document("devices", *where)["devices"]]
+
+
 @pytest.mark.slow
 def test_distributions_are_examined_too(tmp_path: Path, cli: Cli) -> None:
     with fake_site(tmp_path) as site:

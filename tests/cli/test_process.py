@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from tests.support.dynamic_modules import module_source, write_module
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -144,3 +147,33 @@ def test_a_full_disk_is_reported_in_one_line(unbuffered: str) -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines()[0].startswith("armpy: error: ")
     assert len(done.stderr.splitlines()) == 1
+
+
+NOISY = """
+import ctypes
+import os
+
+
+def say(self, *options):
+    print("spoken by Python")
+    os.write(1, b"spoken by a library\\n")
+    ctypes.CDLL(None).puts(b"spoken by a library in C")
+
+
+say(None)
+Backend.create_backend_context = say
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="C's library has another name")
+@pytest.mark.parametrize("command", [["devices"], ["run", MODEL], ["inspect", MODEL]])
+def test_a_document_is_alone_on_stdout_whatever_backends_print(
+    command: list[str], tmp_path: Path
+) -> None:
+    write_module(tmp_path / "m", "acme_npu_backend", module_source("AcmeNpu", extra=NOISY))
+    options = ["--json", "--dynamic-backends-path", str(tmp_path / "m")]
+    done = subprocess.run([*ARMPY, *command, *options], capture_output=True, text=True, check=True)
+    assert "AcmeNpu" in json.dumps(json.loads(done.stdout))
+    for speaker in ("Python", "a library", "a library in C"):
+        assert done.stderr.count(f"spoken by {speaker}\n") >= 2

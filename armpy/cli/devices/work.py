@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.printer import Printer, print_json
 from armpy.compiler.devices import FigureSource, device_facts
 from armpy.compiler.machine import machine_identity
@@ -34,23 +35,28 @@ class DeviceReport:
 def devices(dynamic_backends_path: tuple[str, ...], as_json: bool) -> None:
     """List the devices of all backends."""
     options = PluginOptions(dynamic_backends_path=dynamic_backends_path)
-    facts = list_devices(BackendRegistry.discover(options))
+    reports = list_devices(BackendRegistry.discover(options))
     if as_json:
-        print_json({"machine": machine_identity(), "devices": list(map(_fields, facts))})
+        devices = [_fields(report.facts) for report in reports if report.facts is not None]
+        unavailable = {report.backend: report.reason for report in reports if report.reason}
+        print_json({"machine": machine_identity(), "devices": devices, "unavailable": unavailable})
     else:
-        print_devices(facts)
+        print_devices(reports)
 
 
 def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
-    """Describe the device of every backend that can be loaded, and say why others cannot."""
+    """Describe the device of every backend that can be loaded, or say why it cannot be used."""
     placers = Placers(registry)
     reports = []
     for backend in registry.available():
+        proxy = BackendProxy(backend)
         try:
-            facts = device_facts(BackendProxy(backend), placers)
-            reports.append(DeviceReport(backend.get_id(), facts))
-        except ArmpyError as error:
-            reports.append(DeviceReport(backend.get_id(), reason=str(error)))
+            error = find_unavailability(proxy)
+            facts = device_facts(proxy, placers) if error is None else None
+        except ArmpyError as failure:
+            error, facts = failure, None
+        reason = "" if error is None else shortened(error)
+        reports.append(DeviceReport(backend.get_id(), facts, reason))
     return reports
 
 
@@ -59,12 +65,8 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
     printer = Printer()
     if not reports:
         printer.line("no backend can be used")
-    for number, report in enumerate(reports):
-        facts = report.facts
-        (printer.heading if number else printer.line)(report.backend)
-        if facts is None:
-            printer.line(f"cannot be used: {report.reason}")
-            continue
+    for number, facts in enumerate(report.facts for report in reports if report.facts is not None):
+        (printer.heading if number else printer.line)(facts.backend)
         printer.line(f"type {facts.type.name}, version {facts.version or 'unknown'}")
         if facts.others:
             others = [f"{other.name} ({other.device_type.name})" for other in facts.others]
@@ -92,12 +94,14 @@ def print_devices(reports: Sequence[DeviceReport]) -> None:
             source += " (run 'armpy calibrate' to measure this machine)"
         printer.line(f"figures, {source}, against CpuRef; lower is better:")
         printer.table(["operands", "time>", "power>"], figure_rows(facts.figures))
+    unavailable = [report for report in reports if report.facts is None]
+    if unavailable:
+        printer.line("")
+    for report in unavailable:
+        printer.line(f"{report.backend} cannot be used: {report.reason}")
 
 
-def _fields(report: DeviceReport) -> dict[str, object]:
-    facts = report.facts
-    if facts is None:
-        return {"backend": report.backend, "reason": report.reason}
+def _fields(facts: DeviceFacts) -> dict[str, object]:
     return {
         "backend": facts.backend,
         "type": facts.type.name,

@@ -36,6 +36,9 @@ OK = "ok"
 PROBLEM = "problem"
 """Status of one that loads and does not work."""
 
+NO_DEVICE = "no device"
+"""Status of one whose hardware, driver or vendor package is missing, as on most machines."""
+
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
@@ -70,7 +73,7 @@ class Diagnosis:
     source: str
     path: str
     status: str
-    """`OK`, `PROBLEM`, or what became of the candidate."""
+    """`OK`, `NO_DEVICE`, `PROBLEM`, or what became of the candidate."""
     loads: bool
     cause: str
     """The fault, in a line; empty if there is none."""
@@ -90,8 +93,8 @@ class Diagnosis:
 
     @property
     def is_ok(self) -> bool:
-        """Return whether there is nothing to do."""
-        return self.status == OK
+        """Return whether it has no fault."""
+        return self.status in (OK, NO_DEVICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +191,11 @@ def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
     details: Mapping[str, Any] = result.details if result is not None else {}
     is_found = candidate.status is CandidateStatus.FOUND
     problems = list(details.get("problems", ())) if is_found else []
-    cause = "; ".join(problems) or _cause(candidate, result)
+    missing_device = str(details.get("missing_device", "")) if is_found else ""
+    cause = "; ".join(problems) or missing_device or _cause(candidate, result)
     status = candidate.status.value
     if is_found:
-        status = PROBLEM if problems else OK
+        status = PROBLEM if problems else NO_DEVICE if missing_device else OK
     missing = f"module {candidate.missing_module}" if candidate.missing_module else ""
     if candidate.missing_library:
         missing = f"library {candidate.missing_library}"

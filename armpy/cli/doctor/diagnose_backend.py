@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from armpy.backend import IBackendInternal, OptionScope
-from armpy.backend.options import check_options
+from armpy.backend import IBackendInternal
+from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.doctor.trials import FAILED, run_trials
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import BackendError, DeviceNotFoundError
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.plugins.proxy.guarded_call import call_method
 
 EXAMINATION = f"{__name__}:examine_backend"
 """What a probe is to call."""
@@ -17,11 +16,14 @@ EXAMINATION = f"{__name__}:examine_backend"
 def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     """Query all properties of a backend, and run small networks on it.
 
-    The answer is of the form of JSON; ``problems`` is empty if all is well.
+    The answer is of the form of JSON; ``problems`` is empty if all is well, and ``missing_device``
+    if its device is there.
     """
     guarded = BackendProxy(backend)
-    problems = _why_unavailable(guarded)
-    trials = [] if problems else run_trials(backend)
+    error = find_unavailability(guarded)
+    missing_device = shortened(error) if isinstance(error, DeviceNotFoundError) else ""
+    problems = [] if error is None or missing_device else [str(error)]
+    trials = run_trials(backend) if error is None else []
     failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
     problems += _why_without_figures(guarded)
@@ -39,21 +41,10 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
         ],
         "capabilities": {str(k): _plain(v) for k, v in guarded.get_capabilities().items()},
         "extensions": list(guarded.supported_extensions),
+        "missing_device": missing_device,
         "trials": trials,
         "problems": problems,
     }
-
-
-def _why_unavailable(backend: BackendProxy) -> list[str]:
-    try:
-        scopes = check_options(backend.options, {}, backend.get_id())
-        options = scopes[OptionScope.RUNTIME]
-        context = backend.for_runtime(options).create_backend_context(options)
-        if context is not None:
-            call_method(backend.get_id(), context, "close")
-    except ArmpyError as error:
-        return [str(error)]
-    return []
 
 
 def _why_without_figures(backend: BackendProxy) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import click
 
-from armpy.cli.doctor.diagnose import Diagnosis, Examination, examine
+from armpy.cli.doctor.diagnose import NO_DEVICE, Diagnosis, Examination, examine
 from armpy.cli.doctor.diagnose_file import FileExamination, examine_file
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json, stdout_kept
@@ -62,7 +62,10 @@ def _print(examination: Examination, *, with_tracebacks: bool) -> None:
         printer.line(f"cannot look into {path.path}: {path.reason}")
     for path in examination.skipped:
         printer.line(f"skipped {path.path}: {path.reason}")
+    absent = [item for item in examination.candidates if item.status == NO_DEVICE]
     for diagnosis in (*examination.candidates, *examination.plugins):
+        if diagnosis in absent:
+            continue
         name = " ".join(filter(None, (diagnosis.id or diagnosis.name, diagnosis.version)))
         name = f"plugin {name}" if diagnosis in examination.plugins else name
         printer.heading(f"{name}: {diagnosis.status}")
@@ -72,6 +75,8 @@ def _print(examination: Examination, *, with_tracebacks: bool) -> None:
             for line in (diagnosis.traceback or diagnosis.output).splitlines():
                 printer.line(f"  | {line}")
     printer.line("")
+    for diagnosis in absent:
+        printer.line(f"{diagnosis.id}: {NO_DEVICE}: {diagnosis.cause}")
     count = len(examination.candidates)
     plugins = f", plugins: {len(examination.plugins)}" if examination.plugins else ""
     printer.line(f"candidates: {count}{plugins}, problems: {examination.num_problems}")

@@ -12,14 +12,22 @@ from armpy.backend import (
     Numerics,
     OptionScope,
     OptionValues,
+    PreparationRequest,
 )
 from armpy.errors import DeviceNotFoundError
 from armpy.graph import SubgraphView
+from armpy.ops import Activation, ActivationFunction
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.types import BackendId
+from armpy.types import BackendId, DataType
 from armpy_onnxruntime.differences import find_difference
-from armpy_onnxruntime.engine import PROVIDERS, Provider, devices_of, require
+from armpy_onnxruntime.engine import (
+    PROVIDERS,
+    Provider,
+    devices_of,
+    missing_nvidia,
+    require,
+)
 from armpy_onnxruntime.export import export_model
 from armpy_onnxruntime.programs import OnnxPrograms
 
@@ -80,13 +88,21 @@ class OnnxRuntimeBackend(IEngineBackend):
         require("onnx", provider.backend_id)
         if provider.plugin:
             devices_of(provider, str(options["library"]))
-        elif provider.name not in runtime.get_available_providers():
-            raise DeviceNotFoundError(
-                f"the installed ONNX Runtime was built without {provider.name}",
-                where=provider.backend_id,
-                fix="Install the package of ONNX Runtime that has it",
-            )
+            return None
+        missing = ""
+        if provider.name not in runtime.get_available_providers():
+            missing = f"the installed ONNX Runtime was built without {provider.name}"
+        elif provider.is_nvidia:  # ONNX Runtime has these providers without their libraries, too
+            missing = missing_nvidia() or self._refusal_of_relu()
+        if missing:
+            raise DeviceNotFoundError(missing, where=provider.backend_id, fix=provider.remedy)
         return None
+
+    def _refusal_of_relu(self) -> str:
+        """Say why the provider does not run a small layer; asked once in a process."""
+        support = self.get_layer_support(PreparationRequest())
+        info = TensorInfo((1, 8), DataType.FLOAT32)
+        return support.is_layer_supported(Activation(ActivationFunction.RELU), [info], [info]).text
 
     def get_engine(self) -> OnnxPrograms:
         """What makes sessions of models."""

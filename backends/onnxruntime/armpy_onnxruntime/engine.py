@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import os
 from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -19,22 +21,55 @@ class Provider:
     backend_id: str
     name: str  # ONNX Runtime's
     device_type: DeviceType
+    remedy: str = ""  # where it or its hardware is missing, as a sentence
     plugin: str = ""  # the package with its library, where it is not built into ONNX Runtime
+    is_nvidia: bool = False
 
+
+_CUDA = "Install onnxruntime-gpu[cuda,cudnn] in place of onnxruntime, and NVIDIA's driver"
 
 PROVIDERS = (
     # After compiled code of armpy's own, which is faster.
     Provider("OrtCpu", "CPUExecutionProvider", DeviceType.OTHER),
-    Provider("OrtCuda", "CUDAExecutionProvider", DeviceType.GPU),
-    Provider("OrtTensorRt", "TensorrtExecutionProvider", DeviceType.GPU),
-    Provider("OrtCoreMl", "CoreMLExecutionProvider", DeviceType.ACCELERATOR),
-    Provider("OrtDirectMl", "DmlExecutionProvider", DeviceType.GPU),
-    Provider("OrtWebGpu", "WebGpuExecutionProvider", DeviceType.GPU, "onnxruntime_ep_webgpu"),
-    Provider("OrtQnn", "QNNExecutionProvider", DeviceType.ACCELERATOR, "onnxruntime_qnn"),
+    Provider("OrtCuda", "CUDAExecutionProvider", DeviceType.GPU, _CUDA, is_nvidia=True),
+    Provider(
+        "OrtTensorRt",
+        "TensorrtExecutionProvider",
+        DeviceType.GPU,
+        f"{_CUDA} and TensorRT",
+        is_nvidia=True,
+    ),
+    Provider(
+        "OrtCoreMl",
+        "CoreMLExecutionProvider",
+        DeviceType.ACCELERATOR,
+        "Use a Mac: onnxruntime has it there",
+    ),
+    Provider(
+        "OrtDirectMl",
+        "DmlExecutionProvider",
+        DeviceType.GPU,
+        "On Windows, install onnxruntime-directml in place of onnxruntime",
+    ),
+    Provider(
+        "OrtWebGpu",
+        "WebGpuExecutionProvider",
+        DeviceType.GPU,
+        "Install the GPU's driver for Vulkan, D3D12 or Metal",
+        "onnxruntime_ep_webgpu",
+    ),
+    Provider(
+        "OrtQnn",
+        "QNNExecutionProvider",
+        DeviceType.ACCELERATOR,
+        "Install the driver of Qualcomm's NPU",
+        "onnxruntime_qnn",
+    ),
     Provider(
         "OrtOpenVino",
         "OpenVINOExecutionProvider",
         DeviceType.ACCELERATOR,
+        "Install the driver of Intel's GPU or NPU",
         "onnxruntime_ep_openvino",
     ),
 )
@@ -101,8 +136,21 @@ def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevi
         raise DeviceNotFoundError(
             f"the provider {provider.name} finds no device on this machine",
             where=provider.backend_id,
+            fix=provider.remedy,
         )
     return devices
+
+
+@cache
+def missing_nvidia() -> str:
+    """Say why there is no NVIDIA GPU; empty if there is one."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
+    except OSError:
+        return "NVIDIA's driver is not installed"
+    count = ctypes.c_int()
+    failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    return "" if count.value and not failed else "NVIDIA's driver finds no GPU"
 
 
 def _library_of(provider: Provider) -> str:

@@ -82,7 +82,10 @@ class OnnxPrograms(IEnginePrograms):
         if provider.name != PROVIDERS[0].name:
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         try:
-            session = runtime.InferenceSession(model, sess_options=options, providers=names)
+            # Its own fallback to the CPU prints to stdout.
+            session = runtime.InferenceSession(
+                model, sess_options=options, providers=names, enable_fallback=0
+            )
         except Exception as error:  # its exceptions have no base class of their own
             text = " ".join(str(error).split())
             refusal = f"ONNX Runtime refuses it: {text}"

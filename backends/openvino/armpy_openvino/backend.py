@@ -13,7 +13,7 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
-from armpy.errors import BackendUnavailableError
+from armpy.errors import BackendUnavailableError, DeviceNotFoundError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -68,10 +68,10 @@ class OpenVinoBackend(IEngineBackend):
     def options(self) -> Sequence[BackendOption]:
         """Device, and how OpenVINO is to compile for it."""
         model = OptionScope.MODEL
-        names = tuple(device.name for device in self.get_devices())
         about = "The device, as 'armpy devices' lists them."
         # Of several devices the core adds the choice by itself.
-        device = (BackendOption("device", "CPU", about, choices=names),) if len(names) == 1 else ()
+        is_only = len(self.get_devices()) == 1
+        device = (BackendOption("device", "CPU", about),) if is_only else ()
         return (
             *device,
             BackendOption(
@@ -111,15 +111,17 @@ class OpenVinoBackend(IEngineBackend):
         Raises
         ------
         BackendUnavailableError
-            If one of them is not.
+            If OpenVINO is not.
+        DeviceNotFoundError
+            If the device is not.
         """
-        names = available_devices()
-        if options["device"] not in names:
-            raise BackendUnavailableError(
-                "OpenVINO does not find the device",
+        names, device = available_devices(), str(options["device"])
+        if device not in names:
+            raise DeviceNotFoundError(
+                f"OpenVINO does not find the device '{device}'",
                 where=BACKEND_ID,
                 expected=f"one of {', '.join(names)}",
-                actual=str(options["device"]),
+                fix="Install the device's driver, or choose another device",
             )
         return None
 
