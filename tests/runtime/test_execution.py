@@ -7,6 +7,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -279,11 +280,37 @@ def test_a_bound_network_with_variables_counts_on() -> None:
     assert execution()["y"].tolist() == [1]
 
 
-def counter() -> Graph:
+@pytest.mark.parametrize("seed", range(3))
+def test_bound_and_other_executions_count_on_in_any_order(seed: int) -> None:
+    runtime = runtime_of()
+    model = Model(counter("k"), runtime)
+    others = [Model(counter("k"), runtime, shares_state_with=model) for _ in range(2)]
+    ones, tens = model.bind({"x": floats(1)}), model.bind({"x": floats(10)})
+    apart = others[0].bind({"x": floats(100)})
+    calls: list[tuple[int, Callable[[], object]]] = [
+        (1, ones),
+        (10, tens),
+        (100, apart),
+        (1000, partial(model, floats(1000))),
+        (5, partial(others[1], floats(5))),
+    ]
+    chooses, total = np.random.default_rng(seed), 0
+    for turn in range(60):
+        if turn % 20 == 13:
+            model.reset_state()
+            total = 0
+        amount, call = calls[chooses.integers(5) if turn < 40 else chooses.integers(2)]
+        total += amount
+        result = call()
+        value = result["y"] if isinstance(result, dict) else result
+        assert np.asarray(value).tolist() == [total]
+
+
+def counter(key: str | None = None) -> Graph:
     """``y = sum of all x so far``."""
     net = Network()
     x = net.input("x", f32(1))
-    total = net.variable("total", f32(1))
+    total = net.variable("total", f32(1), key=key)
     y = net.add(ADD, x, total)
     net.assign(total, y)
     net.output("y", y)

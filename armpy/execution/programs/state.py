@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable, Mapping, Sequence
+from operator import is_
 
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Variable
@@ -78,8 +79,8 @@ class VariableState:
     ----------
     arrays : list of ndarray
         What each variable holds; not to be written to.
-    spare : list of (ndarray or None)
-        Arrays of this caller alone to write to; None where there is none.
+    spare : list of ndarray, optional
+        Arrays of this caller alone to write to.
 
     Notes
     -----
@@ -90,7 +91,7 @@ class VariableState:
 
     def __init__(self, variables: Sequence[Variable]) -> None:
         self._initials = {_key(variable): variable.initial for variable in variables}
-        self.spare: list[Array | None] = [None] * len(self._initials)
+        self.spare: list[Array] | None = None
         self.take({})
 
     def take(self, arrays: Mapping[Hashable, Array]) -> None:
@@ -113,8 +114,16 @@ class VariableState:
         """
         # What a caller has seen as an output is never written to again.
         is_free = is_own and self._is_own
-        self.spare = [*self.arrays] if is_free else [None] * len(arrays)
-        self.arrays, self._is_own = arrays, is_own
+        # The same lists, by which executions that are prepared with these arrays are found.
+        is_spare = self.spare is not None and all(map(is_, arrays, self.spare))
+        following = self.spare if self.spare is not None and is_spare else arrays
+        self.spare = self.arrays if is_free else None
+        self.arrays, self._is_own = following, is_own
+
+    @property
+    def pair(self) -> tuple[list[Array], list[Array]] | None:
+        """The arrays that variables hold and the spare ones, if both are this caller's alone."""
+        return (self.arrays, self.spare) if self._is_own and self.spare is not None else None
 
 
 def _key(variable: Variable) -> Hashable:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from armpy.backend import Cancellation, cancellable, current_cancellation
@@ -78,7 +79,8 @@ def with_state(
         try:
             if shared_state.latest is not state:
                 shared_state.hand_over(state)
-            targets = [*([None] * num_outputs if results is None else results), *state.spare]
+            spare = [None] * len(variables) if state.spare is None else state.spare
+            targets = [*([None] * num_outputs if results is None else results), *spare]
             arrays = run_plan([*sources, *state.arrays], targets, cancellation)
             following = arrays[num_outputs:]
             if not is_static:
@@ -90,8 +92,57 @@ def with_state(
             lock.release()
         return arrays[:num_outputs]
 
-    # Variables have other arrays from call to call, so backends can prepare nothing with them.
-    return Runs(run)
+    if runs.bind is None or not is_static:
+        return Runs(run)
+    return Runs(run, partial(_bind_both, run, runs.bind, shared_state, state, lock))
+
+
+def _bind_both(
+    run: Run,
+    bind_plan: Bind,
+    shared_state: SharedState,
+    state: VariableState,
+    lock: threading.Lock | WatchedLock,
+    sources: Sequence[Array],
+    results: Targets,
+) -> Callable[[], Sequence[Array] | None]:
+    """Prepare executions with the two sets of arrays that variables are in by turns.
+
+    Notes
+    -----
+    Until the state has both, and after whatever else put other arrays there, executions are those
+    of `run`, or are prepared once more.
+    """
+    unprepared = _binds_run(run)(sources, results)
+    if any(target is None for target in results):
+        return unprepared
+    cancellation = current_cancellation()
+    # The latest two, with the lists that they are for.
+    prepared: list[tuple[list[Array], list[Array], Callable[[], object]]] = []
+
+    def prepare(arrays: list[Array], spare: list[Array]) -> Callable[[], object]:
+        for known_arrays, known_spare, call in prepared:
+            if known_arrays is arrays and known_spare is spare:
+                return call
+        with nullcontext() if cancellation is None else cancellable(cancellation):
+            call = bind_plan([*sources, *arrays], [*results, *spare])
+        prepared[:] = [*prepared[-1:], (arrays, spare, call)]
+        return call
+
+    def execute() -> Sequence[Array] | None:
+        acquire(lock, cancellation)
+        try:
+            pair = state.pair if shared_state.latest is state else None
+            if pair is not None:
+                prepare(*pair)()
+                commit(cancellation)
+                state.advance(pair[1], is_own=True)
+                return None
+        finally:
+            lock.release()
+        return unprepared()
+
+    return execute
 
 
 def _check_state(variables: Sequence[Variable], arrays: Sequence[Array]) -> None:
