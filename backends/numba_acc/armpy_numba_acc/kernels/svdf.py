@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numba import int32, int64
+from numba import int32
 
 from armpy_numba_acc.llvm.arithmetic.dots import spread_products
-from armpy_numba_acc.llvm.arithmetic.fixed_point import limited, rescaled, wrapped
+from armpy_numba_acc.llvm.arithmetic.fixed_point import limited, rescaled_once
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import (
     load_f32,
@@ -99,8 +99,8 @@ def _write_output(args: int, batch: int, first: int, last: int) -> None:
         # All filters of the unit have been read: the first one's place is free.
         store_i32(sums, unit * rank, total)
     for unit in range(first, last):
-        total = wrapped(load_i32(sums, unit * rank))
-        stored = rescaled(total, call.to_output, call.to_output_shift) + call.zero_point
+        total = load_i32(sums, unit * rank)
+        stored = rescaled_once(total, call.to_output, call.to_output_shift) + call.zero_point
         store_u8(call.output, batch * call.units + unit, limited(stored, 0, 255))
 
 
@@ -134,8 +134,9 @@ def _make_integers(isa: Isa, kind: str, shifts_first: int) -> Callable[[int, int
             weights = call.features + panel * steps * step_bytes
             dots_of_panel(data, weights, steps, entries + 4 * lanes * panel)
         for number in range(first, last):
-            entry = int64(load_i32(entries, number))
-            entry = rescaled(entry, call.to_state, call.to_state_shift) + call.state_zero_point
+            entry = load_i32(entries, number)
+            entry = rescaled_once(entry, call.to_state, call.to_state_shift)
+            entry += call.state_zero_point
             store_i32(entries, number, limited(entry, low, high))
 
     @compiled
@@ -148,14 +149,15 @@ def _make_integers(isa: Isa, kind: str, shifts_first: int) -> Callable[[int, int
         state_out = call.state_out + batch * num_filters * size
         newest_times = times + num_filters * size
         newest = memory - 1 if shifts_first else memory - 2
+        # All rows in one: the last element of each is written afterwards.
+        moved = (last - first) * size - element
+        copy(state_out + first * size, state_in + first * size + element, moved)
         for number in range(first, last):
             old, new = state_in + number * size, state_out + number * size
             time = times + number * size
             entry = load_i32(entries, number)
             sums = dot_states(old, time, memory)
             store_i32(entries, number, sums + entry * int32(load_time(newest_times, number)))
-            if memory > 1:
-                copy(new, old + element, size - element)
             if not shifts_first:
                 store_state(new, memory - 1, call.state_zero_point)
             if newest >= 0:

@@ -21,6 +21,20 @@ def rescaled(value: int, multiplier: int, shift: int) -> int:
 
 
 @compiled
+def rescaled_once(value: int, multiplier: int, shift: int) -> int:
+    """`rescaled` of an int32: adds what both roundings add, and shifts once.
+
+    Vectors shift by what differs, and multiply 64 bits, in several instructions each.
+    """
+    first, right = 31 - max(shift, 0), max(-shift, 0)
+    added = (int64(1) << (first - 1)) + (((int64(1) << right) >> 1) << first)
+    below = int64(1) << first if right > 0 else int64(0)
+    product = int64(int32(value)) * int64(int32(multiplier))
+    result: int = (product + added - ((product >> 63) & below)) >> (first + right)
+    return result
+
+
+@compiled
 def halved(value: int, exponent: int) -> int:
     """An int64 divided by a power of two, rounded half away from zero."""
     # Negative numbers get one less, so that their ties go down as those of positive ones go up.
