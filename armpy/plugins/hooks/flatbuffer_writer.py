@@ -90,8 +90,22 @@ class _Writer:
 
     def _table(self, table: FlatTable) -> int:
         """Write a table and the objects it points to; return its place."""
-        slots, numbers, children = _entries(table, self._schema)
-        vtable, form, order, offsets = _layout(tuple(slots))
+        known = self._schema.tables.get(table.name, {})
+        names = [table.name]
+        numbers: list[float] = []
+        children: list[Child] = []
+        for name, value in table.fields.items():
+            if not isinstance(value, _NUMBERS):
+                if known[name][1] == "union":
+                    assert isinstance(value, FlatTable)
+                    numbers.append(_union_codes(self._schema, name)[value.name])
+                children.append(value)
+            elif value != known[name][2]:
+                numbers.append(value)
+            else:
+                continue
+            names.append(name)
+        vtable, form, order, offsets = _layout(self._schema, tuple(names))
         if vtable not in self._vtables:
             self._align(2)
             self._vtables[vtable] = len(self.data)
@@ -99,8 +113,8 @@ class _Writer:
         self._align(8)
         start = len(self.data)
         self.data += form.pack(start - self._vtables[vtable], *[numbers[i] for i in order])
-        for number, child in children:
-            self._fill(start + offsets[number], self._child(child))
+        for offset, child in zip(offsets, children, strict=True):
+            self._fill(start + offset, self._child(child))
         return start
 
     def _child(self, value: Child) -> int:
@@ -119,8 +133,11 @@ class _Writer:
         self._align(4)
         start = len(self.data)
         self.data += _OFFSET.pack(len(value)) + bytes(4 * len(value))
-        for at, table in enumerate(value):
-            self._fill(start + 4 + 4 * at, self._table(table))
+        places: dict[int, int] = {}  # a table that is in the vector again is written once
+        for at, table in enumerate(value, 1):
+            if (place := places.get(id(table))) is None:
+                place = places[id(table)] = self._table(table)
+            self._fill(start + 4 * at, place)
         return start
 
     def _vector(self, content: bytes, alignment_bytes: int, count: int) -> int:
@@ -141,9 +158,23 @@ class _Writer:
 
 @lru_cache(maxsize=1024)
 def _layout(
-    slots: tuple[tuple[int, str], ...],
-) -> tuple[bytes, struct.Struct, list[int], dict[int, int]]:
-    """The vtable, form, order and offsets of tables with some fields, by number and code."""
+    schema: Schema, names: tuple[str, ...]
+) -> tuple[bytes, struct.Struct, list[int], list[int]]:
+    """The vtable and form of tables of a name with the fields that follow it.
+
+    Then the order of their numbers in the form, and where the offsets of the others are.
+    """
+    slots: list[tuple[int, str]] = []
+    known = schema.tables.get(names[0], {})
+    numbers: list[int] = []  # slots of those that are in the table
+    others: list[int] = []
+    for number, kind, _ in (known[name] for name in names[1:]):
+        if kind == "union":
+            numbers.append(len(slots))
+            slots.append((number - 1, "B"))
+        is_number = len(kind) == 1
+        (numbers if is_number else others).append(len(slots))
+        slots.append((number, kind if is_number else "4x"))
     order = sorted(range(len(slots)), key=lambda i: -struct.calcsize(slots[i][1]))
     end, codes, offsets = 4, "<i", {}  # after the offset to the vtable
     for number, code in (slots[i] for i in order):
@@ -154,32 +185,8 @@ def _layout(
     count = max(offsets, default=-1) + 1
     places = [offsets.get(number, 0) for number in range(count)]
     vtable = struct.pack(f"<{2 + count}H", 4 + 2 * count, end, *places)
-    return vtable, struct.Struct(codes), order, offsets
-
-
-def _entries(
-    table: FlatTable, schema: Schema
-) -> tuple[list[tuple[int, str]], list[float], list[tuple[int, Child]]]:
-    """Number and code of each field that is written, and its number; then the fields beside it."""
-    known = schema.tables.get(table.name, {})
-    slots: list[tuple[int, str]] = []
-    numbers: list[float] = []
-    children: list[tuple[int, Child]] = []
-    for name, value in table.fields.items():
-        number, kind, default = known[name]
-        if isinstance(value, _NUMBERS):
-            if value != default:
-                slots.append((number, kind))
-                numbers.append(value)
-            continue
-        if kind == "union":
-            assert isinstance(value, FlatTable)
-            slots.append((number - 1, "B"))
-            numbers.append(_union_codes(schema, name)[value.name])
-        slots.append((number, "I"))
-        numbers.append(0)
-        children.append((number, value))
-    return slots, numbers, children
+    ordered = [numbers.index(i) for i in order if i in numbers]
+    return vtable, struct.Struct(codes), ordered, [offsets[slots[i][0]] for i in others]
 
 
 @lru_cache(maxsize=64)

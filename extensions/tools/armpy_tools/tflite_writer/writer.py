@@ -40,6 +40,7 @@ _TYPES = {
 }
 _CODES = TFLITE_SCHEMA.enumerations["BuiltinOperator"].split()
 _TENSOR_TYPES = TFLITE_SCHEMA.enumerations["TensorType"].split()
+_TYPE_NUMBERS = {data_type: _TENSOR_TYPES.index(name) for data_type, name in _TYPES.items()}
 
 
 class TfliteWriter:
@@ -48,7 +49,8 @@ class TfliteWriter:
     Parameters
     ----------
     has_names : bool
-        Whether tensors, inputs and outputs are named in the file.
+        Whether tensors, inputs and outputs are named in the file; if not, equal tensors are one
+        table of it.
     shares_constants : bool
         Whether the file has empty buffers instead of constants of more than `LARGEST_COPIED_BYTES`.
 
@@ -69,6 +71,7 @@ class TfliteWriter:
         self._known: dict[Value, int] = {}
         self._names: dict[str, int] = {}
         self._contents: dict[bytes, int] = {}
+        self._nameless: dict[TensorInfo, FlatTable] = {}
 
     def value(self, value: Value | None, name: str = "") -> int:
         """Index of a value's tensor, which is added if there is none; -1 for None."""
@@ -86,12 +89,22 @@ class TfliteWriter:
         UnimplementedError
             If the format has no such type.
         """
+        table = None if self._has_names or data is not None else self._nameless.get(info)
+        if table is None:
+            table = self._table(name, info, data)
+            if data is None:
+                self._nameless[info] = table
+        self._tensors.append(table)
+        return len(self._tensors) - 1
+
+    def _table(self, name: str, info: TensorInfo, data: Array | None) -> FlatTable:
+        """The table of a tensor; errors as of `tensor`."""
         if info.data_type not in _TYPES:
             raise UnimplementedError(
                 f"the format has no type {info.data_type.name}", where=f"tensor '{name}'"
             )
         fields: dict[str, Field] = {
-            "Type": _TENSOR_TYPES.index(_TYPES[info.data_type]),
+            "Type": _TYPE_NUMBERS[info.data_type],
             "HasRank": info.shape is not None,
         }
         if self._has_names:
@@ -107,8 +120,7 @@ class TfliteWriter:
             fields["Quantization"] = _quantization(info.quantization)
         if data is not None:
             fields["Buffer"] = self._buffer(data)
-        self._tensors.append(FlatTable("Tensor", fields))
-        return len(self._tensors) - 1
+        return FlatTable("Tensor", fields)
 
     def integers(self, numbers: Sequence[int] | npt.NDArray[np.integer] | int, name: str) -> int:
         """Add a constant of int32; its index."""
