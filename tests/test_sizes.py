@@ -29,7 +29,7 @@ def test_what_is_computed_from_a_size_is_known_for_another(one: int, other: int,
     trace = SymbolicTrace([one])
     dims = formula(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
     assert all(isinstance(size, Size) for size in dims)
-    numbers = trace.formula(dims).numbers([other])
+    numbers = trace.formula(dims)([other])
     assert numbers is not None
     assert [numbers[size.number] for size in dims] == formula(other)  # type: ignore[union-attr]
 
@@ -41,7 +41,7 @@ def test_what_was_found_out_has_to_hold_for_the_others(one: int, other: int) -> 
 
     trace = SymbolicTrace([one])
     traced = branch(trace.given[0])  # type: ignore[arg-type]  # stands for an integer
-    numbers = trace.formula([]).numbers([other])
+    numbers = trace.formula([])([other])
     assert (numbers is not None) == (traced[:3] == branch(other)[:3] and (one < 64) == (other < 64))
 
 
@@ -65,15 +65,15 @@ def test_a_size_that_is_needed_as_a_number_holds_for_that_one_alone(leak: object
     trace = SymbolicTrace([5])
     leak(trace.given[0])  # type: ignore[operator]  # a function
     formula = trace.formula([])
-    assert formula.numbers([5]) is not None
-    assert formula.numbers([6]) is None
+    assert formula([5]) is not None
+    assert formula([6]) is None
 
 
 @pytest.mark.parametrize("free", [repr, str, current, is_traced, lambda size: (1, size, 2)])
 def test_what_finds_nothing_out_makes_no_condition(free: object) -> None:
     trace = SymbolicTrace([5])
     free(trace.given[0])  # type: ignore[operator]  # a function
-    assert trace.formula([]).numbers([6]) is not None
+    assert trace.formula([])([6]) is not None
 
 
 def test_two_sizes_that_were_equal_have_to_stay_equal_if_that_was_asked() -> None:
@@ -81,14 +81,14 @@ def test_two_sizes_that_were_equal_have_to_stay_equal_if_that_was_asked() -> Non
     first, other = trace.given
     assert (1, first) == (1, other)
     formula = trace.formula([first])
-    assert formula.numbers([9, 9]) is not None
-    assert formula.numbers([9, 8]) is None
+    assert formula([9, 9]) is not None
+    assert formula([9, 8]) is None
 
 
 def test_a_function_of_sizes_is_called_anew() -> None:
     trace = SymbolicTrace([4])
     cost = computed(math.comb, trace.given[0], 2)
-    numbers = trace.formula([cost]).numbers([7])
+    numbers = trace.formula([cost])([7])
     assert numbers is not None
     assert numbers[cost.number] == math.comb(7, 2)  # type: ignore[attr-defined]
     assert computed(math.comb, 7, 2) == math.comb(7, 2)
@@ -98,16 +98,16 @@ def test_what_cannot_be_computed_for_others_does_not_hold_for_them() -> None:
     trace = SymbolicTrace([4])
     size = trace.given[0]
     quotient = 8 // (size - 3) if size > 3 else size
-    assert trace.formula([quotient]).numbers([3]) is None
+    assert trace.formula([quotient])([3]) is None
 
 
 def test_a_size_of_another_trace_is_taken_for_what_it_is() -> None:
     outer, inner = SymbolicTrace([3]), SymbolicTrace([5])
     product = inner.given[0] * outer.given[0]
-    numbers = inner.formula([product]).numbers([7])
+    numbers = inner.formula([product])([7])
     assert numbers is not None
     assert numbers[product.number] == 21
-    assert outer.formula([]).numbers([4]) is None
+    assert outer.formula([])([4]) is None
 
 
 @given(st.lists(SIZES, min_size=1, max_size=8))
@@ -118,4 +118,4 @@ def test_answers_do_not_depend_on_what_was_asked_before(asked: list[int]) -> Non
     assert 3 * size < 600
     formula = trace.formula([])
     for other in asked:
-        assert (formula.numbers([other]) is not None) == (other % 8 == 0 and 3 * other < 600)
+        assert (formula([other]) is not None) == (other % 8 == 0 and 3 * other < 600)

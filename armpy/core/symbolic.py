@@ -27,6 +27,9 @@ Number: TypeAlias = int | float
 Function: TypeAlias = Callable[..., Number]
 """Gives the same for the same numbers."""
 
+Formula: TypeAlias = Callable[[Sequence[int]], "list[Number] | None"]
+"""Gives all sizes by `Size.number` for other first ones; None if a condition is not met."""
+
 ValueT = TypeVar("ValueT")
 
 _Step: TypeAlias = tuple[int, Function, tuple[int, ...]]
@@ -110,57 +113,45 @@ class SymbolicTrace:
             if step_size.number in needed:
                 steps.append((step_size.number, function, operands))
                 needed.update(operands)
-        return Formula(len(self.given), self._numbers, steps[::-1], conditions)
-
-
-class Formula:
-    """Computes sizes for other first ones, if the conditions hold for them as well."""
-
-    def __init__(
-        self,
-        num_given: int,  # how many first ones there are
-        numbers: Sequence[Number],  # by `Size.number`, the plain ones
-        steps: Sequence[_Step],  # in the order in which they are computed
-        conditions: Sequence[_Condition],
-    ) -> None:
-        self._num_given = num_given
-        self._numbers = list(numbers)
-        self._compute = _compiled(steps, conditions)
-
-    def numbers(self, sizes: Sequence[int]) -> list[Number] | None:
-        """All sizes by `Size.number`; None if a condition is not met."""
-        numbers = self._numbers.copy()
-        numbers[: self._num_given] = sizes
-        try:
-            return numbers if self._compute(numbers) else None
-        except ArithmeticError:  # computed under a condition only
-            return None
+        return _compiled(len(self.given), self._numbers, steps[::-1], conditions)
 
 
 def _compiled(
-    steps: Sequence[_Step], conditions: Sequence[_Condition]
-) -> Callable[[list[Number]], bool]:
-    """Write a function that computes steps in place and returns whether conditions are met.
+    num_given: int,  # how many first sizes there are
+    numbers: Sequence[Number],  # by `Size.number`, the plain ones
+    steps: Sequence[_Step],  # in the order in which they are computed
+    conditions: Sequence[_Condition],
+) -> Formula:
+    """Write the function that computes all sizes.
 
-    A decoder has hundreds of both, which are computed for each token.
+    A decoder has hundreds of steps and conditions, which are computed for each token.
     """
-    names: dict[str, Any] = {}  # Any: functions
-    lines = ["def compute(n):"]
+    functions: dict[str, Any] = {}  # Any: and numbers
+    texts = [f"({number})" for number in numbers]
+    for number, plain in enumerate(numbers):
+        if type(plain) is not int:  # not all of these have a text
+            texts[number] = f"p{number}"
+            functions[texts[number]] = plain
+    for number in (*range(num_given), *[step[0] for step in steps]):
+        texts[number] = f"n{number}"
+    lines = ["def compute(sizes):", f" [{', '.join(texts[:num_given])}] = sizes", " try:"]
     for number, function, operands in steps:
-        places = [f"n[{operand}]" for operand in operands]
+        places = [texts[operand] for operand in operands]
         sign = _SIGNS.get(function)
         if sign is None:
-            names[f"f{number}"] = function
-            lines.append(f" n[{number}] = f{number}({', '.join(places)})")
+            functions[f"f{number}"] = function
+            lines.append(f"  n{number} = f{number}({', '.join(places)})")
         else:
-            lines.append(f" n[{number}] = {places[0]} {sign} {places[1]}")
+            lines.append(f"  n{number} = {places[0]} {sign} {places[1]}")
     tests = [
-        f"{'' if expected else 'not '}n[{left}] {test} n[{right}]"
+        f"{'' if expected else 'not '}{texts[left]} {test} {texts[right]}"
         for test, left, right, expected in conditions
     ]
-    lines.append(f" return {' and '.join(tests) or True}")
-    exec("\n".join(lines), names)  # of numbers and signs alone
-    return names["compute"]  # type: ignore[no-any-return]  # as it is written
+    lines.append(f"  return [{', '.join(texts)}] if {' and '.join(tests) or True} else None")
+    # Computed under a condition only.
+    lines += [" except ArithmeticError:", "  return None"]
+    exec("\n".join(lines), functions)  # of numbers and signs alone
+    return functions["compute"]  # type: ignore[no-any-return]  # as it is written
 
 
 def computed(function: Function, *operands: int | float | Size) -> int:

@@ -401,22 +401,27 @@ class LoadedNetwork:
         with self._lock:
             prepared = self.plan_cache.ready.get(shapes)
             if prepared is None:
-                with profiled_by(self.profiler), phase("prepare"):
-                    # With the lock, or threads with the same shapes would do it all again.
-                    resized = self.plan_cache.resized(shapes) if self.spread is None else None
-                    if resized is not None:
-                        prepared = self.surrounded(shapes, resized)
-                    elif self.tiers is not None:
-                        prepared = self.tiers.prepared(self, shapes)
-                    else:
-                        prepared = _first_program(self, shapes)
+                # With the lock, or threads with the same shapes would do it all again.
+                resized = self.plan_cache.resized(shapes) if self.spread is None else None
+                if resized is not None:
+                    prepared = self.surrounded(shapes, resized)
+                else:
+                    prepared = self._prepared(shapes)
                 self.plan_cache.ready[shapes] = prepared
-                # A program that runs only until the final one is compiled is not kept.
-                is_final = resized is None and _maker_of(self, prepared) is self
-                if is_final and self.keeper is not None:
-                    self.keeper(self, prepared)
             self.plan_cache.keep(shapes, prepared.plan)
             return prepared
+
+    def _prepared(self, shapes: Shapes) -> BoundProgram:
+        """The network prepared for some input shapes, by others at first or at once."""
+        with profiled_by(self.profiler), phase("prepare"):
+            if self.tiers is not None:
+                prepared = self.tiers.prepared(self, shapes)
+            else:
+                prepared = _first_program(self, shapes)
+        # A program that runs only until the final one is compiled is not kept.
+        if self.keeper is not None and _maker_of(self, prepared) is self:
+            self.keeper(self, prepared)
+        return prepared
 
     def compiled(self, shapes: Shapes) -> BoundProgram:
         """The network prepared for some input shapes, whatever has to be compiled for it."""

@@ -314,7 +314,7 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
 def _held(symbolic: SymbolicProgram) -> Sequence[Array]:
     """Large constants of a symbolic program."""
     operations: Sequence[Any] = [layer.operation for layer in symbolic._network.graph.layers]
-    return [array for operation in operations for array in operation.program._program.held]
+    return [array for operation in operations for array in operation.program.program.held]
 
 
 def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:

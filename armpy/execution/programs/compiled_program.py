@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from armpy.backend import WorkloadInfo, current_cancellation
@@ -38,17 +38,17 @@ from armpy.types import HOST, BackendId
 _log = logging.getLogger("armpy.execution")
 
 
-SizedLayer: TypeAlias = tuple[PreCompiled, tuple[TensorInfo | None, ...], tuple[TensorInfo, ...]]
-"""A layer's program, inputs and outputs for some sizes."""
+SizedLayer: TypeAlias = tuple[PreCompiled, WorkloadInfo]
+"""A layer's program and description for some sizes."""
 
 
 class SizedNetwork(NamedTuple):
-    """Network for some sizes, with the facts that follow from them."""
+    """The facts about a network that follow from some sizes."""
 
-    network: OptimizedNetwork  # whose graph is made on request
     layers: Sequence[SizedLayer]
     sources: tuple[TensorInfo, ...]
     results: tuple[TensorInfo, ...]
+    make_network: Callable[[], OptimizedNetwork]  # few ask for it
 
 
 class CompiledProgram(StepProgram[WorkingMemory]):
@@ -118,6 +118,12 @@ class CompiledProgram(StepProgram[WorkingMemory]):
             except OutOfMemoryError as error:
                 _log.info("no import is tried, as there is no memory for it now: %s", error)
 
+    @cached_property
+    def network(self) -> OptimizedNetwork:
+        """The network that it executes; made on request where the program was resized."""
+        assert self.sizes is not None
+        return self.sizes.make_network()
+
     @property
     def placement(self) -> Placement:
         """Which layer runs where and why."""
@@ -145,18 +151,19 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         All of them read sources and constants, and write results. This program is not executed
         itself from then on: its working memory serves the programs for all sizes in turn.
         """
-        program = copy.copy(self)
+        program = object.__new__(CompiledProgram)  # `copy` takes several times as long
+        vars(program).update(vars(self))
+        del program.network
         program.original = self
-        program.sizes, program.network, program.result_infos = sizes, sizes.network, sizes.results
+        program.sizes, program.result_infos = sizes, sizes.results
         program._steps = []
-        for layer, step, sized in zip(self.layers, self._steps, sizes.layers, strict=True):
-            operation, inputs, outputs = sized
+        for layer, step, (operation, info) in zip(
+            self.layers, self._steps, sizes.layers, strict=True
+        ):
             if operation is layer.operation:
                 program._steps.append(step)
                 continue
-            data = tuple([None if value is None else value.data for value in layer.inputs])
-            session = self._sessions[self.network.backend_of(layer)]
-            info = WorkloadInfo(layer.name, inputs, outputs, data)
+            session = self._sessions[self.network.backend_ids[layer.id]]
             program._steps.append(
                 prepared_step(session.backend_id, session.workloads, operation, info)
             )
@@ -167,7 +174,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         sizes = self.sizes
         if sizes is None:
             raise RuntimeError("a program that others were resized from is not executed")
-        memory.resize(self.network, self._steps, (*sizes.sources, *sizes.results))
+        memory.resize(self._steps, (*sizes.sources, *sizes.results))
         memory.sizes = sizes
 
     def _made(self) -> WorkingMemory:

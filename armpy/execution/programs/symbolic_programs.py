@@ -15,7 +15,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from armpy.backend import Capability, IResizableProgram, has_matching_capability
+from armpy.backend import (
+    Capability,
+    IResizableProgram,
+    WorkloadInfo,
+    has_matching_capability,
+)
 from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import (
     Evaluator,
@@ -25,7 +30,7 @@ from armpy.compiler import (
     specialize,
 )
 from armpy.compiler.optimize import simplified
-from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace
+from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace, is_traced
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
 from armpy.execution.programs.compiled_program import CompiledProgram, SizedLayer, SizedNetwork
@@ -34,7 +39,7 @@ from armpy.graph import Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
-from armpy.profiling import phase
+from armpy.profiling import phase, profiled_by
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
@@ -127,7 +132,8 @@ class SymbolicPrograms:
         symbolic = self._symbolic[0]
         original = self._originals.get(symbolic)
         if original is None:
-            original = planner.resized_program(resized.network)
+            with profiled_by(self._settings.profiler), phase("prepare"):
+                original = planner.resized_program(resized.make_network())
             if planner.watches_steps or symbolic.has_inner_tensors or original.stops_loops:
                 return original  # each size has a program and memory of its own
             self._originals[symbolic] = original
@@ -152,7 +158,7 @@ class SymbolicPrograms:
         self._num_traces += 1
         try:
             # `for_one_turn`: what backends compile for traced sizes does not go to their stores.
-            with phase("trace"), for_one_turn():
+            with profiled_by(self._settings.profiler), phase("trace"), for_one_turn():
                 traced = self._traced(shapes)
         except _UNTRACEABLE as error:
             _log.info("no symbolic program for %s: %r", shapes, error)
@@ -316,13 +322,13 @@ class SymbolicProgram:
         self._shaped = shaped
         self._limit_bytes = settings.memory_limit_bytes
         graph = network.graph
-        self._values = [value for value in graph.values() if value.data is None]
         # Many tensors are alike, such as the caches of a decoder's layers: their infos are made
-        # once, of kinds: for each dimension whether it is traced, and its number, or size.
+        # once, of kinds: for each dimension whether it is traced, and its number, or size; None if
+        # none is traced.
         kinds: dict[tuple[object, ...], int] = {}
-        self._kinds: list[tuple[TensorInfo, list[tuple[bool, int]]]] = []
+        self._kinds: list[tuple[TensorInfo, list[tuple[bool, int]] | None]] = []
         self._kind_of: dict[Value, int] = {}
-        for value in self._values:
+        for value in graph.values():
             info = value.info
             dims = [
                 (True, dim.number) if isinstance(dim, Size) else (False, dim)
@@ -331,16 +337,26 @@ class SymbolicProgram:
             key = *dims, info.data_type, info.quantization, info.is_constant
             if key not in kinds:
                 kinds[key] = len(kinds)
-                self._kinds.append((info, dims))
+                self._kinds.append((info, dims if is_traced(*info.known_shape) else None))
             self._kind_of[value] = kinds[key]
         ends = {*graph.sources, *graph.results}
-        self.has_inner_tensors = bool(network.imports) or not ends.issuperset(self._values)
+        values = [value for value in self._kind_of if value.data is None]
+        self.has_inner_tensors = bool(network.imports) or not ends.issuperset(values)
         self._formula: Formula = trace.formula(
             [
                 *(size for layer in graph.layers for size in _needed(network, layer)),
-                *(size for value in self._values for size in value.info.shape or ()),
+                *(size for value in values for size in value.info.shape or ()),
             ]
         )
+        self._sources, self._results = self._kinds_of(graph.sources), self._kinds_of(graph.results)
+        self._parts = [
+            (
+                *(layer, _is_resizable(layer), network.backend_of(layer)),
+                *(self._kinds_of(layer.inputs), self._kinds_of(layer.outputs)),
+                tuple([None if value is None else value.data for value in layer.inputs]),
+            )
+            for layer in graph.layers
+        ]
         self._looping = network.looping
         # Its source is made on request.
         self._network = replace(network, source=graph)
@@ -351,35 +367,36 @@ class SymbolicProgram:
         return [
             f"axis {axis} of input '{inputs[number].name}'"
             for at, (number, axis) in enumerate(self._positions)
-            if self._formula.numbers([*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
+            if self._formula([*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
         ]
 
     def resized(self, shapes: Shapes) -> SizedNetwork | None:
         """The network for other shapes; None if it does not hold for these."""
-        numbers = self._formula.numbers([shapes[n][axis] for n, axis in self._positions])
+        numbers = self._formula([shapes[n][axis] for n, axis in self._positions])
         if numbers is None:
             return None
-        infos = [_info(info, dims, numbers) for info, dims in self._kinds]
-        network, kind_of = self._network, self._kind_of
-
-        def infos_of(values: Iterable[Value]) -> tuple[TensorInfo, ...]:
-            return tuple([infos[kind_of[v]] if v in kind_of else v.info for v in values])
-
+        infos = [info if dims is None else _info(info, dims, numbers) for info, dims in self._kinds]
+        every = [*infos, None]
         layers: list[SizedLayer] = []
         arena_bytes = 0
-        for layer in network.graph.layers:
-            outputs = infos_of(layer.outputs)
+        for layer, is_resizable, backend_id, ins, outs, constants in self._parts:
+            outputs = tuple([infos[kind] for kind in outs])
             operation: PreCompiled = layer.operation  # type: ignore[assignment]  # all are
-            if _is_resizable(layer):
-                operation = _operation(network.backend_of(layer), operation, outputs, numbers)
-            inputs = [None if v is None else infos_of([v])[0] for v in layer.inputs]
-            layers.append((operation, tuple(inputs), outputs))
+            if is_resizable:
+                operation = _operation(backend_id, operation, outputs, numbers)
+            inputs = tuple([every[kind] for kind in ins])
+            layers.append((operation, WorkloadInfo(layer.name, inputs, outputs, constants)))
             arena_bytes += operation.working_bytes
-        results = infos_of(network.graph.results)
+        results = tuple([infos[kind] for kind in self._results])
         if arena_bytes + sum([info.size_bytes for info in results]) > self._limit_bytes:
             return None  # the ordinary way gives the reason
-        resized_network = self._made(shapes, infos, layers, arena_bytes)
-        return SizedNetwork(resized_network, layers, infos_of(network.graph.sources), results)
+        sources = tuple([infos[kind] for kind in self._sources])
+        make = partial(self._network_for, shapes, infos, layers, arena_bytes)
+        return SizedNetwork(layers, sources, results, make)
+
+    def _kinds_of(self, values: Iterable[Value | None]) -> list[int]:
+        """The kinds of some values; -1 for none."""
+        return [-1 if value is None else self._kind_of[value] for value in values]
 
     def _graph(
         self, shapes: Shapes, infos: Sequence[TensorInfo], layers: Sequence[SizedLayer]
@@ -387,7 +404,9 @@ class SymbolicProgram:
         """The graph for other shapes."""
         graph = self._network.graph
         values = {
-            value: Value(value.id, infos[kind], value.name) for value, kind in self._kind_of.items()
+            value: Value(value.id, infos[kind], value.name)
+            for value, kind in self._kind_of.items()
+            if value.data is None
         }
         return Graph(
             tuple([values[value] for value in graph.inputs]),
@@ -403,28 +422,29 @@ class SymbolicProgram:
                         tuple([values[value] for value in layer.outputs]),
                         layer.origins,
                     )
-                    for layer, (operation, _, _) in zip(graph.layers, layers, strict=True)
+                    for layer, (operation, _) in zip(graph.layers, layers, strict=True)
                 ]
             ),
             default_shapes=shapes,
         )
 
-    def _made(
+    def _network_for(
         self,
         shapes: Shapes,
         infos: Sequence[TensorInfo],
         layers: Sequence[SizedLayer],
         arena_bytes: int,
     ) -> OptimizedNetwork:
+        """The whole network for other shapes."""
         known = self._network
         # No backend is left where sizes leave no layer.
         memory = {backend: arena_bytes for backend in known.backend_ids.values() if arena_bytes}
         network = ResizedNetwork(
-            lambda _: self._graph(shapes, infos, layers),  # type: ignore[arg-type]  # see there
+            self._graph(shapes, infos, layers),
             known.backend_ids,
             known.memory,
-            lambda _: replace(known.placement, arena_bytes=memory),  # type: ignore[arg-type]
-            lambda _: self._shaped(shapes),  # type: ignore[arg-type]
+            replace(known.placement, arena_bytes=memory),
+            lambda _: self._shaped(shapes),  # type: ignore[arg-type]  # see there
             # All layers are one backend's; fewer are left than where sizes are traced.
             lambda network: {  # type: ignore[arg-type]
                 layer.id: backend_id
@@ -456,10 +476,8 @@ def _made_when_asked(name: str) -> Any:  # Any: a property of whichever type the
 
 
 class ResizedNetwork(OptimizedNetwork):
-    """An optimised network whose graphs, placement and assignment are made on request."""
+    """An optimised network whose source and assignment are made on request."""
 
-    graph = _made_when_asked("graph")
-    placement = _made_when_asked("placement")
     source = _made_when_asked("source")
     assignment = _made_when_asked("assignment")
 
@@ -468,7 +486,7 @@ def _info(
     info: TensorInfo, dims: Sequence[tuple[bool, int]], numbers: Sequence[Number]
 ) -> TensorInfo:
     """A tensor's info for other sizes."""
-    shape = tuple([numbers[dim] if is_traced else dim for is_traced, dim in dims])
+    shape = tuple([numbers[dim] if is_size else dim for is_size, dim in dims])
     return TensorInfo(shape, info.data_type, info.quantization, info.is_constant)  # type: ignore[arg-type]
 
 
@@ -498,4 +516,4 @@ def _operation(
             actual=describe(answer),
         )
     resized, arena_bytes = answer
-    return PreCompiled(resized, tuple([info.known_shape for info in outputs]), arena_bytes)
+    return PreCompiled(resized, tuple([info.shape for info in outputs]), arena_bytes)  # type: ignore[misc]  # known

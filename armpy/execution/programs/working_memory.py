@@ -135,14 +135,12 @@ class WorkingMemory(StepMemory):
                     ins.append(handles[read])
             self.steps.append((step.execute, ins, [handles[v] for v in layer.outputs]))
 
-    def resize(
-        self, network: OptimizedNetwork, prepared: Sequence[Step], infos: Sequence[TensorInfo]
-    ) -> None:
+    def resize(self, prepared: Sequence[Step], infos: Sequence[TensorInfo]) -> None:
         """Execute the same layers with other sizes from now on.
 
         Parameters
         ----------
-        network, prepared
+        prepared
             As when it was made.
         infos : sequence of TensorInfo
             Of sources and results.
@@ -154,11 +152,11 @@ class WorkingMemory(StepMemory):
             (step.execute, ins, outs)
             for step, (_, ins, outs) in zip(prepared, self.steps, strict=True)
         ]
-        self._network, self._prepared, self._watched = network, prepared, None
+        self._prepared, self._watched = prepared, None
 
     @property
     def bytes_by_backend(self) -> Mapping[BackendId, int]:
-        """Return its bytes on each backend, its programs' own memory included."""
+        """Its bytes on each backend as it was made, its programs' own memory included."""
         return self._network.placement.arena_bytes
 
     def free(self) -> None:

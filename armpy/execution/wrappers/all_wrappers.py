@@ -188,7 +188,7 @@ def _runs_of(plan: NetworkProgram) -> Runs:
     """Runs of a program in its own memory."""
     if isinstance(plan, StagedProgram):
         return Runs(plan.run)
-    if isinstance(plan.network, ImportedNetwork):
+    if plan.original is None and isinstance(plan.network, ImportedNetwork):
         binding = ImportBinding(plan)
         return Runs(binding.run, binding.bind)  # type: ignore[arg-type]  # all shapes are known
     return Runs(plan.run, plan.bind)  # type: ignore[arg-type]  # as above

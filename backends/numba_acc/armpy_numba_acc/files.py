@@ -214,12 +214,11 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         "architecture": image.architecture,
         "least_us": [timing.least_us, timing.least_total_us],
     }
-    numbers = np.stack([figures.num_bytes, figures.num_operations, figures.num_pieces])
     infos = [[getattr(info, name) for name in info._fields] for info in program.infos]
     parts: dict[str, bytes | Array] = {
         name: _flat(getattr(program, name), dtype) for name, dtype in _TABLES.items()
     }
-    parts["figures"] = _flat(numbers, "<i8")
+    parts["figures"] = _flat(figures.table, "<i8")
     parts["durations_us"] = _flat(timing.durations_us, "<f8")
     parts["infos"] = numba_acc.compressed(json.dumps(infos))
     parts[_CODE] = image.code
@@ -240,8 +239,7 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
     parts = {name: np.frombuffer(data, np.uint8) for name, data in saved.parts.items()}
     tables = {name: parts[name].view(dtype) for name, dtype in _TABLES.items()}
     num_commands = len(tables["command_kernels"])
-    num_bytes, num_operations, num_pieces = parts["figures"].view("<i8").reshape(3, num_commands)
-    figures = Figures(num_bytes, num_operations, num_pieces, {})
+    figures = Figures(parts["figures"].view("<i8").reshape(3, num_commands), {})
     kernels = tuple([Kernel(name, tuple(rest)) for name, *rest in about["kernels"]])
     num_inputs, num_outputs = about["tensors"]
     program = Program(

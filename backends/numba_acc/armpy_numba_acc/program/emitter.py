@@ -28,9 +28,9 @@ from armpy_numba_acc.packing.origins import Origin, PackedArray, views_of
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import LayerUsage
-from armpy_numba_acc.program.memory import Join, plan_arena
+from armpy_numba_acc.program.memory import Join, plan_arena, plan_places
 from armpy_numba_acc.program.program import CommandInfo, Program
-from armpy_numba_acc.program.resizable import Arena, ResizableProgram
+from armpy_numba_acc.program.resizable import ResizableProgram
 from armpy_numba_acc.program.sharing import LEAST_BYTES, shared
 from armpy_numba_acc.program.views import Views
 
@@ -459,7 +459,7 @@ class Emitter:
         )
         held = self._shared_constants() if is_sized else ()
         constants = self._packed_constants()
-        arena_bytes = 0 if is_sized else plan_arena(self._buffers)
+        arena_bytes = (plan_places if is_sized else plan_arena)(self._buffers)
         values = [_value(word) for word in words]
         program = Program(
             tuple(kernels),
@@ -468,7 +468,7 @@ class Emitter:
             np.array([] if is_sized else values, np.int64),
             np.array([_base(word) for word in words], np.int16),
             constants,
-            arena_bytes,
+            0 if is_sized else arena_bytes,
             len(self.view.inputs),
             len(self.view.outputs),
             tuple(command.info for command in self._commands),
@@ -479,10 +479,8 @@ class Emitter:
         )
         if not is_sized:
             return program
-        roots = [_root_in_arena(word) for word in words]
-        arena = Arena(self._buffers)
         # Only those get one who ask for it.
-        return ResizableProgram(program, values, roots, arena)  # type: ignore[return-value]
+        return ResizableProgram(program, values, arena_bytes)  # type: ignore[return-value]
 
     def _views(self) -> str:
         """Return how constants of the region lie among the packed ones; see `Program.views`."""
@@ -555,11 +553,6 @@ def _value(word: Word) -> int:
 
 def _bits(number: float) -> int:
     return int(np.float32(number).view(np.int32))
-
-
-def _root_in_arena(word: Word) -> Buffer | None:
-    buffer = _buffer_of(word)
-    return buffer.root if buffer is not None and buffer.space is Space.ARENA else None
 
 
 def _parts(word: Word) -> Iterator[object]:

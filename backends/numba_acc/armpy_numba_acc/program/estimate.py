@@ -47,23 +47,20 @@ def least_shared_us(model: MachineModel) -> tuple[float, float]:
 class Rates(NamedTuple):
     """Speed of each command of a program on one thread, at most."""
 
-    operations_per_us: npt.NDArray[np.float64]  # ndarray, float64, shape (commands,)
-    bytes_per_us: npt.NDArray[np.float64]
+    per_us: npt.NDArray[np.float64]  # ndarray, float64, shape (2, commands): bytes, operations
     least_us: tuple[float, float]  # as of `least_shared_us`
 
     @classmethod
     def of(cls, figures: Figures, isa: Isa, model: MachineModel) -> Rates:
         """The rates of the commands that some figures are of."""
-        rates = np.empty((2, len(figures.num_bytes)))
+        per_us = np.empty((2, figures.table.shape[1]))
         for work, at in figures.by_work.items():
-            rates[:, at] = np.reshape(_rates(work, isa, model), (2, 1))
-        return cls(rates[0], rates[1], least_shared_us(model))
+            per_us[:, at] = np.reshape(_rates(work, isa, model)[::-1], (2, 1))
+        return cls(per_us, least_shared_us(model))
 
     def timing(self, figures: Figures) -> ProgramTiming:
         """The estimated timing of the program; its figures may be for other sizes."""
-        durations_us = np.maximum(
-            figures.num_operations / self.operations_per_us, figures.num_bytes / self.bytes_per_us
-        )
+        durations_us = np.maximum(*(figures.table[:2] / self.per_us))
         return ProgramTiming(durations_us, *self.least_us)
 
 

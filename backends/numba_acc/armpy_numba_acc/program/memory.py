@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from armpy.core.lifetimes import neighbours, place_in_order
+from armpy.core.symbolic import computed, current
 from armpy.graph import Value
 from armpy_numba_acc.machine.alignment import ALIGNMENT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
@@ -64,6 +65,52 @@ def _place_by_size(buffers: Sequence[Buffer], near: Sequence[Sequence[int]]) -> 
             offset = max(offset, other.offset + reach(other.size_bytes))
         buffer.offset = offset
         is_placed[number] = True
+
+
+def plan_places(buffers: Sequence[Buffer]) -> int:
+    """Place buffers whose sizes are traced: those that share a place never meet.
+
+    A place is as large as the largest buffer that it is shared by. Which share one is decided for
+    the sizes that are traced, the largest first.
+
+    Parameters
+    ----------
+    buffers
+        Of the arena; their offsets are set.
+
+    Returns
+    -------
+    int
+        Bytes that the arena needs.
+
+    References
+    ----------
+    As of `plan_arena` (shared objects).
+    """
+    places: list[list[Buffer]] = []
+    used = [buffer for buffer in buffers if buffer.first >= 0]
+    for buffer in sorted(used, key=lambda buffer: -current(buffer.size_bytes)):
+        place = next((placed for placed in places if not _meets(buffer, placed)), None)
+        if place is None:
+            places.append([buffer])
+        else:
+            place.append(buffer)
+    end = 0
+    for place in places:
+        for buffer in place:
+            buffer.offset = end
+        end = computed(_end_of_place, end, *[buffer.size_bytes for buffer in place])
+    return end
+
+
+def _meets(buffer: Buffer, others: Iterable[Buffer]) -> bool:
+    """Return whether a buffer lives at the same time as another one."""
+    return any(buffer.first <= other.last and other.first <= buffer.last for other in others)
+
+
+def _end_of_place(begin: int, *sizes: int) -> int:
+    """Return where the next place begins."""
+    return begin + reach(max(sizes))
 
 
 _PAGE_BYTES = 4096

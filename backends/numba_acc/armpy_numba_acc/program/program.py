@@ -45,21 +45,16 @@ class CommandInfo(NamedTuple):
 class Figures(NamedTuple):
     """Numbers of all commands of a program."""
 
-    num_bytes: npt.NDArray[np.int64]  # ndarray, int64, shape (commands,)
-    num_operations: npt.NDArray[np.int64]
-    num_pieces: npt.NDArray[np.int64]
+    table: npt.NDArray[np.int64]  # ndarray, int64, shape (3, commands): bytes, operations, pieces
     # Numbers of the commands whose time goes into something.
     by_work: Mapping[str, npt.NDArray[np.int64]]
 
     @classmethod
     def of(cls, infos: Sequence[CommandInfo]) -> Figures:
         """The numbers of some commands."""
-        return cls(
-            np.array([info.num_bytes for info in infos], np.int64),
-            np.array([info.num_operations for info in infos], np.int64),
-            np.array([info.num_pieces for info in infos], np.int64),
-            commands_by_work(infos),
-        )
+        rows = [(info.num_bytes, info.num_operations, info.num_pieces) for info in infos]
+        table = np.array(rows, np.int64).reshape(len(rows), 3).T
+        return cls(table, commands_by_work(infos))
 
 
 class ProgramTiming(NamedTuple):
@@ -103,10 +98,9 @@ class SizedInfos(Sequence[CommandInfo]):
     def __getitem__(self, index: int | slice) -> CommandInfo | tuple[CommandInfo, ...]:
         if isinstance(index, slice):
             return tuple(self)[index]
+        num_bytes, num_operations, num_pieces = self.figures.table[:, index].tolist()
         return self._infos[index]._replace(
-            num_bytes=int(self.figures.num_bytes[index]),
-            num_operations=int(self.figures.num_operations[index]),
-            num_pieces=int(self.figures.num_pieces[index]),
+            num_bytes=num_bytes, num_operations=num_operations, num_pieces=num_pieces
         )
 
     def __iter__(self) -> Iterator[CommandInfo]:
@@ -138,8 +132,6 @@ class Program:
     held: tuple[Array, ...] = ()
     # How constants of the region lie in `constants`: a list of `armpy.backend.packed_view` as JSON.
     views: str = "[]"
-    # What it was made of for some sizes, if it was: programs of one template have the same kernels.
-    template: object = None
 
     def __str__(self) -> str:
         return f"{self.num_commands} commands for {self.isa}"
@@ -159,3 +151,20 @@ class Program:
     def has_loops(self) -> bool:
         """Return whether commands may be run more than once."""
         return bool((self.argument_bases == Space.CONTROL).any())
+
+
+class SizedProgram(NamedTuple):
+    """A program for some sizes: the numbers in which it differs from those for others."""
+
+    program: Program  # for any sizes
+    argument_values: npt.NDArray[np.int64]  # as of `Program`, and so is the rest
+    arena_bytes: int
+    figures: Figures
+
+    @property
+    def infos(self) -> SizedInfos:
+        """Descriptions of the commands."""
+        return SizedInfos(tuple(self.program.infos), self.figures)
+
+    def __str__(self) -> str:
+        return str(self.program)

@@ -8,79 +8,17 @@ that follow from sizes are remembered with the `armpy.core.symbolic.Size` that t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from armpy.backend import IResizableProgram
-from armpy.core.symbolic import Number, Size, is_traced
-from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.program.memory import reach
-from armpy_numba_acc.program.program import (
-    Figures,
-    Program,
-    SizedInfos,
-    commands_by_work,
-)
+from armpy.core.symbolic import Number, Size
+from armpy_numba_acc.program.program import Figures, Program, SizedProgram, commands_by_work
 
 _SIZED = ("num_bytes", "num_operations", "num_pieces")
-"""What of a command's description follows from sizes, in the order of `Figures`."""
-
-
-class Arena:
-    """Arena of buffers whose sizes follow from others: those that share a place never meet.
-
-    A place is as large as the largest buffer that it is shared by. Which share one is decided for
-    the sizes that are traced, the largest first.
-
-    Parameters
-    ----------
-    buffers : sequence of Buffer
-        Of the arena; those that no command touches have no place.
-
-    References
-    ----------
-    Pisarchyk, Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020 (shared
-    objects).
-    """
-
-    def __init__(self, buffers: Sequence[Buffer]) -> None:
-        used = [buffer for buffer in buffers if buffer.first >= 0]
-        places: list[list[Buffer]] = []
-        for buffer in sorted(used, key=lambda buffer: -_now(buffer.size_bytes)):
-            place = next((placed for placed in places if not _meets(buffer, placed)), None)
-            if place is None:
-                places.append([buffer])
-            else:
-                place.append(buffer)
-        self.place_of = {buffer: number for number, place in enumerate(places) for buffer in place}
-        self._sizes = [_largest([buffer.size_bytes for buffer in place]) for place in places]
-
-    def begins(self, numbers: Sequence[Number]) -> tuple[list[int], int]:
-        """Return where each place begins, and bytes of the whole arena."""
-        # Python's integers: as few as these take NumPy longer.
-        begins, end = [], 0
-        for plain, traced in self._sizes:
-            begins.append(end)
-            end += reach(max([plain, *[int(numbers[number]) for number in traced]]))
-        return begins, end
-
-
-def _largest(sizes: Iterable[int | Size]) -> tuple[int, list[int]]:
-    """The largest of sizes that are plain, or 0, and the numbers of the others."""
-    plain = [size for size in sizes if not isinstance(size, Size)]
-    return max(plain, default=0), [size.number for size in sizes if isinstance(size, Size)]
-
-
-def _meets(buffer: Buffer, others: Iterable[Buffer]) -> bool:
-    """Return whether a buffer lives at the same time as another one."""
-    return any(buffer.first <= other.last and other.first <= buffer.last for other in others)
-
-
-def _now(size: int | Size) -> int:
-    """A size while it is traced; decisions by it hold for any size."""
-    return size.now if isinstance(size, Size) else size  # type: ignore[return-value]
+"""What of a command's description follows from sizes, in the order of `Figures.table`."""
 
 
 class ResizableProgram(IResizableProgram):
@@ -89,42 +27,38 @@ class ResizableProgram(IResizableProgram):
     Parameters
     ----------
     program : Program
-        With zeros for what follows from sizes.
+        Without arguments.
     values : sequence of (int or Size)
-        Its arguments; without the places of buffers in the arena.
-    buffers : sequence of (Buffer or None)
-        Which buffer of the arena each argument lies in.
+        Its arguments.
+    needed_bytes : int or Size
+        Of the arena.
+
+    Attributes
+    ----------
+    program : Program
+        All that programs for any sizes have in common.
     """
 
     def __init__(
-        self,
-        program: Program,
-        values: Sequence[int | Size],
-        buffers: Sequence[Buffer | None],
-        arena: Arena,
+        self, program: Program, values: Sequence[int | Size], needed_bytes: int | Size
     ) -> None:
-        self._program = program
-        self._arena = arena
         infos = program.infos
-        figures = [getattr(info, name) for name in _SIZED for info in infos]
-        # All in one array, as each operation on a small one takes as long as on a large one.
-        every = [*values, *figures]
-        self._plain = np.array([0 if is_traced(number) else number for number in every], np.int64)
-        # A table of 0, sizes and where places begin; two of these are added to each number.
-        sizes = {number.number: None for number in every if isinstance(number, Size)}
-        self._sizes = list(sizes)
-        at = {number: 1 + index for index, number in enumerate(self._sizes)}
-        self._first = np.array([at[n.number] if isinstance(n, Size) else 0 for n in every])
-        self._second = np.zeros(len(every), np.int64)
-        self._second[: len(buffers)] = [
-            0 if buffer is None else 1 + len(at) + arena.place_of[buffer] for buffer in buffers
-        ]
-        self._infos = tuple(
-            info._replace(num_bytes=0, num_operations=0, num_pieces=1) for info in infos
-        )
+        plain_infos = [info._replace(num_bytes=0, num_operations=0, num_pieces=1) for info in infos]
+        self.program = replace(program, infos=tuple(plain_infos))
         self._works = commands_by_work(infos)
-        sized = [buffer.size_bytes for buffer in arena.place_of]
-        self._needed = [number for number in (*every, *sized) if isinstance(number, Size)]
+        self._num_values = len(values)
+        # All in one array, as each operation on a small one takes as long as on a large one; many
+        # numbers are equal, and computed once.
+        every = [*values, *[getattr(info, name) for name in _SIZED for info in infos]]
+        self._needed = [number for number in (*every, needed_bytes) if isinstance(number, Size)]
+        keys = [(n.number, -1) if isinstance(n, Size) else (-1, n) for n in every]
+        sizes = dict.fromkeys([key for key in keys if key[1] == -1 and key[0] >= 0])
+        plain = dict.fromkeys([key for key in keys if key[0] == -1])
+        places = {key: place for place, key in enumerate([*sizes, *plain])}
+        self._sizes = [number for number, _ in sizes]
+        self._plain = np.array([number for _, number in plain], np.int64)
+        self._places = np.array([places[key] for key in keys], np.intp)
+        self._arena = needed_bytes
 
     @property
     def arena_bytes(self) -> int:
@@ -132,27 +66,17 @@ class ResizableProgram(IResizableProgram):
         return 0
 
     def __str__(self) -> str:
-        return f"{self._program}, for any sizes of a kind"
+        return f"{self.program}, for any sizes of a kind"
 
     def needed(self) -> Sequence[Size]:
         """All sizes that numbers follow from."""
         return self._needed
 
-    def for_sizes(self, numbers: Sequence[Number]) -> tuple[Program, int]:
+    def for_sizes(self, numbers: Sequence[Number]) -> tuple[SizedProgram, int]:
         """The program for other sizes, and bytes of its arena."""
-        begins, arena_bytes = self._arena.begins(numbers)
-        table = np.array([0, *[numbers[size] for size in self._sizes], *begins], np.int64)
-        every = table.take(self._first)
-        every += table.take(self._second)
-        every += self._plain
-        num_values = len(self._program.argument_bases)
-        num_bytes, num_operations, num_pieces = every[num_values:].reshape(len(_SIZED), -1)
-        figures = Figures(num_bytes, num_operations, num_pieces, self._works)
-        resized = replace(
-            self._program,
-            argument_values=every[:num_values],
-            arena_bytes=arena_bytes,
-            infos=SizedInfos(self._infos, figures),
-            template=self,
-        )
-        return resized, arena_bytes
+        sizes = np.array([numbers[size] for size in self._sizes], np.int64)
+        every = np.concatenate((sizes, self._plain)).take(self._places)
+        num_values, arena = self._num_values, self._arena
+        figures = Figures(every[num_values:].reshape(len(_SIZED), -1), self._works)
+        arena_bytes = int(numbers[arena.number]) if isinstance(arena, Size) else arena
+        return SizedProgram(self.program, every[:num_values], arena_bytes, figures), arena_bytes

@@ -10,6 +10,7 @@ from armpy.ops import PreCompiled
 from armpy.ops.operation import Operation
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.program.program import Program, SizedProgram
 from armpy_numba_acc.runtime.instance import LoadedCode
 from armpy_numba_acc.runtime.loaded import LoadedProgram
 from armpy_numba_acc.runtime.profiling import Recorder
@@ -44,8 +45,8 @@ class ProgramFactory(IWorkloadFactory):
         self._num_threads = num_threads
         self._recorder = recorder
         self._allocator = allocator
-        # By template, the latest of the workloads of its programs, which share code and instances.
-        self._templates: WeakValueDictionary[object, ProgramWorkload] = WeakValueDictionary()
+        # Of programs for any sizes, each kept by those that were resized from it.
+        self._templates: WeakValueDictionary[Program, ProgramWorkload] = WeakValueDictionary()
 
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """Load a program's kernels.
@@ -61,15 +62,18 @@ class ProgramFactory(IWorkloadFactory):
                 where=f"NumbaAcc / '{info.name}'",
             )
         program = operation.program
+        if isinstance(program, SizedProgram):
+            template = program.program
+            known = self._templates.get(template)
+            if known is None:
+                known = self._templates[template] = self._workload(template)
+            return known.resized(program)
+        return self._workload(program)
+
+    def _workload(self, program: Program | LoadedProgram) -> ProgramWorkload:
+        """Load a program for some sizes."""
         if isinstance(program, LoadedProgram):
             code = program.code(self._num_threads)
-            return ProgramWorkload(code, self._recorder, self._allocator)
-        known = None if program.template is None else self._templates.get(program.template)
-        if known is None:
-            code, idle = LoadedCode(program, self._isa, self._model), None
         else:
-            code, idle = known.code.resized(program), known.idle
-        workload = ProgramWorkload(code, self._recorder, self._allocator, idle)
-        if program.template is not None:
-            self._templates[program.template] = workload
-        return workload
+            code = LoadedCode(program, self._isa, self._model)
+        return ProgramWorkload(code, self._recorder, self._allocator)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.cost_model.model import MachineModel
     from armpy_numba_acc.program.estimate import Rates
-    from armpy_numba_acc.program.program import ProgramTiming
+    from armpy_numba_acc.program.program import ProgramTiming, SizedProgram
     from armpy_numba_acc.runtime.threads import Pool
 
 EXECUTOR = Kernel("executor")
@@ -63,6 +63,8 @@ _TICKETS, _LET_OTHERS, _ARBITER, _IS_PATIENT, _TURN = (
     word_of(ExecutionRecord, field)
     for field in ("tickets", "let_others", "arbiter", "is_patient", "turn")
 )
+
+_SAVE_THREAD = address_of_interpreters("PyEval_SaveThread")
 
 _SPARE = 8
 """An arena that has grown too small is followed by one that is larger by this part than needed."""
@@ -110,6 +112,10 @@ class LoadedCode:
     ----------
     num_threads : int
         Threads that are worth their while for this program.
+    program : Program
+        For any sizes, if it has been resized.
+    sized : Program or SizedProgram
+        For the code's own sizes.
     is_limited : bool
         Whether it has no more than there are processors to use: others were asked to have more.
     has_loops : bool
@@ -141,7 +147,9 @@ class LoadedCode:
         self.isa = isa
         self._model = model
         self.has_loops = program.has_loops
-        self._take(program, timing, most_threads)
+        self.program = program
+        self._most_threads = most_threads
+        self._take(program, timing)
         needed = needed_kernels(program, self.num_threads)
         if addresses is None:
             addresses = store.kernel_addresses(needed, isa, program.num_threads)
@@ -164,22 +172,21 @@ class LoadedCode:
         programs.offer_constants(self.constants)
         self._hold_workers()
 
-    def _take(
-        self, program: Program, timing: ProgramTiming | None, most_threads: int | None
-    ) -> None:
+    def _take(self, sized: Program | SizedProgram, timing: ProgramTiming | None = None) -> None:
         """Take a program's sizes, and decide how it is run."""
-        self.program = program
-        self.figures = program.figures
+        self.sized = sized
+        self.figures = sized.figures
         timing = timing or self._rates.timing(self.figures)
         durations_us = timing.durations_us
-        duration_us = float(durations_us.sum())
+        duration_us = float(np.add.reduce(durations_us))  # `sum` takes longer
         self.is_parallel = durations_us >= timing.least_us
-        is_shared = program.num_threads > 1 and duration_us >= timing.least_total_us
+        num_threads = self.program.num_threads
+        is_shared = num_threads > 1 and duration_us >= timing.least_total_us
         if is_shared:
             is_shared = durations_us[self.is_parallel].sum() >= timing.least_total_us
-        self.num_threads = program.num_threads if is_shared else 1
-        if most_threads is not None:
-            self.num_threads = min(self.num_threads, most_threads)
+        self.num_threads = num_threads if is_shared else 1
+        if self._most_threads is not None:
+            self.num_threads = min(self.num_threads, self._most_threads)
         self.is_long = self.has_loops or duration_us >= _LONG_US
         self.is_patient = duration_us >= _PATIENT_US
         # A thread may not wait while it holds the interpreter's lock.
@@ -192,14 +199,14 @@ class LoadedCode:
             self.is_limited = self.num_threads <= self.pool.num_cores
             self.pool.hold(self)
 
-    def resized(self, program: Program) -> LoadedCode:
-        """The same code for a program of the same template."""
+    def resized(self, program: SizedProgram) -> LoadedCode:
+        """The same code for other sizes."""
         code = object.__new__(LoadedCode)  # `copy` takes several times as long
         vars(code).update(vars(self))
-        code._take(program, None, None)
-        if code.num_threads > 1 and not code.worker:
+        code._take(program)
+        if code.num_threads > 1:
             code.worker = self._worker()
-        code._hold_workers()
+            code._hold_workers()
         return code
 
     def _worker(self) -> int:
@@ -256,8 +263,8 @@ class Instance:
         program = code.program
         self.code = code
         self._allocator = allocator
-        self._arena, self._free_arena = self._make_arena(program.arena_bytes)
-        self._arguments = np.empty(len(program.argument_values), np.int64)
+        self._arena, self._free_arena = self._make_arena(code.sized.arena_bytes)
+        self._arguments = np.empty(len(code.sized.argument_values), np.int64)
         self._sync = aligned(layout.SYNC_BYTES)
         self._failure = self._sync[layout.FAILURE :].view(np.int64)
         self._control = self._sync[layout.CONTROL :].view(np.int64)
@@ -277,7 +284,7 @@ class Instance:
     def resize(self, code: LoadedCode) -> None:
         """Run other sizes from now on: code that the present one was `LoadedCode.resized` to."""
         self.code = code
-        needed_bytes = code.program.arena_bytes
+        needed_bytes = code.sized.arena_bytes
         if needed_bytes > self._arena.nbytes:
             # Some more than that: sizes that grow step by step are not to have a new one each.
             self._free_arena()
@@ -289,10 +296,10 @@ class Instance:
 
     def _take_sizes(self) -> None:
         """Write all that follows from the program's sizes to where native code looks."""
-        code, program = self.code, self.code.program
-        np.add(program.argument_values, self._bases, out=self._arguments)
-        self._slots[:, 2] = program.argument_values[self._tensor_arguments]
-        self._commands[:, 2] = code.figures.num_pieces
+        code = self.code
+        np.add(code.sized.argument_values, self._bases, out=self._arguments)
+        self._slots[:, 2] = code.sized.argument_values.take(self._tensor_arguments)
+        self._commands[:, 2] = code.figures.table[2]
         self._commands[:, 3] = code.is_parallel
         self._is_parallel = code.num_threads > 1
         call = self._call
@@ -300,7 +307,7 @@ class Instance:
             call[_TURN] = self._make_turn()
         is_shared = self._is_parallel or code.is_counted
         call[_TICKETS] = code.pool.tickets if is_shared else 0
-        call[_LET_OTHERS] = address_of_interpreters("PyEval_SaveThread") if code.is_long else 0
+        call[_LET_OTHERS] = _SAVE_THREAD if code.is_long else 0
         call[_ARBITER] = code.pool.arbiter if code.is_counted else 0
         call[_IS_PATIENT] = code.is_patient
         call[_NUM_THREADS] = 1
@@ -471,7 +478,7 @@ class Instance:
     def _error(self, left: int) -> InvalidArgumentError:
         """Return the error of the command that has failed: the first one of those that are left."""
         size, index = int(self._failure[0]) - 1, int(self._failure[1])
-        info = self.code.program.infos[-left]
+        info = self.code.sized.infos[-left]
         return InvalidArgumentError(
             "an index is out of range",
             where=f"NumbaAcc / '{info.label}'",
@@ -509,7 +516,7 @@ class Instance:
 
     def _timed_out(self, timeout_s: float | None) -> ExecutionTimeoutError:
         """The error for a loop that takes too long."""
-        label = self.code.program.infos[self._call[_FINISHED]].label
+        label = self.code.sized.infos[self._call[_FINISHED]].label
         return ExecutionTimeoutError(
             "control flow takes too long",
             where=f"NumbaAcc / '{label}'",

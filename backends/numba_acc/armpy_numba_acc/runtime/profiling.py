@@ -52,7 +52,7 @@ class Recorder:
 def _measurements(execution: _Execution) -> Sequence[Measurement]:
     code, times_us = execution.code, execution.times_ns / 1000
     measurements: list[Measurement] = []
-    for number, info in enumerate(code.program.infos):
+    for number, info in enumerate(code.sized.infos):
         num_threads = code.num_threads if code.is_parallel[number] else 1
         compute_us, memory_us = limits_us(info, code.isa, num_threads, code.model)
         details = {

@@ -17,16 +17,13 @@ from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend import Cancellation, ICustomAllocator, ITensorHandle
     from armpy.ops.operation import Array
+    from armpy_numba_acc.program.program import SizedProgram
     from armpy_numba_acc.runtime.profiling import Recorder
+
 
 _MOST_IDLE = 16
 """Instances that are kept for the next executions: where more callers come at a time, some have
 memory made, and touched for the first time, again and again."""
-
-
-def idle_instances() -> deque[Instance]:
-    """Make room for instances: a deque, whose ends any thread may change without a lock."""
-    return deque(maxlen=_MOST_IDLE)
 
 
 class ProgramWorkload(IWorkload):
@@ -38,24 +35,29 @@ class ProgramWorkload(IWorkload):
         Receives the duration of every command.
     allocator : ICustomAllocator, optional
         Gives the program's memory.
-    idle : deque of Instance, optional
-        Instances for the next executions, of this workload and those that have the same: their
-        programs are of one template.
     """
+
+    _original: ProgramWorkload | None = None
 
     def __init__(
         self,
         code: LoadedCode,
         recorder: Recorder | None = None,
         allocator: ICustomAllocator | None = None,
-        idle: deque[Instance] | None = None,
     ) -> None:
         self.code = code
         self._recorder = recorder
         self._allocator = allocator
         self._timeout_s = loop_timeout_s()
         self._is_plain = not code.has_loops and recorder is None
-        self.idle = idle_instances() if idle is None else idle
+        # For the next executions; any thread may change its ends without a lock.
+        self._idle: deque[Instance] = deque(maxlen=_MOST_IDLE)
+
+    def resized(self, program: SizedProgram) -> ProgramWorkload:
+        """The workload for other sizes, with the same instances, which keeps this one."""
+        workload = ProgramWorkload(self.code.resized(program), self._recorder, self._allocator)
+        workload._idle, workload._original = self._idle, self
+        return workload
 
     def _new_instance(self) -> Instance:
         """Memory for one more execution at a time."""
@@ -73,7 +75,7 @@ class ProgramWorkload(IWorkload):
             If the execution was stopped; see `armpy.backend.Cancellation`.
         """
         try:
-            instance = self.idle.pop()
+            instance = self._idle.pop()
         except IndexError:  # asking first whether one is left would race with other threads
             instance = self._new_instance()
         if instance.code is not self.code:
@@ -100,7 +102,7 @@ class ProgramWorkload(IWorkload):
                 self._run(instance, tensors, current_cancellation())
         finally:
             # Also after an error: the next execution begins anew.
-            self.idle.append(instance)
+            self._idle.append(instance)
             for handle in opened:
                 handle.unmap()
 
@@ -117,7 +119,7 @@ class ProgramWorkload(IWorkload):
 
     def free_idle_memory(self) -> None:
         """Give the programs' arenas back that no execution is using."""
-        self.idle.clear()
+        self._idle.clear()
 
     def bind(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
