@@ -6,6 +6,7 @@ import importlib
 import mmap
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -100,11 +101,14 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
                 return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except FileNotFoundError as error:
+        place = str(path)
+        with suppress(FileNotFoundError):  # the current folder may have been removed
+            place = os.path.abspath(path)
         raise ParserError(
             "no such file",
             where=str(path),
             expected="a model file",
-            actual=f"nothing at {os.path.abspath(path)}",
+            actual=f"nothing at {place}",
             fix="Check the path and the current folder",
         ) from error
     except (OSError, ValueError) as error:  # ValueError: a NUL character in the path
