@@ -78,9 +78,10 @@ class Quantization:
                 raise InvalidArgumentError(
                     "a scale cannot be used",
                     where="Quantization",
-                    expected="a positive finite number (0 for a channel of zeros)",
+                    expected="a positive finite number"
+                    + " (or 0, for a channel of zeros)" * (axis is not None),
                     actual=repr(scale),
-                    fix="Calculate it as (highest - lowest) / number of steps",
+                    fix="Calculate it as (highest value - lowest value) / number of steps",
                 )
 
     @classmethod
@@ -408,5 +409,6 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
             where=f"input '{name}'",
             expected=format_shape(declared),
             actual=format_shape(given),
-            fix="Use this shape" + "; ? can be any size" * (None in (declared or ())),
+            fix="Pass an array of the expected shape"
+            + ", where ? is any size" * (None in (declared or ())),
         )

@@ -181,7 +181,7 @@ def test_error_names_the_thing_the_values_and_the_fix(
     ("options", "fragments"),
     [
         (["--image", "no.png"], ("--image", "no.png", "Check the path")),
-        (["--image", FILE], ("digits_int8.tflite", "Expected a PNG", "Convert it")),
+        (["--image", FILE], ("digits_int8.tflite", "Expected a PNG", "convert it to PNG")),
         (["--input", "no.npy"], ("no.npy", "No such file", "Check the path")),
         (["--input", FILE], ("digits_int8.tflite", "NUMPY; got other", "np.save")),
         (["--labels", "no.txt"], ("--labels", "no.txt", "Check the path")),

@@ -99,7 +99,7 @@ def test_an_error_of_an_operation_names_the_layer(net: Network) -> None:
 
 def test_the_number_of_operands_is_checked(net: Network) -> None:
     x = net.input("x", f32(2))
-    with pytest.raises(LayerValidationError, match=r"'sum'.*inputs \(lhs, rhs\); got 1 inputs"):
+    with pytest.raises(LayerValidationError, match=r"'sum'.*inputs \(lhs, rhs\); got 1 input\."):
         net.add(ADD, x, name="sum")
     with pytest.raises(LayerValidationError, match=r"'sum'.*got 3 inputs"):
         net.add(ADD, x, x, x, name="sum")

@@ -65,12 +65,11 @@ class BackendOption:
         """Return the allowed values, in words."""
         if self.choices:
             return "one of " + ", ".join(map(repr, self.choices))
-        bounds = []
-        if self.minimum is not None:
-            bounds.append(f"at least {self.minimum:g}")
-        if self.maximum is not None:
-            bounds.append(f"at most {self.maximum:g}")
-        return " ".join([self.type_name, " and ".join(bounds)]).strip()
+        if self.minimum is not None and self.maximum is not None:
+            return f"{self.type_name} from {self.minimum:g} to {self.maximum:g}"
+        bounds = {"at least": self.minimum, "at most": self.maximum}
+        words = [f" {word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+        return self.type_name + "".join(words)
 
     def check(self, value: object, where: str = "") -> OptionValue:
         """A value that is allowed, in the option's own type.

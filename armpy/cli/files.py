@@ -138,7 +138,9 @@ def read_npy(path: str) -> Array:
 
 def _unreadable(path: str, error: OSError) -> InvalidArgumentError:
     failed = f"cannot be read: {error.strerror or error}"
-    return InvalidArgumentError(failed, where=path, fix="Check the path and its permissions")
+    return InvalidArgumentError(
+        failed, where=path, expected="a .npy file", fix="Check the path and its permissions"
+    )
 
 
 def file_stems(names: Iterable[str]) -> list[str]:

@@ -409,13 +409,14 @@ def _act_on_fallback(
         if options.on_fallback == "warn" or options.preference is Preference.NPU:
             _log.warning("%s", placement)
         return
+    count = placement.fallbacks
     raise BackendCapabilityError(
-        f"{placement.fallbacks} layers do not run on {backends[0].get_id()}: "
+        f"{count} layer{'s do' if count != 1 else ' does'} not run on {backends[0].get_id()}: "
         + "; ".join(
             f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
             # A large model can have thousands, too many for an error.
             for r in placement.refusals[:10]
         ),
         where="on_fallback='error'",
-        fix="Allow the fallback or change the network",
+        fix="Set on_fallback='allow', or change the network",
     )

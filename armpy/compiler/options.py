@@ -115,7 +115,7 @@ class OptimizerOptions:
     Raises
     ------
     InvalidArgumentError
-        If an option has no such value, or both reductions are asked for.
+        If an option has another value, or both reductions are asked for.
 
     References
     ----------
@@ -190,7 +190,7 @@ class OptimizerOptions:
                     where=f"affinity['{pattern}']",
                     expected=", ".join(backends),
                     actual=f"'{backend_id}'",
-                    fix="Add it to backends, or choose an expected one",
+                    fix=f"Add '{backend_id}' to backends, or choose a backend that it uses",
                 )
             if not any(fnmatchcase(name, pattern) for name in names):
                 shown = ", ".join(map(repr, names[:MOST_NAMES]))
@@ -200,7 +200,7 @@ class OptimizerOptions:
                     where="affinity",
                     expected=f"a name or pattern of {shown}{more}",
                     actual=f"'{pattern}'",
-                    fix="List the names with 'armpy inspect'; * stands for any text",
+                    fix="List the names with 'armpy inspect MODEL'; '*conv*' is a pattern",
                 )
 
     @property

@@ -58,9 +58,9 @@ def check_choice(given: object, where: str, choices: Sequence[object]) -> None:
     """Check an argument that has few values; raise InvalidArgumentError for any other one."""
     if given not in choices:
         raise InvalidArgumentError(
-            "the option has no such value",
+            "the value is not allowed",
             where=where,
-            expected=" or ".join(map(str, choices)),
+            expected=" or ".join(f"'{c!s}'" if isinstance(c, str) else str(c) for c in choices),
             actual=repr(given),
             fix=did_you_mean(given, choices, "Choose one of these"),
         )

@@ -98,8 +98,8 @@ class LoadedNetworks:
             raise InvalidArgumentError(
                 f"no network is loaded under the id {network_id!r}",
                 where="runtime",
-                expected=", ".join(map(str, self._networks)) or "no id, as nothing is loaded",
-                fix="Use an id that load_network returned and that is not unloaded",
+                expected=", ".join(map(str, self._networks)) or "no id, as no network is loaded",
+                fix="Load a network, and use the id that load_network returns",
             )
         return network
 

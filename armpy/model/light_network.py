@@ -101,7 +101,7 @@ class ArchivedMemory(StepMemory):
         where = f"{failed.backend_id} / PreCompiled '{failed.layer}'"
         if isinstance(error, ArmpyError):
             raise blamed(failed.backend_id, named_error(where, error)) from error.__cause__
-        fix = "Load the model without this backend, or report the failure to its author"
+        fix = f"Leave {failed.backend_id} out of backends, or report this to its author"
         failure = BackendError(f"the workload raised {describe(error)}", where=where, fix=fix)
         raise blamed(failed.backend_id, failure) from error
 

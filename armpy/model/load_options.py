@@ -256,10 +256,10 @@ class LoadOptions:
             raise InvalidArgumentError(
                 "options of the runtime cannot be changed for one model",
                 where="load",
-                expected="a runtime alone",
+                expected="a runtime without them",
                 actual="a runtime with "
                 + ", ".join(f"{name}={value!r}" for name, value in ignored.items()),
-                fix="Move them to the runtime's RuntimeOptions, or leave the runtime out",
+                fix="Set them in RuntimeOptions when you make the runtime",
             )
         from armpy.core.arguments import check_instance  # noqa: PLC0415
         from armpy.execution.runtime import Runtime  # noqa: PLC0415

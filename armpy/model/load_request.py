@@ -65,7 +65,7 @@ def as_source(given: object) -> ModelSource:
     try:
         view = memoryview(given)  # type: ignore[arg-type]  # a TypeError is waited for
     except TypeError:
-        raise _no_source("there is no model to load", given) from None
+        raise _no_source("the model has the wrong type", given) from None
     return view if view.c_contiguous else view.tobytes()
 
 

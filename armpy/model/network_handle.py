@@ -135,7 +135,7 @@ class NetworkHandle:
                 "the model is closed",
                 where="model",
                 expected="an open model",
-                fix="Load it again, or close it later",
+                fix="Load it again, or close it after its last use",
             )
 
     def _become_whole(self) -> LoadedNetwork:

@@ -313,8 +313,8 @@ class Operation(ABC):
             "this combination of data types is not allowed",
             where=self.name,
             expected=f"{expected} (see the type rules of {self.name})",
-            actual=f"{_type_names(inputs)} -> {_type_names(outputs)}",
-            fix="Convert the inputs with a Cast, or change their TensorInfo",
+            actual=f"inputs {_type_names(inputs)} and outputs {_type_names(outputs)}",
+            fix="Convert the other input with a Cast layer, or correct its TensorInfo",
         )
 
     def with_attributes(self, **attributes: object) -> Operation:
@@ -365,8 +365,8 @@ def _check_operand_counts(operation: Operation, inputs: OperandInfos) -> None:
             "the number of inputs is wrong",
             where=operation.name,
             expected=f"inputs ({names}{', ...' if most is None else ''})",
-            actual=f"{len(inputs)} inputs",
-            fix="Pass one value per input, and None only for those with ?",
+            actual=f"{len(inputs)} input{'s' * (len(inputs) != 1)}",
+            fix="Pass one value per input" + "; one with ? may be None" * ("?" in names),
         )
     for i, info in enumerate(inputs):
         if info is None and not operation.input_operand(i).may_be_left_out:
@@ -397,7 +397,7 @@ def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
                 where=operation.name,
                 expected="rank " + " or ".join(map(str, ranks)),
                 actual=f"rank {len(info.shape)}, shape {format_shape(info.shape)}",
-                fix="Reshape it",
+                fix="Pass a tensor of the expected rank, such as by a Reshape layer",
             )
 
 

@@ -179,9 +179,9 @@ def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
         if any(size != sizes[0] for size in sizes):
             raise LayerValidationError(
                 "the shapes do not broadcast",
-                expected="equal dimensions, or 1, aligned at the last axis",
+                expected="dimensions that are equal or 1, counted from the last axis",
                 actual=" and ".join(format_shape(shape) for shape in known),
-                fix="Reshape one of the inputs",
+                fix="Change the shape of one input so that they agree",
             )
         result.append(sizes[0] if sizes else (None if None in dims else 1))
     return tuple(result)

@@ -275,7 +275,7 @@ class BackendRegistry:
             source, reason = candidate.source, candidate.reason
             return BackendUnavailableError(
                 f"backend '{backend_id}' from {source} cannot be used: {reason}",
-                fix="Leave it out of backends, or run 'armpy doctor' for its remedy",
+                fix=f"Leave '{backend_id}' out of backends, or ask 'armpy doctor' what helps",
             )
         # The id of one that could not be imported is not known: it may be the one that is wanted.
         unknown = [f"{c.source}: {c.reason}" for c in self.candidates if not c.backend_id]

@@ -151,7 +151,7 @@ def test_waiting_is_what_is_done_if_nothing_is_said(compiler: GatedCompiler, pat
 
 
 def test_another_word_is_refused(path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="wait or background; got 'later'"):
+    with pytest.raises(InvalidArgumentError, match="'wait' or 'background'; got 'later'"):
         armpy.load(path, compile="later")
 
 

@@ -240,7 +240,7 @@ def test_without_fallback_there_is_nothing_to_say(
 
 
 def test_other_choices_for_fallback_are_rejected() -> None:
-    with pytest.raises(InvalidArgumentError, match="allow or warn or error; got 'never'"):
+    with pytest.raises(InvalidArgumentError, match="'allow' or 'warn' or 'error'; got 'never'"):
         OptimizerOptions("never")
 
 

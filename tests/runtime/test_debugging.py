@@ -363,7 +363,7 @@ class Odd:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, r"got None\. Give it an array"),
+        (None, r"got None\. Pass an array instead"),
         ("abc", r"got the text 'abc'\. If it is a file, read it first"),
         (Path("a.npy"), r"got the path 'a\.npy'\. If it is a file, read it first"),
         (b"abc", r"24 bytes; got 3 bytes"),
@@ -439,7 +439,7 @@ def test_a_wrong_shape_comes_with_what_would_make_it_fit(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (None, "there is no model to load.*got None"),
+        (None, "the model has the wrong type.*got None"),
         (5, "got int"),
         ([], "got list"),
         ("", "the path is empty"),

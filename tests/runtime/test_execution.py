@@ -137,7 +137,7 @@ def test_names_that_are_missing_or_unknown_are_errors() -> None:
     model, x = Model(chain(3), runtime_of()), floats(1, 2, 3, 4)
     with pytest.raises(InvalidArgumentError, match="missing 'x'"):
         model.bind({})
-    with pytest.raises(InvalidArgumentError, match="not known 'z'"):
+    with pytest.raises(InvalidArgumentError, match="unknown 'z'"):
         model.bind({"x": x, "z": x})
     with pytest.raises(InvalidArgumentError, match=r"no such output.*got 'z'"):
         model.bind({"x": x}, {"z": floats(0)})

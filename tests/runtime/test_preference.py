@@ -69,7 +69,7 @@ def test_layers_that_run_elsewhere_are_a_warning_or_an_error(
     assert "Npu does not do Activation" in caplog.text
     with (
         runtime_of(npu, preference="npu", on_fallback="error") as runtime,
-        pytest.raises(BackendCapabilityError, match="layers do not run on Npu"),
+        pytest.raises(BackendCapabilityError, match="1 layer does not run on Npu"),
     ):
         Model(diamond(), runtime)
 

@@ -59,7 +59,7 @@ def open_image(path: str) -> Image.Image:
             where=path,
             expected="a PNG or JPEG file, or another format that Pillow knows",
             actual="another kind of file",
-            fix="Convert it to PNG",
+            fix="Pass a picture, or convert it to PNG",
         ) from error
     except FileNotFoundError as error:
         fix = "Check the path and the current folder"

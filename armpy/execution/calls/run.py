@@ -160,7 +160,7 @@ def wrong_names(
     missing = [name for name in names if name not in inputs]
     extra = [str(name) for name in inputs if name not in names]
     problems = ["missing " + ", ".join(map(repr, missing))] if missing else []
-    problems += ["not known " + ", ".join(map(repr, extra))] if extra else []
+    problems += ["unknown " + ", ".join(map(repr, extra))] if extra else []
     return InvalidArgumentError(
         "; ".join(problems),
         where="inputs",

@@ -79,11 +79,11 @@ class CancellationToken(Cancellation):
         if self._reason is not None:
             return copy(self._reason)  # which keeps the frames that it is raised by
         if self._was_late or not self._flag[0]:
-            limit = f"its end within {self._limit_s or 0:g} s (deadline_s)"
+            limit = f"an end within {self._limit_s or 0:g} s (deadline_s)"
             return ExecutionTimeoutError(
                 "the execution was stopped at its deadline",
                 expected=limit,
-                fix="Allow more time, or run model.warm_up() first",
+                fix="Raise deadline_s, or call model.warm_up() first",
             )
         return ExecutionCancelledError("the execution was cancelled")
 

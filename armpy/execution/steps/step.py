@@ -227,6 +227,6 @@ def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -
         backend_id = _home_of(network, layer)
     if isinstance(error, ArmpyError):
         raise blamed(backend_id, named_error(where, error)) from error.__cause__
-    fix = "Load the model without this backend, or report the failure to its author"
+    fix = f"Leave {backend_id} out of backends, or report this to its author"
     failure = BackendError(f"the workload raised {describe(error)}", where=where, fix=fix)
     raise blamed(backend_id, failure) from error

@@ -42,7 +42,7 @@ def check_identifier(data: memoryview) -> None:
             "not a .tflite file",
             expected=f"the identifier {IDENTIFIER.decode()} at byte 4",
             actual=_describe(bytes(data[:64])),
-            fix="Convert the model to .tflite, or choose its parser with front_end"
+            fix="Convert the model to .tflite, or name its format, such as front_end='onnx'"
             if data
             else "Copy or export the file again",
         )

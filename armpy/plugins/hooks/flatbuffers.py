@@ -440,8 +440,9 @@ class TableReader:
     def _damaged(self, part: str) -> ParserError:
         """The error for an offset that leads nowhere."""
         return self.error(
-            f"the file is damaged: {part} lies outside it",
-            actual=f"{self._ledger.size_bytes} bytes, which may be a part of the file",
+            "the file is damaged or cut short",
+            expected=f"{part} inside the file",
+            actual=f"{part} beyond its {self._ledger.size_bytes} bytes",
             fix="Copy or export the file again",
         )
 

@@ -160,7 +160,7 @@ def test_wrong_requests_are_the_clients_fault(served: ServedModel, kind: str) ->
     [
         ({"datatype": "FP64"}, "Expected FP32; got FP64"),
         ({"shape": [1, 3], "data": [1, 2, 3]}, "serving_default_x:0"),
-        ({"name": "y"}, "missing 'serving_default_x:0'; not known 'y'"),
+        ({"name": "y"}, "missing 'serving_default_x:0'; unknown 'y'"),
         ({"parameters": {"binary_data_size": 4}}, "binary_data_size cannot be used"),
         ({"parameters": {"binary_data_size": "yes"}}, "binary_data_size cannot be used"),
         ({"parameters": {"binary_data": "yes"}}, "the parameter binary_data of input"),

@@ -155,7 +155,7 @@ def test_batches_are_filled_up_to_the_sizes_that_are_prepared(model: Model, gate
         ({"x": np.zeros(4, np.float32)}, r"expected \(3,\) or \(1, 3\); got \(4,\)"),
         ({"x": np.zeros((2, 3), np.float32)}, "one by one"),
         ({"x": np.zeros(3)}, "wrong type"),
-        ({"z": np.zeros(3, np.float32)}, "missing 'x'; not known 'z'"),
+        ({"z": np.zeros(3, np.float32)}, "missing 'x'; unknown 'z'"),
         ({"x": {"a": 1}}, "input 'x'"),
         ([1, 2], "not given by name"),
     ],
