@@ -391,7 +391,7 @@ class Odd:
         (True, r"wrong type.*got bool\(\)"),
         (5, r"the shape does not fit. Expected \(2, 3\); got \(\)"),
         (np.zeros((1, 2, 3), np.float32), r"Leave the batch dimension out: array\[0\]"),
-        (np.zeros((4, 3), np.float32), r"another batch size with Model\.reshape"),
+        (np.zeros((4, 3), np.float32), r"for batch size 4 with Model\.reshape"),
     ],
     ids=lambda value: type(value).__name__,
 )
