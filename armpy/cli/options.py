@@ -166,7 +166,7 @@ def backends_option(text: str, names: Sequence[str] = BACKENDS) -> Callable[[Com
     )
 
 
-@imported_when_run("armpy.cli.documents:reserve_stdout")
+@imported_when_run("armpy.cli.printer:reserve_stdout")
 def reserve_stdout() -> None:
     """Keep stdout for the document, whatever engines and plugins print."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import os
@@ -12,6 +13,8 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    import click
+
     from armpy.cli.terminal import Terminal
 
 _GAP = 2
@@ -28,13 +31,55 @@ def stdout_kept() -> Iterator[None]:
         yield
 
 
-document_streams: list[TextIO] = []
-"""Where documents go while stdout is reserved for them; see `armpy.cli.documents`."""
+_document_streams: list[TextIO] = []
+"""Where documents go while stdout is reserved for them."""
+
+
+def reserve_stdout(context: click.Context, _: click.Parameter, as_json: bool) -> bool:
+    """Callback of ``--json``: reserve stdout until the command has ended."""
+    if as_json and sys.stdout is not None and sys.stderr is not None:
+        context.with_resource(_reserved_stdout(sys.stdout))
+    return as_json
+
+
+@contextmanager
+def _reserved_stdout(stream: TextIO) -> Iterator[None]:
+    """Send to stderr all but what `print_json` writes, also what libraries in C print."""
+    copy = None
+    if _is_file(stream, 1) and _is_file(sys.stderr, 2):
+        stream.flush()
+        copy = os.fdopen(os.dup(1), "w", encoding=stream.encoding, errors=stream.errors)
+        os.dup2(2, 1)
+    _document_streams.append(copy or stream)
+    try:
+        with stdout_kept():
+            yield
+    finally:
+        _document_streams.pop()
+        if copy is not None:
+            if os.name == "posix":
+                # C's own stdout is written while it still goes to stderr.
+                ctypes.CDLL(None).fflush(None)
+            os.dup2(copy.fileno(), 1)
+            copy.close()
+
+
+def _is_file(stream: TextIO, number: int) -> bool:
+    """Return whether a stream writes to one of the process's standard files."""
+    try:
+        return stream.fileno() == number
+    except (OSError, ValueError):  # captured, or closed
+        return False
+
+
+def document_stream() -> TextIO | None:
+    """Return the stream for one JSON document; None if there is no standard output."""
+    return _document_streams[-1] if _document_streams else sys.stdout
 
 
 def print_json(document: object) -> None:
     """Write one JSON document; NaN and infinities, which JSON lacks, become null."""
-    stream = document_streams[-1] if document_streams else sys.stdout
+    stream = document_stream()
     if stream is not None:
         stream.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
         stream.flush()

@@ -111,7 +111,9 @@ def test_plain_integers_in_range_are_taken() -> None:
 
 
 def test_a_shape_that_does_not_fit_is_rejected() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"input 'x'.*\(\?, 2\); got \(2,\).*chosen"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"input 'x'.*\(\?, 2\); got \(2,\).*batch dimension"
+    ):
         as_input("x", f32(None, 2), floats(1, 2))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -11,7 +10,7 @@ from textwrap import indent
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from armpy.cli.printer import plain
+from armpy.cli.printer import document_stream, plain
 
 if TYPE_CHECKING:
     from armpy_tools.cli.pictures.picture_result import PictureOutcome
@@ -65,9 +64,9 @@ class DocumentSpool:
         document : mapping
             Its ``pictures`` are replaced.
         stream : file, optional
-            Standard output if left out.
+            Where `print_json` writes if left out.
         """
-        stream = sys.stdout if stream is None else stream
+        stream = document_stream() if stream is None else stream
         if stream is None:
             return
         text = json.dumps(plain({**document, "pictures": []}), indent=2, allow_nan=False)
@@ -77,3 +76,4 @@ class DocumentSpool:
         while piece := self._file.read(_IN_MEMORY_BYTES):
             stream.write(piece)
         stream.write(("\n  " if self._separator != "\n" else "") + "]" + tail + "\n")
+        stream.flush()
