@@ -145,7 +145,7 @@ def test_shapes_that_depend_on_values_are_refused_with_their_layer() -> None:
 
 
 def test_there_are_two_ways() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"shape_inference.*infer_and_validate or"):
+    with pytest.raises(InvalidArgumentError, match=r"shape_inference.*'infer_and_validate' or"):
         OptimizerOptions(shape_inference="guess")
 
 

@@ -156,7 +156,7 @@ def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> N
     registry.plugins.register("odd", Plugin(3), "odd-plugin 1.0")  # type: ignore[arg-type]
     text = (
         r"not a \.tflite file\. Expected the identifier TFL3 at byte 4; got text\. "
-        r"Convert .* front_end\. Other front-ends are toy \(\.toy\)\. "
+        r"Convert .* front_end='onnx'\. Other front-ends are toy \(\.toy\)\. "
         r"To read \.armnn files, run: pip install armpy-compat .* "
         r"To read \.onnx files, run: pip install armpy-onnx "
         r".*\. Left out is armpy_register_front_end of plugin "

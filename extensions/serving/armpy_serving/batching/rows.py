@@ -144,7 +144,7 @@ def read_item(
             "the inputs are not the model's",
             expected=", ".join(names),
             actual="; ".join(
-                [f"missing {name!r}" for name in missing] + [f"not known {n!r}" for n in extra]
+                [f"missing {name!r}" for name in missing] + [f"unknown {n!r}" for n in extra]
             ),
         )
     arrays, with_axis = {}, set()
