@@ -70,17 +70,18 @@ def test_failures_and_the_runtimes_end_leave_nothing() -> None:
     with isolated():
         pass
     gc.collect()
-    before = held()
+    before, earlier = held(), children()
     with isolated() as runtime:
         network = runtime.load_network(negation())
         for fault in (faulty.ABORT, faulty.HANG, faulty.EXIT):
             with pytest.raises(Exception, match="process has ended"):
                 run(runtime, network, fault)
         run(runtime, network, 0)
-        assert len(children()) > before["processes"]
+        assert children() - earlier
     del runtime
     gc.collect()
-    assert held() == before
+    # Less where a process of an earlier test has ended meanwhile.
+    assert all(count <= before[name] for name, count in held().items())
 
 
 @pytest.mark.slow
