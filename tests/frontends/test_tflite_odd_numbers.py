@@ -94,7 +94,6 @@ def runtime_of(*backends: str) -> armpy.Runtime:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_odd_numbers_work_or_are_refused(name: str) -> None:
     operands, places, _, _ = OPERATORS[name]

@@ -81,7 +81,6 @@ def test_cpu_ref_passes_every_case() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "backend",
     [

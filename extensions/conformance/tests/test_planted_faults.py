@@ -158,7 +158,7 @@ AREAS = (
 )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("shape", HONEST)
 @pytest.mark.parametrize("area", AREAS)
 def test_an_honest_backend_of_each_shape_passes(area: str, shape: str) -> None:
