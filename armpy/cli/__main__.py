@@ -92,8 +92,6 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
         wrong = getattr(error, "ctx", None)  # the command that was used wrongly
         help_of = f" See {wrong.command_path} --help." if wrong is not None else ""
         text = error.format_message()
-        if "does not exist" in text:
-            help_of = " Check the path and the current folder." + help_of
         _complain(text + "." * (not text.endswith((".", "?", "?)"))) + help_of)
         return error.exit_code
     return 0

@@ -95,7 +95,7 @@ def read_lines(path: str) -> Array:
     try:
         lines = Path(path).read_bytes().splitlines()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error, "a text file") from error
     strings = np.empty(len(lines), object)
     strings[:] = lines
     return strings
@@ -123,7 +123,7 @@ def read_npy(path: str) -> Array:
         # A mapping checks the shape against the file before memory is taken for it.
         array: Array = np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, error, "a .npy file") from error
     except InvalidArgumentError:
         raise
     except (
@@ -136,10 +136,10 @@ def read_npy(path: str) -> Array:
     return array
 
 
-def _unreadable(path: str, error: OSError) -> InvalidArgumentError:
+def _unreadable(path: str, error: OSError, expected: str) -> InvalidArgumentError:
     failed = f"cannot be read: {error.strerror or error}"
     return InvalidArgumentError(
-        failed, where=path, expected="a .npy file", fix="Check the path and its permissions"
+        failed, where=path, expected=expected, fix="Check the path and its permissions"
     )
 
 

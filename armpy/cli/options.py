@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -23,8 +23,19 @@ from armpy.model.load_options import OPTIONS, LoadOptions
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-MODEL_FILE = click.Path(exists=True, dir_okay=False, readable=True)
-MODEL_OR_FOLDER = click.Path(exists=True, readable=True)
+
+class ExistingPath(click.Path):
+    """A file or folder to be read: its errors say what to check."""
+
+    def fail(
+        self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None
+    ) -> NoReturn:
+        """Raise the usage error with the fix."""
+        super().fail(f"{message} Check the path and the current folder.", param, ctx)
+
+
+MODEL_FILE = ExistingPath(exists=True, dir_okay=False, readable=True)
+MODEL_OR_FOLDER = ExistingPath(exists=True, readable=True)
 """Model, or a folder with models, for `armpy.cli.files.model_files`."""
 
 

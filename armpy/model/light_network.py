@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from armpy.backend.memory.memory import ALIGNMENT_BYTES, DefaultAllocator
 from armpy.backend.memory.tensor_handle import HostTensorHandle
-from armpy.errors import ArmpyError, BackendError
+from armpy.errors import ArmpyError
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.memory.arena_pool import arena_pool
 from armpy.execution.programs.program import BoundProgram, StepMemory, StepProgram
@@ -94,15 +94,18 @@ class ArchivedMemory(StepMemory):
     def _raise(self, step: int, error: BaseException) -> NoReturn:
         """Raise what a step raised, as `armpy.execution.steps.step.raise_for_step` does."""
         from armpy.execution.error_attribution import blamed  # noqa: PLC0415 - as above
-        from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error  # noqa: PLC0415 - nothing goes wrong as a rule
+        from armpy.plugins.proxy.guarded_call import (  # noqa: PLC0415 - nothing goes wrong as a rule
+            let_user_interrupt,
+            named_error,
+            workload_error,
+        )
 
         let_user_interrupt(error)
         failed = self._made_of[min(step, len(self._made_of) - 1)]
         where = f"{failed.backend_id} / PreCompiled '{failed.layer}'"
         if isinstance(error, ArmpyError):
             raise blamed(failed.backend_id, named_error(where, error)) from error.__cause__
-        fix = f"Leave {failed.backend_id} out of backends, or report this to its author"
-        failure = BackendError(f"the workload raised {describe(error)}", where=where, fix=fix)
+        failure = workload_error(failed.backend_id, where, error)
         raise blamed(failed.backend_id, failure) from error
 
 

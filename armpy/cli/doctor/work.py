@@ -62,9 +62,8 @@ def _print(examination: Examination, *, with_tracebacks: bool) -> None:
         printer.line(f"cannot look into {path.path}: {path.reason}")
     for path in examination.skipped:
         printer.line(f"skipped {path.path}: {path.reason}")
-    absent = [item for item in examination.candidates if item.status == NO_DEVICE]
     for diagnosis in (*examination.candidates, *examination.plugins):
-        if diagnosis in absent:
+        if diagnosis.status == NO_DEVICE:
             continue
         name = " ".join(filter(None, (diagnosis.id or diagnosis.name, diagnosis.version)))
         name = f"plugin {name}" if diagnosis in examination.plugins else name
@@ -75,8 +74,9 @@ def _print(examination: Examination, *, with_tracebacks: bool) -> None:
             for line in (diagnosis.traceback or diagnosis.output).splitlines():
                 printer.line(f"  | {line}")
     printer.line("")
-    for diagnosis in absent:
-        printer.line(f"{diagnosis.id}: {NO_DEVICE}: {diagnosis.cause}")
+    for diagnosis in examination.candidates:
+        if diagnosis.status == NO_DEVICE:
+            printer.line(f"{diagnosis.id}: {NO_DEVICE}: {diagnosis.cause}")
     count = len(examination.candidates)
     plugins = f", plugins: {len(examination.plugins)}" if examination.plugins else ""
     printer.line(f"candidates: {count}{plugins}, problems: {examination.num_problems}")

@@ -351,8 +351,11 @@ class SymbolicProgram:
         self._sources, self._results = self._kinds_of(graph.sources), self._kinds_of(graph.results)
         self._parts = [
             (
-                *(layer, _is_resizable(layer), network.backend_of(layer)),
-                *(self._kinds_of(layer.inputs), self._kinds_of(layer.outputs)),
+                layer,
+                _is_resizable(layer),
+                network.backend_of(layer),
+                self._kinds_of(layer.inputs),
+                self._kinds_of(layer.outputs),
                 tuple([None if value is None else value.data for value in layer.inputs]),
             )
             for layer in graph.layers

@@ -13,7 +13,7 @@ from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
 from armpy.core.vlog import wants_traceback
-from armpy.errors import ArmpyError, BackendError, CompilationPostponedError
+from armpy.errors import ArmpyError, CompilationPostponedError
 from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.steps.host_workloads import CopyWorkloadFactory
@@ -25,10 +25,10 @@ from armpy.ops.operation import Operation
 from armpy.plugins.proxy.guarded_call import (
     ask_method,
     call_method,
-    describe,
     let_user_interrupt,
     named_error,
     read_backend,
+    workload_error,
 )
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId
@@ -227,6 +227,4 @@ def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -
         backend_id = _home_of(network, layer)
     if isinstance(error, ArmpyError):
         raise blamed(backend_id, named_error(where, error)) from error.__cause__
-    fix = f"Leave {backend_id} out of backends, or report this to its author"
-    failure = BackendError(f"the workload raised {describe(error)}", where=where, fix=fix)
-    raise blamed(backend_id, failure) from error
+    raise blamed(backend_id, workload_error(backend_id, where, error)) from error

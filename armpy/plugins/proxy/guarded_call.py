@@ -135,6 +135,15 @@ def describe(value: object) -> str:
     return text if len(text) <= LONGEST_DESCRIPTION else text[:LONGEST_DESCRIPTION] + "..."
 
 
+def workload_error(backend_id: BackendId, where: str, error: BaseException) -> BackendError:
+    """The error for what a backend's workload raised that is no `ArmpyError`."""
+    return BackendError(
+        f"the workload raised {describe(error)}",
+        where=where,
+        fix=f"Leave {backend_id} out of backends, or report this to its author",
+    )
+
+
 def named_error(where: str, error: ArmpyError) -> ArmpyError:
     """A copy of a backend's own error with the backend's name, if it is a whole ArmpyError.
 

@@ -202,7 +202,8 @@ def _read_public_file(path: str) -> bytes:
         expected = f"a regular file of at most {_MOST_KEY_BYTES} bytes"
         raise _bad_key(path, "the key cannot be read", expected, actual)
     if reason:
-        raise _bad_key(path, f"the key cannot be trusted, as others can change it: {reason}")
+        failed = f"the key cannot be trusted, as others can change it: {reason}"
+        raise _bad_key(path, failed, fix="Let only yourself and root change it and its folders")
     try:
         public: bytes = ed25519.public_key(text)
     except ed25519.UnreadableKeyError as error:
@@ -227,9 +228,14 @@ def _write_new(path: str, contents: bytes, mode: int) -> None:
         ) from error
 
 
-def _bad_key(path: str, failed: str, expected: str = "", actual: str = "") -> InvalidArgumentError:
+def _bad_key(
+    path: str,
+    failed: str,
+    expected: str = "",
+    actual: str = "",
+    fix: str = "Check the path, or make a pair of keys with 'armpy keys'",
+) -> InvalidArgumentError:
     """The error for a key's file that cannot be used."""
-    fix = "Check the path, or make a pair of keys with 'armpy keys'"
     return InvalidArgumentError(failed, where=path, expected=expected, actual=actual, fix=fix)
 
 

@@ -12,6 +12,7 @@ from armpy.cli.options import (
     SECONDS,
     THREADS,
     WRITABLE_FILE,
+    ExistingPath,
     dynamic_backends_option,
     json_option,
     seed_option,
@@ -91,7 +92,7 @@ def cases() -> None:
 
 
 @command.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, readable=True))
+@click.argument("directory", type=ExistingPath(exists=True, file_okay=False, readable=True))
 @backend_option
 @filter_option
 @click.option(
@@ -184,7 +185,7 @@ def crash() -> None:
 @seed_option()
 @click.option(
     "--inputs",
-    type=click.Path(exists=True, file_okay=False, readable=True),
+    type=ExistingPath(exists=True, file_okay=False, readable=True),
     help="A folder with <model>.npz: arrays by input, or samples as <sample>/in0, <sample>/in1, "
     "with expected results as <sample>/out0, class, words or cepstra. The model's own folder if "
     "left out.",
@@ -250,7 +251,7 @@ def accuracy() -> None:
 )
 @click.option(
     "--reproduce",
-    type=click.Path(exists=True, dir_okay=False, readable=True),
+    type=ExistingPath(exists=True, dir_okay=False, readable=True),
     help="Judge the model of this file alone.",
 )
 @trial_options

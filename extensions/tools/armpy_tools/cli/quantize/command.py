@@ -8,6 +8,7 @@ from armpy.cli.command_group import imported_when_run
 from armpy.cli.options import (
     OUTPUT,
     WRITABLE_FILE,
+    ExistingPath,
     json_option,
     model_options,
     shapes_option,
@@ -21,7 +22,7 @@ from armpy.cli.values import FiniteRange
 @model_options
 @click.option(
     "--data",
-    type=click.Path(exists=True),
+    type=ExistingPath(exists=True),
     metavar="DIR|NPZ",
     help="Typical inputs: a folder of pictures or of .npy arrays, or an .npz file with "
     "an array of samples for each input.",
