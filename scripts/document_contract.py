@@ -119,9 +119,10 @@ HEAD = f"""# The backend contract, version {BACKEND_API_VERSION}
 Generated from the docstrings in `armpy/backend/` by `scripts/document_contract.py`; do not edit.
 
 Import every name that a backend needs from `armpy.backend`; `armpy.graph`, `armpy.tensor` and
-`armpy.ops` have the types of its arguments. This page lists all names. Parameters, results, errors
-and further rules are in the docstrings: `help(armpy.backend.ITensorArena)`, or the [site's pages of
-classes](api/index.rst). Begin with [A backend on two screens](../tutorials/a_backend.md).
+`armpy.ops` have the types of its arguments. This page lists all names, and describes what a backend
+writes or receives. Everything else is in the docstrings: `help(armpy.backend.ITensorArena)`, or the
+[site's pages of classes](api/index.rst). Begin with [A backend on two
+screens](../tutorials/a_backend.md). **R** marks members that must be written.
 
 | | |
 |---|---|
@@ -235,6 +236,24 @@ WHOLE = (
 )
 """Names with their notes on the page; the notes of all others are in their docstrings alone."""
 
+LISTED = (
+    DynamicTensorHandle,
+    HostTensorHandle,
+    HostTensorHandleFactory,
+    TensorHandleFactoryRegistry,
+    DefaultAllocator,
+    Cancellation,
+    SubgraphView,
+    Layer,
+    Value,
+    Graph,
+    TensorInfo,
+    Quantization,
+    BackendOption,
+    ExternalMemory,
+)
+"""Classes of the core, whose members are listed by name."""
+
 
 def describe(thing: Any) -> str:  # Any: a class or a function
     """The section of one name."""
@@ -243,17 +262,19 @@ def describe(thing: Any) -> str:  # Any: a class or a function
         return f"### `{thing.__name__}{plain_signature(thing)}`\n\n{text}"
     parts = [f"### {thing.__name__}", text]
     if issubclass(thing, enum.Enum):
-        parts.append(", ".join(f"`{m.name}` = `{m.value!r}`" for m in thing) + ".")
+        parts.append(", ".join(f"`{m.name}={m.value!r}`" for m in thing) + ".")
         return "\n\n".join(parts)
     fields = [f.name for f in dataclasses.fields(thing)] if dataclasses.is_dataclass(thing) else []
     if fields:
         parts += field_lines(thing)
     rows = [
-        _member(name, member)
+        _title(name, member) if thing in LISTED else _member(name, member)
         for name, member in vars(thing).items()
         if _is_public(name) and name not in fields and _says_something(member)
     ]
-    if rows:
+    if rows and thing in LISTED:
+        parts.append(f"Members: {', '.join(rows)}.")
+    elif rows:
         parts += ["Members:"] * bool(fields) + ["\n".join(rows)]
     return "\n\n".join(parts)
 
@@ -306,19 +327,20 @@ def _says_something(member: Any) -> bool:  # Any: whatever a class holds
     return isinstance(member, kinds) or inspect.isfunction(member)
 
 
+def _title(name: str, member: Any) -> str:  # Any: a property, method or class method
+    """A member's name with its parameters."""
+    if isinstance(member, (property, cached_property)):
+        return f"`{name}`"
+    if name == "__getitem__":
+        return f"`[{plain_signature(member).strip('()')}]`"
+    return f"`{name}{plain_signature(getattr(member, '__func__', member))}`"
+
+
 def _member(name: str, member: Any) -> str:  # Any: a property, method or class method
     """The line of one member."""
     # `IBackendInternal.__new__` refuses a class without this one, which is not abstract.
     is_required = name == "get_api_version" or getattr(member, "__isabstractmethod__", False)
-    note = "**Required.** " if is_required else ""
-    if isinstance(member, (property, cached_property)):
-        title = name
-    elif name == "__getitem__":
-        title = "[" + plain_signature(member).strip("()") + "]"
-    else:
-        function = member.__func__ if isinstance(member, classmethod) else member
-        title = f"{name}{plain_signature(function)}"
-    return f"- `{title}`: {note}{summary(member.__doc__)}"
+    return f"- {_title(name, member)}{' **R**' * is_required}: {summary(member.__doc__)}"
 
 
 def plain_signature(function: Any) -> str:  # Any: anything with a signature

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import inspect
 import itertools
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -28,14 +30,21 @@ HEAD = """# Operations
 
 Generated from the definitions in `armpy/ops/` by `scripts/document_operations.py`; do not edit.
 
-- **Call**: `inputs -> outputs`. Operands in brackets are optional. `[axis: axis]` is an operand
-  that becomes the attribute after the colon when its value is known; until then the attribute is
-  None.
-- **Attributes** have their default after `=`; it is None where the type allows None. Negative axes
-  count from the end; `data_layout` of images is NHWC or NCHW.
-- **Types**: a line per combination of input and output types. T stands for one of the types after
-  the colon, the same in the whole line; *floats* are FLOAT16, FLOAT32 and FLOAT64, *integers* the
-  signed and unsigned ones of 8 to 64 bits. Without types every type is allowed.
+- **Shapes**: `input` has any shape if none is stated.
+- **Names elsewhere** follow the description. A framework without a name has the operation's own, in
+  capitals in NNAPI and TFLite. Papers are in the docstrings: `help(armpy.ops.Attention)`.
+- **Call**: `input -> output` if nothing else is stated. Operands in brackets are optional.
+  `[axis=]` becomes the attribute `axis` when its value is known; until then that is None.
+- **Attributes** have their default after `=`, or their type, where `?` stands for None as the
+  default. Negative axes count from the end; `data_layout` of images is NHWC or NCHW.
+- **Types**: T is one of the types after the colon, the same in the whole line; without an arrow,
+  all inputs and outputs have one of these types. *Floats* are FLOAT16, FLOAT32 and FLOAT64,
+  *integers* the signed and unsigned ones of 8 to 64 bits, *quantised* QASYMM_S8, QASYMM_U8 and
+  QSYMM_S16. A number is one of so many operands in a row. Without types every type is allowed.
+
+Attributes of several operations, where these list them without a text:
+
+COMMON
 
 **NaN.** Every output element that is computed from a NaN is NaN, also in maxima, minima,
 activations, clamps, softmax and normalisation. A sum uses every product that its definition has: a
@@ -52,8 +61,12 @@ GROUPS = {
     "integers": frozenset(
         f"{sign}{bits}" for sign in ("SIGNED", "UNSIGNED") for bits in (8, 16, 32, 64)
     ),
+    "quantised": frozenset({"QASYMM_S8", "QASYMM_U8", "QSYMM_S16"}),
 }
 """Words for types that are often allowed together."""
+
+LISTED_AGAIN = 10
+"""Most inputs that are listed although an earlier operation has the same ones."""
 
 
 def operations() -> list[type[Operation]]:
@@ -66,19 +79,52 @@ def operations() -> list[type[Operation]]:
     return sorted(kinds, key=lambda kind: kind.__name__)
 
 
-def describe(kind: type[Operation]) -> str:
-    """The section of one operation."""
-    inputs, outputs = (", ".join(map(_operand, side)) for side in (kind.inputs, kind.outputs))
-    parts = [f"## {kind.__name__}", prose(kind.__doc__), f"Call: {inputs} -> {outputs}".strip()]
+def describe(kind: type[Operation], earlier: Sequence[type[Operation]]) -> str:
+    """The section of one operation, which refers to earlier ones of the same operands or types."""
+    parts = [f"## {kind.__name__}", *_texts(kind), *_call(kind, earlier)]
     parts += _attributes(kind)
     if kind.type_rules:
         lines = _type_lines(kind.type_rules)
-        parts.append("\n".join(["Types:", "", *lines] if lines[1:] else [f"Types: {lines[0][2:]}"]))
+        like = [other for other in earlier if other.type_rules == kind.type_rules]
+        if lines[1:] and like:
+            parts.append(f"Types: as of `{like[0].__name__}`")
+        else:
+            parts.append(
+                "\n".join(["Types:", "", *lines] if lines[1:] else [f"Types: {lines[0][2:]}"])
+            )
     return "\n\n".join(parts)
 
 
-def _attributes(kind: type[Operation]) -> list[str]:
-    """List the attributes; those with a common text, or without any, share a line."""
+def _texts(kind: type[Operation]) -> list[str]:
+    """The description, and the names of the operation elsewhere."""
+    text, _, references = prose(kind.__doc__).partition("\n\nReferences: ")
+    paragraphs = [part.removeprefix("input (...); ") for part in text.split("\n\n")]
+    names = [_short_name(name, kind.__name__) for name in references.rstrip(".").split("; ")]
+    listed = "; ".join(name for name in names if name and not re.search(r", \d{4}$", name))
+    return [*paragraphs, f"*{listed}*"] if listed else paragraphs
+
+
+def _short_name(reference: str, name: str) -> str:
+    """A reference without a name that follows from the operation's, unless others follow."""
+    capitals = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
+    own = rf"(?<=Arm NN) {name}|(?<=ONNX) {name}|(?<=NNAPI) {capitals}|(?<=TFLite) {capitals}"
+    shortened = re.sub(rf"(?:{own})(?![\w*]|, [A-Z])", "", reference)
+    return shortened.replace("NNAPI and TFLite", "NNAPI, TFLite").replace("*", r"\*")
+
+
+def _call(kind: type[Operation], earlier: Sequence[type[Operation]]) -> list[str]:
+    """The operands, unless there is one input and one output, which have these names."""
+    inputs, outputs = (", ".join(map(_operand, side)) for side in (kind.inputs, kind.outputs))
+    if (inputs, outputs) == ("`input`", "`output`"):
+        return []
+    like = [other for other in earlier if other.inputs == kind.inputs]
+    if like and len(kind.inputs) > LISTED_AGAIN:
+        inputs = f"as of `{like[0].__name__}`"
+    return [f"Call: {inputs} -> {outputs}".strip()]
+
+
+def attribute_groups(kind: type[Operation]) -> list[tuple[str, str]]:
+    """The attributes of each common text, or without any, with their text."""
     texts = field_texts(kind)
     for name, text in list(texts.items()):
         names, separator, common = text.partition(": ")
@@ -86,18 +132,43 @@ def _attributes(kind: type[Operation]) -> list[str]:
         if separator and name in shared and not re.sub(r"`\w+`|,| and ", "", names).strip():
             texts |= dict.fromkeys(shared, common[:1].upper() + common[1:])
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]  # every one is a dataclass
-    lines = [
-        "- " + ", ".join(f"`{_setting(field)}`" for field in group) + f": {text}" * bool(text)
+    return [
+        (", ".join(f"`{_setting(field)}`" for field in group), text)
         for text, group in itertools.groupby(fields, key=lambda field: texts.get(field.name, ""))
     ]
+
+
+@functools.cache
+def common_attributes() -> list[tuple[str, str]]:
+    """Attributes that several operations have with one text, and none with none."""
+    counts = Counter(group for kind in operations() for group in attribute_groups(kind))
+    common = [group for group, count in counts.items() if count > 1 and group[1]]
+    texts = Counter(setting for setting, _ in common)
+    return sorted(
+        group for group in common if texts[group[0]] == 1 and (group[0], "") not in counts
+    )
+
+
+def _attributes(kind: type[Operation]) -> list[str]:
+    """List the attributes, those without a text of their own in a line."""
+    groups = [(s, "" if (s, t) in common_attributes() else t) for s, t in attribute_groups(kind)]
+    lines = []
+    for text, members in itertools.groupby(groups, key=lambda group: group[1]):
+        settings = [setting for setting, _ in members]
+        lines += _attribute_lines([(", ".join(settings), text)])
     return ["\n".join(lines)] if lines else []
+
+
+def _attribute_lines(groups: Sequence[tuple[str, str]]) -> list[str]:
+    """Lines of a list of attributes."""
+    return [f"- {setting}" + f": {text}" * bool(text) for setting, text in groups]
 
 
 def _operand(operand: Operand) -> str:
     """One operand in short."""
     name = operand.name + "..." * operand.variadic
     if operand.becomes:
-        return f"`[{name}: {operand.becomes}]`"
+        return f"`[{name}={operand.becomes if operand.becomes != name else ''}]`"
     return f"`[{name}]`" if operand.optional else f"`{name}`"
 
 
@@ -105,7 +176,7 @@ def _setting(field: dataclasses.Field[object]) -> str:
     """An attribute with its default value, or with its type if that is missing or None."""
     value = field.default
     if value is dataclasses.MISSING or value is None:
-        return f"{field.name}: {field.type}"
+        return f"{field.name}: {str(field.type).replace(' | None', '?')}"
     if isinstance(value, enum.Enum):
         return f"{field.name}={type(value).__name__}.{value.name}"
     return f"{field.name}={value!r}"
@@ -130,11 +201,23 @@ def _type_lines(type_rules: Sequence[TypeRule]) -> list[str]:
         else:
             pattern, types = candidates[best], list(covered[best])
             handled = list(covered[best].values())
-        cells = [", ".join(_short(sorted(names), "/") for names in side) for side in pattern]
+        cells = [_side(side) for side in pattern]
         choices = _short(types, ", ")
-        lines.append(f"- {cells[0]} -> {cells[1]}" + f"; T: {choices}" * bool(choices))
+        if {name for side in pattern for names in side for name in names} == {"T"}:
+            lines.append(f"- {choices}")
+        else:
+            lines.append(f"- {cells[0]} -> {cells[1]}" + f"; T: {choices}" * bool(choices))
         rules = [rule for rule in rules if rule not in handled]
     return lines
+
+
+def _side(side: Sequence[frozenset[str]]) -> str:
+    """The types of inputs or outputs; three or more equal ones in a row are counted."""
+    cells = []
+    for cell, equal in itertools.groupby(_short(sorted(names), "/") for names in side):
+        count = len(list(equal))
+        cells += [f"{count} {cell}"] if count > 2 else [cell] * count
+    return ", ".join(cells)
 
 
 def _short(names: Sequence[str], separator: str) -> str:
@@ -182,7 +265,10 @@ def _replaced(rule: Rule, old: str, new: str, *, in_sets: bool) -> Rule:
 
 def main() -> int:
     """Write the page, or compare it."""
-    page = "\n\n".join([HEAD.rstrip(), *map(describe, operations())]) + "\n"
+    kinds = operations()
+    head = HEAD.rstrip().replace("COMMON", "\n".join(_attribute_lines(common_attributes())))
+    sections = [describe(kind, kinds[:number]) for number, kind in enumerate(kinds)]
+    page = "\n\n".join([head, *sections]) + "\n"
     description = __doc__.splitlines()[0] if __doc__ else ""
     return write_or_check("operations.md", page, "document_operations.py", description)
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from tests.support import requirement_pages
-from tests.support.requirement_pages import ROOT, rows
+from tests.support.requirement_pages import ROOT, problems, rows
 
 PAGE = ROOT / "docs" / "reference" / "guide_requirements.md"
-_ANSWERS = ("yes", "otherwise", "partly", "no")
-
-
-def problems(page: str) -> list[str]:
-    """What is wrong with the page."""
-    return requirement_pages.problems(page, _ANSWERS)
 
 
 def test_every_requirement_is_held_by_tests_that_exist() -> None:
@@ -26,12 +18,12 @@ def test_every_requirement_is_held_by_tests_that_exist() -> None:
 
 
 def test_every_requirement_is_met_by_some_means() -> None:
-    answers = Counter(cells[2] for cells in rows(PAGE.read_text()))
+    answers = requirement_pages.answers(PAGE.read_text())
     assert answers["no"] == 0
     assert answers["partly"] <= 2
 
 
-ROW = "| 1 | a rule | yes | here | `tests/test_guide_page.py::test_a_wrong_page_is_noticed` |"
+ROW = "| 1. a rule | here | `tests/test_guide_page.py::test_a_wrong_page_is_noticed` |"
 
 
 @pytest.mark.parametrize(
@@ -42,12 +34,12 @@ ROW = "| 1 | a rule | yes | here | `tests/test_guide_page.py::test_a_wrong_page_
         (ROW.replace("guide_page", "no_page"), "there is no tests/test_no_page.py::test_a_wrong"),
         (ROW.replace("::", "::TestNone::"), "there is no tests/test_guide_page.py::TestNone::"),
         (ROW.replace("| 1", "| 2"), "row 2 is the 1th"),
-        (ROW.replace("yes", "maybe"), "row 1 has no answer"),
-        (ROW.replace("yes | here", "partly | "), "row 1 has no reason"),
-        ("| 1 | a rule | no | why | |", ""),
-        (ROW.replace("yes | here", "otherwise | "), "row 1 has no reason"),
+        (ROW.replace("a rule", ""), "row 1 has no requirement"),
+        (ROW.replace("here", "Partly:"), "row 1 has no reason"),
+        ("| 1. a rule | No: why | |", ""),
+        (ROW.replace("here", "Otherwise:"), "row 1 has no reason"),
         (ROW.replace("`", ""), "row 1 names no test"),
-        (ROW + " more |", "row 1 has 6 cells"),
+        (ROW + " more |", "row 1 has 4 cells"),
     ],
 )
 def test_a_wrong_page_is_noticed(row: str, problem: str) -> None:

@@ -126,7 +126,7 @@ class ScatterNd(DataMovement):
 
     reduction: ScatterReduction = ScatterReduction.NONE
     wraps_negative: bool = False
-    """Whether coordinates below 0 count from the end."""
+    """Whether indices below 0 count from the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

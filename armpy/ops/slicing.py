@@ -277,7 +277,7 @@ class GatherNd(DataMovement):
     batch_dims: int = 0
     """Number of outer axes that input and indices have in common."""
     wraps_negative: bool = False
-    """Whether coordinates below 0 count from the end."""
+    """Whether indices below 0 count from the end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

@@ -6,11 +6,11 @@ import ast
 import functools
 import re
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _REFERENCE = re.compile(r"`([\w/]+\.py)::((?:\w+::)?\w+)`")
+_ANSWERS = ("Otherwise", "Partly", "No")
 
 
 def rows(page: str) -> list[list[str]]:
@@ -19,11 +19,20 @@ def rows(page: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+def answers(page: str) -> Counter[str]:
+    """How often each answer is given: "yes", or the first word of the second cell."""
+    return Counter(_answer(cells[1])[0] for cells in rows(page))
+
+
 def summary(page: str) -> str:
     """How often each answer is given, as a page says it."""
-    counts_by_answer = Counter(cells[2] for cells in rows(page))
-    counts = ", ".join(f"{count} {answer}" for answer, count in counts_by_answer.most_common())
-    return f"Answers: {counts}."
+    return f"Answers: {', '.join(f'{n} {answer}' for answer, n in answers(page).most_common())}."
+
+
+def _answer(cell: str) -> tuple[str, str]:
+    """An answer and its reason."""
+    word, colon, reason = cell.partition(":")
+    return (word.lower(), reason) if colon and word in _ANSWERS else ("yes", cell)
 
 
 @functools.cache
@@ -41,27 +50,28 @@ def names_in(file: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def problems(page: str, answers: Sequence[str]) -> list[str]:
-    """Faults of a page whose rows have one of some answers, of which "no" needs no test.
+def problems(page: str) -> list[str]:
+    """Faults of a page, whose answers "no" need no test.
 
     Notes
     -----
-    A row has a number, the requirement, the answer, what there is here (a reason, unless the answer
-    is "yes"), and tests.
+    A row has a number with the requirement, what there is here (with a reason, unless the answer is
+    "yes"), and tests.
     """
     texts = []
     for expected, cells in enumerate(rows(page), 1):
-        if len(cells) != 5:
+        if len(cells) != 3:
             texts.append(f"row {expected} has {len(cells)} cells")
             continue
-        number, text, answer, here, held = cells
+        number, _, requirement = cells[0].partition(".")
+        answer, reason = _answer(cells[1])
         if number != str(expected):
             texts.append(f"row {number} is the {expected}th")
-        if answer not in answers or not text:
-            texts.append(f"row {number} has no answer")
-        if answer != "yes" and not here:
+        if not requirement.strip():
+            texts.append(f"row {number} has no requirement")
+        if answer != "yes" and not reason:
             texts.append(f"row {number} has no reason")
-        named = _REFERENCE.findall(held)
+        named = _REFERENCE.findall(cells[2])
         if not named and answer != "no":
             texts.append(f"row {number} names no test")
         texts += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
