@@ -28,20 +28,22 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 from mutation.by_kit import judge_by_kit
 from mutation.by_tests import judge_by_tests
 
-_TESTS = tuple(
-    f"tests/{folder}"
-    for folder in (
-        "runtime",
-        "profiling",
-        "processes",
-        "optimizer",
-        "plugins",
-        "nnapi",
-        "isolation",
-        "devices",
-        "backend",
-        "prepared",
-    )
+_TESTS = (
+    *(
+        f"tests/{folder}"
+        for folder in (
+            "runtime",
+            "profiling",
+            "processes",
+            "optimizer",
+            "plugins",
+            "isolation",
+            "devices",
+            "backend",
+            "prepared",
+        )
+    ),
+    "extensions/nnapi/tests",
 )
 
 

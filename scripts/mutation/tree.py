@@ -108,7 +108,9 @@ class TreeCopy:
         environment = {
             k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYT", "COV"))
         }
-        return environment | {"PYTHONPATH": str(self.folder), "TMPDIR": str(scratch)}
+        projects = (self.folder, *self.folder.glob("extensions/*"), *self.folder.glob("backends/*"))
+        path = os.pathsep.join(map(str, projects))
+        return environment | {"PYTHONPATH": path, "TMPDIR": str(scratch)}
 
 
 def _forget_compiled(file: Path) -> None:

@@ -114,7 +114,7 @@ def clamp(number):
 def unreached(number):
     return number + 5
 """,
-    "toy/in_child.py": """
+    "extensions/part/toy_part/in_child.py": """
 def double(number):
     return number * 9
 """,
@@ -122,7 +122,7 @@ def double(number):
 import subprocess, sys
 
 def test_double():
-    code = "from toy.in_child import double; raise SystemExit(double(2))"
+    code = "from toy_part.in_child import double; raise SystemExit(double(2))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 18
 """,
     "tests/test_toy.py": """
@@ -223,11 +223,12 @@ def toy_tree(tmp_path: Path) -> Path:
 
 
 def test_caught_mutants_are_distinguished_from_survivors(toy_tree: Path) -> None:
-    command = [sys.executable, str(SCRIPT), "tests", "toy", "--tree", str(toy_tree)]
+    part = "extensions/part/toy_part"  # a distribution of its own, as armpy's extensions are
+    command = [sys.executable, str(SCRIPT), "tests", "toy", part, "--tree", str(toy_tree)]
     command += ["--tests", "tests", "--limit", "5", "--least", "0.5"]
     for text in FATES:
-        for file in ("counting", "in_child"):
-            command += ["--choose", f"toy/{file}.py: {text}"]
+        for file in ("toy/counting.py", f"{part}/in_child.py"):
+            command += ["--choose", f"{file}: {text}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
@@ -237,7 +238,8 @@ def test_caught_mutants_are_distinguished_from_survivors(toy_tree: Path) -> None
         if after.startswith("    ")
     }
     assert {text: fates.get(text) for text in FATES} == FATES
-    assert re.search(r"^toy +6 +4 +2 +67%$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"^toy +5 +3 +2 +60%$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(rf"^{part} +1 +1 +0 +100%$", done.stdout, re.MULTILINE), done.stdout
     assert "survived  toy/counting.py:10: constant: 7 -> 8" in lines
     assert {name: (toy_tree / name).read_text() for name in WITH_TESTS} == WITH_TESTS
 
