@@ -127,7 +127,6 @@ class Spread:
                 fix="Leave spread out",
             )
         self._lock = threading.Lock()
-        self._network = weakref.ref(network)
         self._divides_rows = divides_rows
         self.backends = [SpreadBackend(backend.get_id()) for backend in network.backends]
 
@@ -148,14 +147,14 @@ class Spread:
         """
         programs: dict[SpreadBackend, BoundProgram] = {}
         errors: list[ArmpyError] = []
-        first = self._network() or network  # a network under other names has the same plans
-        for preferred, backend in zip(first.backends, self.backends, strict=True):
+        # A network under other names has the same plans, so that any of them makes them for all.
+        for preferred, backend in zip(network.backends, self.backends, strict=True):
             if backend.error is not None:
                 continue
             try:
                 if backend.network is None:
-                    others = [other for other in first.backends if other is not preferred]
-                    backend.network = first.on([preferred, *others])
+                    others = [other for other in network.backends if other is not preferred]
+                    backend.network = network.on([preferred, *others])
                 plan = backend.network.plan(shapes)
             except CompilationPostponedError:
                 raise

@@ -25,6 +25,7 @@ from armpy.compiler.devices import FigureSource, device_facts
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
+from armpy.model import Model
 from armpy.ops import Activation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks import (
@@ -128,6 +129,18 @@ def test_a_plugin_can_load_the_graph_to_try_a_placement() -> None:
 
     placement_of(runtime_with(decide, FakeBackend("A")), chain())
     assert tried == [{"CpuRef": 3}]
+
+
+def test_nothing_is_tried_after_a_backend_has_failed_in_an_execution() -> None:
+    answers: list[tuple[set[tuple[str, ...]], bool]] = []
+
+    def decide(question: PlacementQuestion) -> None:
+        answers.append((set(question.choices.values()), question.load is not None))
+
+    runtime = runtime_with(decide, FakeBackend("A", faults={"execute": ValueError("it is gone")}))
+    with Model(chain(), runtime, properties=NetworkProperties(on_failure="next")) as model:
+        np.testing.assert_array_equal(model(floats(1, 2, 3, 4)), floats(4, 5, 6, 7))
+    assert answers == [({("A", "CpuRef")}, True), ({("CpuRef",)}, False)]
 
 
 def raising(question: PlacementQuestion) -> PlacementDecision:

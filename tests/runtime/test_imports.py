@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -320,6 +321,17 @@ def test_a_backend_ends_its_use_once(way: str) -> None:
     del x
     gc.collect()
     assert len(npu.unimported) == 1
+
+
+def test_a_program_keeps_no_handle_of_a_tensor_that_was_dropped() -> None:
+    npu = ImportingDevice()
+    with imported_by(npu) as model:
+        np.testing.assert_array_equal(model(model.import_inputs({"x": shared(X)})["x"]), X + 3)
+        handle = weakref.ref(npu.imported[0][0])
+        npu.imported.clear()
+        npu.unimported.clear()
+        gc.collect()
+        assert handle() is None
 
 
 def test_a_closed_tensor_cannot_be_given() -> None:

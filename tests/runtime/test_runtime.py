@@ -377,6 +377,9 @@ def test_a_network_that_needs_more_than_the_memory_limit_is_rejected() -> None:
     with pytest.raises(MemoryLimitError, match=r"at most 143 bytes .*got 144 bytes"):
         runtime.load_network(chain())
     assert runtime_of(memory_limit_bytes=144).load_network(chain()) == 0
+    assert runtime_of(memory_limit_bytes=16).load_network(chain(1)) == 0
+    with pytest.raises(MemoryLimitError, match=r"'add_0'.*at most 15 bytes .*got 16 bytes"):
+        runtime_of(memory_limit_bytes=15).load_network(chain(1))
 
 
 def test_loading_says_in_one_line_what_runs_where(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ from armpy.execution.properties import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import ElementwiseBinary
+from armpy.ops import Concat, ElementwiseBinary
 from armpy.ops.operation import Array
 from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, registry_of
 from tests.support.networks import RELU, f32, placement_of
@@ -277,11 +277,11 @@ class Rows(FakeBackend):
 
 
 def row_net(shape: tuple[int | None, ...] = (None, 3)) -> Graph:
-    """``y = relu(x)`` and ``z = relu(y)``."""
+    """``y = relu(x)`` and ``z``, which has each row of ``y`` twice."""
     net = Network("rows")
     y = net.add(RELU, net.input("x", f32(*shape)), name="relu")
     net.output("y", y)
-    net.output("z", net.add(RELU, y, name="again"))
+    net.output("z", net.add(Concat(1), y, y, name="twice"))
     return net.build()
 
 
@@ -308,8 +308,9 @@ def test_rows_are_divided_by_speed_and_joined_in_order() -> None:
     model = row_model(fast, slow)
     x = numbered(16)
     expected = np.maximum(x, 0)
+    twice = np.tile(expected, 2)
     for _ in range(2):  # each is measured with all rows
-        np.testing.assert_array_equal(model.run({"x": x})["z"], expected)
+        np.testing.assert_array_equal(model.run({"x": x})["z"], twice)
     assert (fast.counts, slow.counts) == ([16, 16], [16, 16])
     measured(model, 0.01, 0.03)
     for number in range(3):
@@ -317,7 +318,7 @@ def test_rows_are_divided_by_speed_and_joined_in_order() -> None:
         results = model.run({"x": x}, targets)
         assert targets is None or results["y"] is targets["y"]
         np.testing.assert_array_equal(results["y"], expected)
-        np.testing.assert_array_equal(results["z"], expected)
+        np.testing.assert_array_equal(results["z"], twice)
     assert (fast.counts[2:], slow.counts[2:]) == ([12] * 6, [4] * 6)
     # What takes less than threads do, or comes beside other calls, is one backend's.
     measured(model, 1e-4, 3e-4)
@@ -343,7 +344,7 @@ def test_rows_of_a_backend_that_fails_are_computed_by_the_others(
     for gone in backends[:2]:
         gone.is_gone = True
         for _ in range(3):
-            np.testing.assert_array_equal(model.run({"x": x})["z"], expected)
+            np.testing.assert_array_equal(model.run({"x": x})["z"], np.tile(expected, 2))
         assert f"{gone.get_id()} failed and gets no more executions" in caplog.text
     assert backends[2].counts[-1] == 24
     assert 8 < backends[1].counts[-1] < 24  # with C, before it failed itself
