@@ -46,7 +46,7 @@ class Quantization:
     zero_points: tuple[int, ...] = (0,)
     """One zero point per scale."""
     axis: int | None = None
-    """Axis that the scales run along; None if one scale holds for the whole tensor."""
+    """Axis of the scales; None if there is one for the whole tensor."""
 
     def __post_init__(self) -> None:
         scales, zero_points, axis = self.scales, self.zero_points, self.axis
@@ -177,8 +177,7 @@ class TensorInfo:
     """
 
     shape: Shape | None
-    """Dimensions, outermost first; None for a dimension that is not known yet, and None instead of
-    the tuple if not even the rank is known.
+    """Dimensions, outermost first; None for an unknown one, or for all if the rank is unknown.
     """
     data_type: DataType
     quantization: Quantization | None = None

@@ -20,12 +20,12 @@ class CacheEntry:
     last_used_s: float  # seconds since 1970
     description: str = ""  # for people
     problem: str = ""
-    """Why it cannot be used; empty if nothing is wrong with it, or it was not checked."""
+    """Why it cannot be used; empty if valid or not checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedCacheEntry(CacheEntry):
-    """One thing that is kept, of several that are summed up for people."""
+    """One thing that is kept, of several summed up for people."""
 
     group: str = ""  # the name of a model, as a rule; see `model_name`
 
@@ -103,16 +103,16 @@ class IBackendCache(ABC):
     @property
     @abstractmethod
     def location(self) -> str:
-        """Place, for people: a folder as a rule; empty if nothing is kept at all."""
+        """Place, for people, such as a folder; empty if nothing is kept."""
 
     @property
     def limit_bytes(self) -> int:
-        """Size that it may have before something is dropped; 0 if there is no limit."""
+        """Largest size; 0 if there is no limit."""
         return 0
 
     @abstractmethod
     def list_entries(self) -> Sequence[CacheEntry]:
-        """List the entries, the last used first, as far as that is known without slow reads."""
+        """List the entries, the last used first if known without slow reads."""
 
     @abstractmethod
     def verify(self) -> Sequence[CacheEntry]:

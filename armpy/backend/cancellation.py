@@ -94,12 +94,12 @@ _current: ContextVar[Cancellation | None] = ContextVar("cancellation", default=N
 
 
 def current_cancellation() -> Cancellation | None:
-    """Give what stops the execution that this context belongs to; None if nothing does."""
+    """Give what can stop this context's execution, or None."""
     return _current.get()
 
 
 class cancellable:  # noqa: N801 - called like a function
-    """Let executions that begin in a block be stopped; their outputs are undefined then.
+    """Let executions that begin in a block be stopped; their outputs are then undefined.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class cancellable:  # noqa: N801 - called like a function
 
 
 def current_priority() -> Priority:
-    """Return how urgent the execution is that is under way, against others of the application.
+    """Return the priority of the current execution among the application's.
 
     Notes
     -----

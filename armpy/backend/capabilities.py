@@ -12,33 +12,30 @@ from armpy.backend.options import OptionValue
 class Capability(enum.StrEnum):
     """Names of the capabilities that the core asks about.
 
-    A backend may list others for its own use.
+    A backend may list others for its own use. Only backends with ``DynamicOutputShapes`` and
+    ``Strings`` are asked about such layers.
 
     Notes
     -----
-    ``DynamicOutputShapes``: it can run layers whose outputs are not fully shaped although
-    their inputs are (the elements decide). It is asked about them with these infos; their
-    tensors are in host memory whatever its handle factories say, and such an output arrives
-    as a `DynamicTensorHandle`. Other backends are not asked about such layers.
+    ``DynamicOutputShapes``: it can run layers whose output shapes depend on elements, and is asked
+    about them with these infos. Their tensors are in host memory whatever its handle factories say,
+    such outputs `DynamicTensorHandle`.
 
-    ``CancellableExecution``: its workloads look at `current_cancellation` often
-    enough to stop within 10 ms. Executions of others that have to stop are abandoned: they
-    come to their end unheard.
+    ``CancellableExecution``: its workloads stop within 10 ms by `current_cancellation`. Executions
+    of others are abandoned: they end unheard.
 
-    ``TracedSizes``: it can be asked about layers, and compiles subgraphs, in whose
-    shapes sizes are traced (`armpy.core.symbolic.Size` in the place of integers), and its programs
-    of those are `IResizableProgram`.
+    ``TracedSizes``: it takes layers and subgraphs in whose shapes sizes are traced
+    (`armpy.core.symbolic.Size` instead of integers); its programs of those are `IResizableProgram`.
 
-    ``LoopTimeout``: its workloads end every loop that they execute in time, by
-    `control_flow_time_left_s`, with an `armpy.errors.ExecutionTimeoutError`. Loops of others are
-    stopped by the core: their executions run on a thread of their own, and are abandoned.
+    ``LoopTimeout``: its workloads end their loops in time, by `control_flow_time_left_s`, with an
+    `armpy.errors.ExecutionTimeoutError`. Executions of others' loops run on their own thread and
+    are abandoned.
 
-    ``OwnCache``: it stores compiled code for the next process itself, and lists it in
-    `IBackendInternal.get_caches`. The core caches nothing for it.
+    ``OwnCache``: it keeps compiled code for the next process itself, and lists it in
+    `IBackendInternal.get_caches`; the core caches nothing for it.
 
-    ``Strings``: it can be asked about layers with tensors of `DataType.STRING`, whose arrays are
-    arrays of ``str`` objects in host memory, outside of arenas. Other backends are not asked about
-    such layers.
+    ``Strings``: it takes layers with tensors of ``DataType.STRING``, whose arrays hold ``str``
+    objects in host memory, outside of arenas.
     """
 
     NON_CONST_WEIGHTS = "NonConstWeights"

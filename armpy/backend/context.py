@@ -9,19 +9,18 @@ from dataclasses import dataclass, field
 class IBackendContext:
     """Observer of loads and unloads of networks, kept by the Runtime for its lifetime.
 
-    Every context of a runtime is notified of every network, also if another one raises. An
-    `after_unload_network` follows each `before_load_network`, and a `before_unload_network` each
-    `after_load_network`, except one that has raised. So a load that fails is ended by them for
-    every context that was notified; its id is never used again. An unload that
-    `before_unload_network` raises at does not take place, unless the runtime is closed: the network
-    is executed on, and the contexts that have agreed get `after_load_network` again.
+    Every context is notified of every network, also if another one raises. Each
+    `before_load_network` is followed by `after_unload_network`, each `after_load_network` by
+    `before_unload_network`, unless it raised. So a failed load is ended for every notified context;
+    its id is never used again. If `before_unload_network` raises, the network stays loaded, unless
+    the runtime is closed, and the contexts that agreed get `after_load_network` again.
     """
 
     def before_load_network(self, network_id: int) -> None:
         """A network is about to be loaded."""
 
     def after_load_network(self, network_id: int) -> None:
-        """A network was loaded, or stays loaded as another context has refused its unload."""
+        """A network was loaded, or stays so as another context refused its unload."""
 
     def before_unload_network(self, network_id: int) -> None:
         """A network is about to be unloaded."""
@@ -30,10 +29,10 @@ class IBackendContext:
         """A network was unloaded, or could not be loaded."""
 
     def after_enqueue_workload(self, network_id: int) -> None:
-        """An execution of a network has come to its end; what this raises is only logged."""
+        """An execution of a network has ended; errors are only logged."""
 
     def close(self) -> None:
-        """The runtime has gone, by `Runtime.close` or with its last reference; called once.
+        """The runtime was closed, or its last reference has gone; called once.
 
         Notes
         -----
@@ -73,9 +72,8 @@ class Measurement:
     duration_us: float
     thread: int = 0  # number of the thread, as of `threading.get_ident`
     details: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """What else is known about it. armpy shows ``operations``, ``bytes`` that it reads and writes,
-    ``roofline_us``, the least time that the device needs for both, and which of the two it is by
-    ``compute_us`` and ``memory_us``, the least time for each.
+    """Other figures. armpy shows ``operations``, ``bytes`` read and written, ``roofline_us``, the
+    device's least time for both, and ``compute_us`` and ``memory_us``, that for each.
     """
 
 
@@ -102,9 +100,9 @@ class IBackendProfilingContext:
         """
 
     def take_measurements(self) -> Mapping[str, float]:
-        """Durations in microseconds by name since the last call; then forget them."""
+        """Return durations in microseconds by name since the last call, and forget them."""
         return {}
 
     def take_events(self) -> Sequence[Measurement]:
-        """Give what took time since the last call, one by one, and forget it."""
+        """Return the measurements since the last call, and forget them."""
         return ()

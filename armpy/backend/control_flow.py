@@ -24,7 +24,7 @@ is_for_one_turn = _is_for_one_turn.get
 
 
 def loop_timeout_s() -> float | None:
-    """Give the seconds that control flow of the network that is being prepared may take.
+    """Give the seconds that control flow of the network being prepared may take.
 
     Returns
     -------

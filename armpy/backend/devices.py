@@ -36,9 +36,9 @@ class DeviceFigures:
     """
 
     tensors: Mapping[DataType, PerformanceFigures] = field(default_factory=dict)
-    """Operations whose first input is a tensor of the type."""
+    """By the type of the first input, a tensor."""
     scalars: Mapping[DataType, PerformanceFigures] = field(default_factory=dict)
-    """Operations whose first input is a scalar of the type, as NNAPI has them."""
+    """The same for scalars, as in NNAPI."""
     extensions: Mapping[str, PerformanceFigures] = field(default_factory=dict)
     """By vendor extension's type, written ``com.acme.math.QUANT64``."""
     # Float32 that may be computed as float16; that of float32 if None.
@@ -60,18 +60,16 @@ class Numerics:
     """
 
     keeps_nan: bool = True
-    """Whether a result is NaN wherever the definition of the operation says so. Comparisons that
-    drop NaN, as in the maximum of many processors, make it False.
+    """Whether results are NaN wherever the operation's definition says so; False for maxima that
+    drop NaN.
     """
     sums_float16: bool = False
-    """Whether sums of float16 products are rounded to float16 at each step, and not kept in float32
-    until the end.
+    """Whether sums of float16 products are rounded to float16 at each step, not at the end.
     """
     flushes_subnormals: bool = False
-    """Whether numbers below the smallest normal one are taken for zero, or become zero."""
+    """Whether subnormal numbers are taken for zero, or become zero."""
     keeps_infinity: bool = True
-    """Whether a result is infinite wherever the definition of the operation says so. Devices whose
-    maxima begin at the smallest finite number give that instead, and make it False.
+    """The same for infinite results; False for maxima that begin at the smallest finite number.
     """
 
 
@@ -81,11 +79,11 @@ class DeviceInfo:
 
     name: str = ""  # unique among the backend's devices; may be empty for an only one
     device_type: DeviceType = DeviceType.OTHER
-    """Kind of device; decides the order of backends where the application gives none."""
+    """Decides the order of backends if the application gives none."""
     feature_level: int = 30
-    """The latest version of NNAPI's operations that it knows, as Android's API level, 27 to 30.
-    Models of the Neural Networks API are cut or converted for a device of an older one.
+    """Latest version of NNAPI's operations that it knows, as Android's API level, 27 to 30. NNAPI's
+    models are cut or converted for older ones.
     """
     figures: DeviceFigures | None = None
-    """How fast it says it is; None if the core is to measure or assume."""
+    """Its speed; None to have the core measure or assume it."""
     numerics: Numerics = field(default_factory=Numerics)

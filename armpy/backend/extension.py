@@ -95,9 +95,9 @@ class ExtensionOperation:
     id: int  # number within the extension, 0 to 65535
     name: str  # for people
     create: CreateOperation = field(compare=False)
-    """Gets the inputs and outputs that a model gives the operation, as sequences of
-    `ExtensionOperand`, and returns an `armpy.ops.Operation` whose operands are these inputs, in
-    order. Raises LayerValidationError if they are invalid: only the extension can check them.
+    """Takes the operation's inputs and outputs as sequences of `ExtensionOperand`, and returns an
+    `armpy.ops.Operation` with these inputs as operands, in order. Raises LayerValidationError if
+    they are invalid: only the extension can check them.
     """
 
     def __post_init__(self) -> None:

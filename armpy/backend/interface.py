@@ -35,26 +35,24 @@ BACKEND_API_VERSION = "2.4"
 class IBackendInternal(ABC):
     """A backend: a light factory for everything that runs layers on one kind of device.
 
-    Four methods must be written and stand first; others may be written, and those that are rarely
-    needed stand last. All but the four have working defaults. What Arm NN's interface has too is
-    called as there, in snake case. An instance keeps no state that the objects it makes depend on.
+    The first four methods must be written; all others have working defaults, the rarely needed ones
+    last. Names of Arm NN's interface are kept, in snake case. An instance keeps no state that the
+    objects it makes depend on.
 
-    Whatever a method raises, or returns against this contract, is contained by the core and becomes
-    an error that names the backend and the method; other backends and networks are not affected.
-    Public methods of a subclass that are called nearly as one of these are refused when the backend
-    is loaded, as they would never be called.
+    Exceptions of a method and results against this contract become errors that name the backend and
+    the method; other backends and networks are not affected. A subclass whose public method is
+    named nearly as one of these, and would never be called, is refused at load.
 
     Notes
     -----
-    Settings of the process belong to the application. A backend, and all objects that it makes,
-    leave as they are: environment variables, the working directory, signal handlers and masks, CPU
-    affinity, the state of `random` and `numpy.random`, NumPy's error handling, rounding modes, the
-    locale, the root logger. Standard output and standard error are the application's as well:
-    messages go through `logging`. Infinities and NaNs are answers: workloads raise no
-    FloatingPointError where the application has called ``np.seterr(all="raise")``.
+    Settings of the process belong to the application. A backend and its objects change no
+    environment variables, working directory, signal handlers and masks, CPU affinity, state of
+    `random` and `numpy.random`, error handling of NumPy, rounding modes, locale or root logger.
+    Messages go through ``logging``, not to standard output or error. Infinities and NaNs are
+    answers: workloads raise no FloatingPointError after ``np.seterr(all="raise")``.
 
-    An execution in a forked child of the process gives right answers or raises an error. It neither
-    waits for threads that only the parent has, nor ends the child.
+    An execution in a forked child gives right answers or raises an error; it neither waits for
+    threads of the parent nor ends the child.
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
@@ -82,10 +80,10 @@ class IBackendInternal(ABC):
 
     @abstractmethod
     def get_id(self) -> BackendId:
-        """Return the backend's name, unique among all backends; not empty, not ``"Unknown"``."""
+        """Return its unique name; not empty, not ``"Unknown"``."""
 
     def get_api_version(self) -> str:
-        """Return the `BACKEND_API_VERSION` that the backend was written for, as text: ``"2.4"``.
+        """Return the `BACKEND_API_VERSION` that it was written for, as text: ``"2.4"``.
 
         There is no default: a backend that answers with the version of the core beside it would fit
         every core.
@@ -98,7 +96,7 @@ class IBackendInternal(ABC):
 
     @abstractmethod
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Make the object that says which layers of a network this backend can run.
+        """Make the object that says which layers it can run.
 
         Parameters
         ----------
@@ -120,11 +118,11 @@ class IBackendInternal(ABC):
 
     @property
     def version(self) -> str:
-        """The backend's own version, for reports; programs of another one are not used."""
+        """Its own version, for reports; programs of another one are not used."""
         return ""
 
     def get_devices(self) -> Sequence[DeviceInfo]:
-        """List the devices that it runs layers on, the one to use by default first.
+        """List its devices, the default one first.
 
         Returns
         -------
@@ -144,13 +142,13 @@ class IBackendInternal(ABC):
         return ()
 
     def get_capabilities(self) -> Capabilities:
-        """Return its abilities beyond running layers; `Capability` lists the core's questions."""
+        """Return its abilities beyond running layers, as in `Capability`."""
         return {}
 
     def optimize_subgraph_view(
         self, view: SubgraphView, request: PreparationRequest
     ) -> OptimizationViews:
-        """Replace parts of a subgraph by something better; all untouched by default.
+        """Replace parts of a subgraph; none by default.
 
         Parameters
         ----------
@@ -175,7 +173,7 @@ class IBackendInternal(ABC):
         return None
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
-        """Make the backend for one runtime; called once each, before all that is for the runtime.
+        """Make the backend for one runtime; called once, before all else for the runtime.
 
         Parameters
         ----------
@@ -191,7 +189,7 @@ class IBackendInternal(ABC):
         return self
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
-        """Make the observer of loads and unloads of networks; None if there is none.
+        """Make the observer of loads and unloads of networks, or None.
 
         Parameters
         ----------
@@ -206,17 +204,17 @@ class IBackendInternal(ABC):
         return None
 
     def create_memory_manager(self) -> IMemoryManager | None:
-        """Make the memory manager of one loaded network; None if there is none."""
+        """Make the memory manager of one loaded network, or None."""
         return None
 
     def register_tensor_handle_factories(
         self, registry: TensorHandleFactoryRegistry, network: NetworkResources
     ) -> None:
-        """Add the backend's tensor handle factories for one loaded network; none by default."""
+        """Add its tensor handle factories for one loaded network; none by default."""
         return
 
     def get_handle_factory_preferences(self) -> Sequence[str]:
-        """List ids of factories for its tensors, best first; handles in host memory if empty.
+        """List ids of factories for its tensors, best first; empty for host memory.
 
         Notes
         -----
@@ -232,14 +230,14 @@ class IBackendInternal(ABC):
     # Rarely needed
 
     def get_free_memory(self, device: str) -> int | None:
-        """Return how many bytes of a device's memory are free now; None if that is not known.
+        """Return the free bytes of a device's memory; None if unknown.
 
         `device` is the name of one of `get_devices`. ``armpy devices`` shows the answer.
         """
         return None
 
     def get_typical_figures(self, device: str) -> DeviceFigures | None:
-        """Return speed and power of devices of the same kind; None if they are not known.
+        """Return speed and power of devices of the same kind; None if unknown.
 
         They are reported where the device does not declare figures and was not measured on this
         machine. They have no influence on placement.
@@ -248,7 +246,7 @@ class IBackendInternal(ABC):
 
     @property
     def extensions(self) -> Sequence[Extension]:
-        """The vendor extensions that applications can use through it; none by default."""
+        """Vendor extensions that applications can use; none by default."""
         return ()
 
     @property
@@ -263,7 +261,7 @@ class IBackendInternal(ABC):
         return tuple(extension.name for extension in self.extensions)
 
     def use_custom_memory_allocator(self, allocator: ICustomAllocator) -> bool:
-        """Say whether working memory of one runtime's networks can come from an allocator.
+        """Say whether working memory of a runtime's networks can come from an allocator.
 
         The runtime is not made if the answer is False, the default.
 
@@ -281,11 +279,11 @@ class IBackendInternal(ABC):
         return False
 
     def get_default_allocator(self) -> ICustomAllocator | None:
-        """Return the source of arenas if the application names none; None for host memory."""
+        """Return the source of arenas unless the application names one; None for host memory."""
         return None
 
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
-        """Make a buffer of its own for a tensor that stays there between executions.
+        """Make a buffer for a tensor that stays there between executions.
 
         Returns
         -------
@@ -319,7 +317,7 @@ class IBackendInternal(ABC):
     def create_backend_profiling_context(
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
-        """Make the object that adds the backend's own measurements to one network's profile.
+        """Make the object that adds its own measurements to one network's profile.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ class Support:
 
     @classmethod
     def no(cls, code: ReasonCode, text: str) -> Support:
-        """The layer is not supported, and why: name the operand, the rule and what came."""
+        """The layer is not supported; name the operand, the rule and the actual value."""
         return cls(False, code, text)
 
     def __bool__(self) -> bool:
@@ -100,7 +100,7 @@ class ILayerSupport(ABC):
         return [self.is_layer_supported(x.operation, x.input_infos, x.output_infos) for x in layers]
 
     def is_layer_supported_in(self, layer: Layer, graph: Graph) -> Support:
-        """Return whether a layer can run beside its neighbours; yes by default.
+        """Say whether a layer can run beside its neighbours; yes by default.
 
         Asked only if `is_layer_supported` has said yes, and wherever there is a graph.
 

@@ -15,7 +15,7 @@ class Substitution:
 
     subgraph: SubgraphView  # the offered view, or a part of it that is convex
     replacement: Graph
-    """Its inputs and outputs stand for those of `subgraph`, in order, with equal shapes, types and
+    """Its inputs and outputs are those of `subgraph`, in order, of equal shapes, types and
     quantisation. Its layers run on the backend that made it.
     """
 
@@ -23,7 +23,7 @@ class Substitution:
     def by_operation(
         cls, subgraph: SubgraphView, operation: Operation, name: str = ""
     ) -> Substitution:
-        """Put one layer in a subgraph's place, with the subgraph's inputs and outputs."""
+        """Put one layer in a subgraph's place."""
         net = Network(name or operation.name)
         inputs = [net.input(f"{i}", value.info) for i, value in enumerate(subgraph.inputs)]
         layer = net.add_layer(
@@ -40,7 +40,7 @@ class Substitution:
 
     @classmethod
     def by_nothing(cls, subgraph: SubgraphView) -> Substitution:
-        """Connect each input of a subgraph with the output of the same number."""
+        """Connect input i of a subgraph with output i."""
         net = Network("nothing")
         for index, value in enumerate(subgraph.inputs):
             net.output(f"{index}", net.input(f"{index}", value.info))
@@ -56,13 +56,13 @@ class OptimizationViews:
 
     substitutions: list[Substitution] = field(default_factory=list)
     failed: list[SubgraphView] = field(default_factory=list)
-    """Layers that this backend cannot run after all; offered to the next backend. `fail` adds one
-    with its reason.
+    """Layers that this backend cannot run after all; offered to the next one. `fail` adds one with
+    its reason.
     """
     untouched: list[SubgraphView] = field(default_factory=list)
     """Layers that this backend runs one by one."""
     deleted: list[SubgraphView] = field(default_factory=list)
-    """Layers that do nothing: each output of the view equals the input of the same number."""
+    """Layers that do nothing: output i of the view equals input i."""
     reasons: dict[SubgraphView, str] = field(default_factory=dict)
     """Why a view is in `failed`, for the placement report."""
 

@@ -47,8 +47,8 @@ class BackendOption:
     default: OptionValue  # its type is the option's type
     help: str  # one sentence for the command line
     scope: OptionScope = OptionScope.RUNTIME
-    """RUNTIME options are given to `IBackendInternal.create_backend_context`, MODEL options to the
-    methods that deal with one network.
+    """RUNTIME: for `IBackendInternal.create_backend_context`; MODEL: for the methods of one
+    network.
     """
     choices: tuple[OptionValue, ...] = ()  # the only values allowed; empty if any is
     # Bounds, inclusive.

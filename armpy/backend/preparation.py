@@ -23,17 +23,15 @@ class PreparationRequest:
 
     # From a function: before Python 3.12 dataclasses take the mapping for a mutable default.
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
-    """Every declared option of scope MODEL, checked; its default where the caller gave none."""
+    """Every declared option of scope MODEL, checked, with defaults."""
     preference: Preference = Preference.ORDER
     """What matters; ORDER if the application has not said it."""
     priority: Priority = Priority.MEDIUM  # of the network's executions against those of others
     deadline_s: float | None = None
-    """By `time.perf_counter`, when the preparation is no longer waited for: its layers go to the
-    next backend then. None if there is no limit.
+    """By `time.perf_counter`, when its layers go to the next backend; None for no limit.
     """
     relaxed: bool = False
-    """Whether the application allows float32 to be computed with the range and precision of
-    float16.
+    """Whether float32 may be computed with the range and precision of float16.
     """
 
 
@@ -52,7 +50,7 @@ def postponed_compilation() -> Iterator[None]:
 
 
 def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> None:
-    """Postpone a long compilation, if the caller has asked not to wait for it.
+    """Postpone a long compilation, if the caller does not wait for it.
 
     A backend calls it when it has looked for a stored program, has not found it, and would begin to
     compile. The core runs the layers on other backends then, and has the network prepared again

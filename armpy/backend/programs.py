@@ -62,7 +62,7 @@ class SavedProgram(NamedTuple):
 
 
 class SavedKernels(NamedTuple):
-    """Compiled code that models of many kinds have in common, for one target."""
+    """Compiled code that many models share, for one target."""
 
     about: Mapping[str, object]
     """Small values: those that `check_kernels` needs, and others. Reports may show them."""
@@ -82,7 +82,7 @@ class IPrograms(ABC):
 
     @property
     def targets(self) -> Sequence[str]:
-        """Names of the machines that programs can be made for, ``host`` (this one) among them.
+        """Names of machines that programs can be made for, with ``host`` (this one).
 
         Notes
         -----
@@ -109,7 +109,7 @@ class IPrograms(ABC):
 
     @abstractmethod
     def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
-        """Return whether a saved program can be used here, before the rest of it is read.
+        """Say whether a saved program can be used here, before the rest is read.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class IPrograms(ABC):
     def create_workload(
         self, program: object, info: WorkloadInfo, options: OptionValues
     ) -> IWorkload | None:
-        """Make a program's workload on plain host memory; None to have the backend make it.
+        """Make a program's workload on host memory; None to have the backend make it.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class IPrograms(ABC):
     def save_kernels(
         self, views: Sequence[SubgraphView], target: str, options: OptionValues
     ) -> SavedKernels | None:
-        """Compile what programs of some subgraphs share with those of other models.
+        """Compile code that programs of some subgraphs share with other models.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ _WATCHERS: list[ProgressCallback] = []
 
 @contextmanager
 def watch_progress(callback: ProgressCallback) -> Iterator[None]:
-    """Hear of what takes long, compiling for example, while a block runs.
+    """Watch long tasks, such as compiling, while a block runs.
 
     Parameters
     ----------

@@ -13,19 +13,18 @@ class IResizableProgram(ABC):
 
     Notes
     -----
-    Asked for from backends with the capability ``TracedSizes``, from the third set of input shapes
-    of a network or of a loop's body on, where all parts are one backend's. A part whose tensors all
-    have fixed sizes may be an ordinary program. Dimensions are `armpy.core.symbolic.Size` there,
-    which a backend finds by ``isinstance`` or `armpy.core.symbolic.is_traced`: arithmetic with one
-    gives another one, and comparing one is a condition under which the program holds. A program
-    that goes by them in any other way, as NumPy does, is for these sizes alone, and the trace says
-    so. Decisions by `armpy.core.symbolic.current` are not conditions: they have to be
-    right for all sizes. Where ``count`` is the product of the dimensions, a program that is no more
-    than that has ``[count]`` as `needed`, and ``numbers[count.number], 0`` as what `for_sizes`
-    gives.
+    Requested from backends with the capability ``TracedSizes``, from the third set of input shapes
+    of a network or loop body on, if all parts are one backend's. A part of fixed sizes may be an
+    ordinary program. Dimensions are ``armpy.core.symbolic.Size`` (``isinstance`` or
+    ``armpy.core.symbolic.is_traced``): arithmetic with one gives another one, and each comparison
+    is a condition under which the program holds. Any other use, as by NumPy, makes the program one
+    for these sizes alone, and the trace says so. Decisions by ``armpy.core.symbolic.current`` are
+    not conditions: they have to be right for all sizes. For a program of only ``count``, the
+    product of the dimensions, ``needed`` is ``[count]``, and ``for_sizes`` gives
+    ``numbers[count.number], 0``.
 
-    Only the conformance kit (``contract/sizes/``) checks the program for other sizes. One
-    that raises, or gives something else, ends the tracing of sizes for the network, with a warning.
+    Only the conformance kit (``contract/sizes/``) checks programs for other sizes. One that raises,
+    or gives something else, ends tracing for the network, with a warning.
     """
 
     @abstractmethod

@@ -19,13 +19,13 @@ class NetworkResources:
     """What `IBackendInternal.create_memory_manager` returned."""
     # From a function: before Python 3.12 dataclasses take the mapping for a mutable default.
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
-    """Every declared option of scope MODEL, checked; its default where the caller gave none."""
+    """Every declared option of scope MODEL, checked, with defaults."""
     model_context: IBackendModelContext | None = None
     """What `IBackendInternal.create_backend_specific_model_context` returned."""
     allocator: ICustomAllocator | None = None
     """The application's, for all working memory of this network on the backend."""
     profiling: IBackendProfiling | None = None
-    """Where measurements of this network go; None if it is not profiled."""
+    """For measurements of this network; None if it is not profiled."""
     profiling_context: IBackendProfilingContext | None = None
     """What `IBackendInternal.create_backend_profiling_context` returned."""
     # Kinds of memory that the network's inputs and outputs are imported from.

@@ -52,7 +52,7 @@ leave_timing = _current.reset
 
 
 def current_timing() -> ExecutionTiming | None:
-    """Return the timing to which the execution under way reports its time on the device.
+    """Return the timing to which the current execution reports its time on the device.
 
     Returns
     -------

@@ -40,7 +40,7 @@ class TuningResult:
     after_us: float = 0.0
     choices: Sequence[TunedChoice] = ()
     problem: str = ""
-    """Why nothing was measured, or why the result is not kept; empty otherwise."""
+    """Why nothing was measured or kept; else empty."""
 
 
 class TuningRequest:
@@ -128,5 +128,5 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
 
 
 def requested_tuning() -> TuningRequest | None:
-    """Return the measurements requested while a subgraph is optimised; None as a rule."""
+    """Return the measurements requested while a subgraph is optimised, or None."""
     return _REQUEST.get()

@@ -21,11 +21,11 @@ class WorkloadInfo:
 
     name: str  # the layer's name
     inputs: tuple[TensorInfo | None, ...]
-    """Fully shaped; None for an optional operand that is left out."""
+    """Fully shaped; None for an omitted operand."""
     outputs: tuple[TensorInfo, ...]
     """Fully shaped, except for layers that need the capability ``DynamicOutputShapes``."""
     constants: tuple[Array | None, ...]
-    """Per input, the elements of a constant; None for all others. Not to be written to."""
+    """Per input, the elements of a constant, read-only, or None."""
 
 
 class IWorkload(ABC):
@@ -33,8 +33,8 @@ class IWorkload(ABC):
 
     Notes
     -----
-    Several threads may execute one workload at the same time, each with its own handles:
-    what belongs to one execution must not be kept on the workload.
+    Several threads may execute one workload at the same time, each with its own handles: it keeps
+    nothing of an execution.
     """
 
     @abstractmethod
@@ -82,7 +82,7 @@ class IWorkload(ABC):
     def enqueue(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> ICompletion | None:
-        """Begin an execution on a device that has a queue, without waiting for its end.
+        """Begin an execution on a device with a queue.
 
         Parameters
         ----------
@@ -104,7 +104,7 @@ class IWorkload(ABC):
         return None
 
     def free_idle_memory(self) -> None:
-        """Give back the memory that it keeps for executions to come; nothing by default.
+        """Release memory kept for later executions; nothing by default.
 
         Notes
         -----
@@ -137,7 +137,7 @@ class IWorkloadFactory(ABC):
 
     @abstractmethod
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        """Prepare one layer; work that needs to be done once (packing weights) belongs here.
+        """Prepare one layer; work to be done once (packing weights) belongs here.
 
         Raises
         ------

@@ -187,7 +187,7 @@ def _why_shared(info: os.stat_result, subject: str) -> str:
 
 
 def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the folder of files that armpy and its backends can make again.
+    """Return the folder of armpy's and its backends' caches.
 
     Parameters
     ----------

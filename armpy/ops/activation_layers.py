@@ -125,11 +125,10 @@ class Softmax(Operation):
 
     Notes
     -----
-    input (...); output as input. ``exp(beta (x - max)) / sum``. Floats are computed in
-    float32, FLOAT64 in itself. 8-bit inputs work in fixed point with 12 integer bits for the sum
-    if the output has the scale 2**-8 (2**-16 for a 16-bit one) and its lowest integer as zero
-    point; 16-bit inputs interpolate tables if the output has the scale 2**-15. Others go through
-    float32.
+    input (...); output as input. ``exp(beta (x - max)) / sum``. Floats are computed in float32,
+    FLOAT64 in itself. 8-bit inputs work in fixed point with 12 integer bits for the sum if the
+    output has scale 2**-8 (2**-16 for 16 bits) and its lowest integer as zero point; 16-bit inputs
+    interpolate tables if the output has scale 2**-15; others go through float32.
 
     References
     ----------
@@ -162,9 +161,9 @@ class LogSoftmax(Operation):
 
     Notes
     -----
-    input (...); output as input. ``beta (x - max) - log(sum exp(beta (x - max)))``. Floats
-    are computed in float32, FLOAT64 in itself. 8-bit inputs work in fixed point if the output has
-    the scale 1/16 and its highest integer as zero point; others go through float32.
+    input (...); output as input. ``beta (x - max) - log(sum exp(beta (x - max)))``. Floats are
+    computed in float32, FLOAT64 in itself. 8-bit inputs work in fixed point if the output has scale
+    1/16 and its highest integer as zero point, others through float32.
 
     References
     ----------
@@ -192,9 +191,9 @@ class L2Normalization(Operation):
 
     Notes
     -----
-    input (...); output as input. Floats are computed in float32. 8-bit inputs work in fixed
-    point, with an int32 sum, if the output has the scale 2**-7 and zero point 0 (128 for
-    QASYMM_U8); others go through float32.
+    input (...); output as input. Floats are computed in float32. 8-bit inputs work in fixed point
+    with an int32 sum if the output has scale 2**-7 and zero point 0 (128 for QASYMM_U8), others
+    through float32.
 
     References
     ----------
@@ -203,7 +202,7 @@ class L2Normalization(Operation):
 
     axis: int = -1
     epsilon: float = 1e-12
-    """Least sum of squares that is divided by the root of."""
+    """Least sum of squares."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = _ACTIVATION_RULES
 

@@ -38,14 +38,13 @@ class Attention(Operation):
 
     Notes
     -----
-    query (b, h, s, d); key (b, g, t, d); value (b, g, t, e) with h a multiple of g: each head of
-    keys serves h / g neighbouring heads of queries; mask broadcasts to (b, h, s, t) and is added
-    to the products, or says where a query sees a key; key_lengths (b): how many keys are there,
-    of which the last s are those of the queries; output (b, h, s, e); scores (b, h, s, t).
-    ``softmax(scale query @ key.T + mask) @ value``. A query does not see keys that the mask hides
-    (false, or -infinity), nor those beyond causality, windows and lengths: their scores are
-    -infinity, and neither they nor their values take part, though they are NaN or infinite. One
-    that sees nothing gives 0. Computed in float32, FLOAT64 in itself.
+    query (b, h, s, d); key (b, g, t, d); value (b, g, t, e): each head of keys serves h / g
+    neighbouring heads of queries; mask broadcasts to (b, h, s, t): a summand of the products, or
+    whether a query sees a key; key_lengths (b): numbers of keys, of which the last s are the
+    queries'; output (b, h, s, e); scores (b, h, s, t). ``softmax(scale query @ key.T + mask) @
+    value``. Keys hidden by the mask (false, -infinity), causality, windows or lengths have the
+    score -infinity; neither they nor their values take part, even if NaN or infinite. A query that
+    sees nothing gives 0. Computed in float32, FLOAT64 in itself.
 
     References
     ----------
@@ -58,19 +57,19 @@ class Attention(Operation):
     softcap: float = 0.0
     """Limit that products approach: ``softcap tanh(product / softcap)``; 0 for none."""
     is_causal: bool = False
-    """Whether a query sees no key after its own position."""
+    """Whether keys after a query's position are hidden."""
     left_window: int = -1
     right_window: int = -1
-    """`left_window` and `right_window`: how many keys before and after its position a query
-    sees, besides that one; -1 for all.
+    """`left_window` and `right_window`: numbers of keys that a query sees before and after its
+    position; -1 for all.
     """
     num_past: int = 0
-    """Position of the first query; not used where `key_lengths` says it."""
+    """Position of the first query, unless `key_lengths` gives it."""
     scores: AttentionScores = AttentionScores.NONE
     """Content of a second output."""
     scales_products: bool = False
-    """Whether `scale` multiplies the products. Otherwise it multiplies the queries before the
-    product, which avoids overflow for scales below 1.
+    """Whether `scale` multiplies the products, not the queries (where scales below 1 avoid
+    overflow).
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (

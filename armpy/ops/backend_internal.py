@@ -26,7 +26,7 @@ class PreCompiled(Operation):
     output_shapes: tuple[tuple[int, ...], ...]
     """One per output."""
     working_bytes: int = 0
-    """Memory of its own that one execution needs; it counts towards the caller's limit."""
+    """Own memory of one execution, counted towards the caller's limit."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
@@ -47,8 +47,7 @@ class MemCopy(Operation):
 
     Notes
     -----
-    Put in by the optimiser between backends that cannot share memory, and executed by the
-    core.
+    Inserted between backends that cannot share memory, and executed by the core.
 
     References
     ----------

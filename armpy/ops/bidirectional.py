@@ -54,9 +54,8 @@ class BidirectionalSequenceLstm(Operation):
     direction as of `UnidirectionalSequenceLstm`; output as input with the output size
     instead of i. The backward output has the input's order of time too.
 
-    With `aux_input` (b, t, a) there are two ways of linking layers. Without aux_to_*
-    weights (n, a) the backward direction reads it in place of the input (parallel
-    linking). With them both directions read both (cross linking).
+    Without aux_to_* weights (n, a) the backward direction reads `aux_input` (b, t, a) in place of
+    the input (parallel linking); with them both directions read both (cross linking).
 
     References
     ----------
@@ -67,11 +66,11 @@ class BidirectionalSequenceLstm(Operation):
     """Of the candidate and of the cell state on its way out."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
-    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
-    projection; 0 for none.
+    """`cell_clip` and `projection_clip`: limits of the absolute cell state and projection; 0 for
+    none.
     """
     merge_outputs: bool = False
-    """Whether one output holds both directions, the forward one first along the last axis."""
+    """Whether one output holds both directions along the last axis, forward first."""
     time_major: bool = False
     """Whether the input's and output's first axis is time, not batch."""
 
@@ -160,7 +159,7 @@ class BidirectionalSequenceRnn(Operation):
     time_major: bool = False
     """Whether the input's and output's first axis is time, not batch."""
     merge_outputs: bool = False
-    """Whether one output holds both directions, the forward one first along the last axis."""
+    """Whether one output holds both directions along the last axis, forward first."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(3,)),

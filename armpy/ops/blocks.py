@@ -31,8 +31,8 @@ class DepthToSpace(DataMovement):
 
     Notes
     -----
-    input (n, h, w, b * b * c); output (n, h * b, w * b, c). Channels count block row, block
-    column, output channel, from outermost to innermost.
+    input (n, h, w, b * b * c); output (n, h * b, w * b, c). Channels are ordered by block row,
+    block column, output channel.
 
     References
     ----------
@@ -98,8 +98,8 @@ class SpaceToBatchNd(DataMovement):
 
     Notes
     -----
-    input (n, h, w, c); output (bh * bw * n, (h + pads) / bh, (w + pads) / bw, c). The
-    batch counts block row, block column, input batch, from outermost to innermost.
+    input (n, h, w, c); output (bh * bw * n, (h + pads) / bh, (w + pads) / bw, c). The batch is
+    ordered by block row, block column, input batch.
 
     References
     ----------

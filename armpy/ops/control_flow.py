@@ -79,9 +79,8 @@ class If(ControlFlow):
 
     Notes
     -----
-    condition BOOLEAN of one element; input (...) as the graphs take it. The outputs' shapes
-    are known as far as both graphs give the same; otherwise they are those of the graph that
-    runs.
+    condition BOOLEAN of one element; inputs as of the graphs. Output shapes are known as far as
+    both graphs agree, else those of the graph that runs.
 
     References
     ----------
@@ -90,8 +89,8 @@ class If(ControlFlow):
 
     then_graph: Subgraph
     else_graph: Subgraph
-    """`then_graph` and `else_graph`: they take the layer's inputs after the condition and give its
-    outputs: equally many, of equal types and quantisation.
+    """`then_graph` and `else_graph`: they take the inputs after the condition and give the outputs:
+    equally many, of equal types and quantisation.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("condition"), Operand("input", variadic=True))
@@ -132,9 +131,9 @@ class While(ControlFlow):
 
     Notes
     -----
-    input (...) as the graphs take it; one output per output of the body: the value after the
-    last turn, which is the layer's input if there is none. A shape is known as far as input
-    and body output have the same; otherwise it may change from turn to turn.
+    inputs as of the graphs; outputs as of the body: the values after the last turn, or the inputs
+    without one. A shape is known as far as input and body output agree; otherwise it may change
+    from turn to turn.
 
     References
     ----------
@@ -142,10 +141,10 @@ class While(ControlFlow):
     """
 
     condition_graph: Subgraph
-    """Takes all the inputs and gives one BOOLEAN of one element: whether there is another turn."""
+    """Takes all inputs and gives one BOOLEAN: whether there is another turn."""
     body_graph: Subgraph
-    """Takes all the inputs. Its output number i is input number i of the next turn; inputs without
-    such an output are the same in every turn.
+    """Takes all inputs. Output number i is input number i of the next turn; inputs without such an
+    output stay.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)

@@ -158,7 +158,7 @@ class WindowedConvolution(Operation):
     dilation: tuple[int, ...] = (1, 1)
     """`stride` and `dilation`: along each spatial axis, the outermost first."""
     padding: PaddingSpec = Padding.VALID
-    """SAME, VALID, or (before, after) per spatial axis. Padding elements are real 0."""
+    """SAME, VALID, or (before, after) per spatial axis, of real 0."""
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
     """Of input and output. The weights' layout does not depend on it."""
@@ -207,10 +207,10 @@ class Convolution2d(WindowedConvolution):
 
     Notes
     -----
-    input (n, h, w, i); weights (o, kh, kw, i / groups); bias (o); output (n, oh, ow, o).
-    Fewer channels in the weights than in the input make a grouped convolution. A quantised
-    bias is int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``. An int32
-    output of 8-bit inputs has that scale, too: it is the sums, without an activation.
+    input (n, h, w, i); weights (o, kh, kw, i / groups); bias (o); output (n, oh, ow, o). Weights
+    with fewer channels than the input make a grouped convolution. A quantised bias is int32 (int64
+    with 16-bit inputs) of scale ``input scale * weight scale``. An int32 output of 8-bit inputs is
+    the sums, of that scale, without an activation.
 
     References
     ----------
@@ -220,9 +220,8 @@ class Convolution2d(WindowedConvolution):
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
     rounds_once: bool = False
-    """Whether 8-bit sums are multiplied by the real factor between the scales and rounded once,
-    half away from zero, as those of `FullyConnected` are. TFLite's convolutions round in fixed
-    point, twice.
+    """Whether 8-bit sums are multiplied by the real factor and rounded once, half away from zero,
+    as in `FullyConnected`, not twice in fixed point, as in TFLite's convolutions.
     """
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
@@ -237,9 +236,8 @@ class DepthwiseConvolution2d(WindowedConvolution):
 
     Notes
     -----
-    input (n, h, w, i); weights (1, kh, kw, o) with o a multiple of i; bias (o); output
-    (n, oh, ow, o). Output channel c reads input channel ``c // (o / i)``. Types are those of
-    `Convolution2d`.
+    input (n, h, w, i); weights (1, kh, kw, o) with o a multiple of i; bias (o); output (n, oh, ow,
+    o). Output channel c reads input channel ``c // (o / i)``.
 
     References
     ----------
@@ -282,10 +280,8 @@ class Convolution3d(WindowedConvolution):
 
     Notes
     -----
-    input (n, d, h, w, i); weights (o, kd, kh, kw, i / groups); bias (o); output
-    (n, od, oh, ow, o). Fewer channels in the weights than in the input make a grouped
-    convolution. A quantised bias is int32 (int64 with 16-bit inputs) of scale
-    ``input scale * weight scale``.
+    input (n, d, h, w, i); weights (o, kd, kh, kw, i / groups); bias (o); output (n, od, oh, ow, o).
+    Groups and bias as of ``Convolution2d``.
 
     References
     ----------

@@ -28,7 +28,7 @@ class Cumulate(Operation):
     Notes
     -----
     input (..., a, ...); axis int32 or int64 () or (1,); output of the input's shape. Floats are
-    added up and multiplied in their own type, halves in float32; integers wrap around.
+    computed in their own type, halves in float32; integers wrap.
 
     References
     ----------
@@ -39,7 +39,7 @@ class Cumulate(Operation):
     """SUM or PROD."""
     axis: int | None = None
     exclusive: bool = False
-    """Whether an element's own number is left out; the first is 0 for sums then, 1 for products."""
+    """Whether an element's own number is left out: the first sum is 0, the first product 1."""
     reverse: bool = False
     """Whether to begin at the end."""
 
@@ -76,7 +76,7 @@ class Cumulate(Operation):
 
 @dataclass(frozen=True, slots=True)
 class ReverseSequence(DataMovement):
-    """Reverse the first elements of sequences, each up to a length of its own.
+    """Reverse the first elements of sequences, each up to its own length.
 
     Notes
     -----
@@ -91,7 +91,7 @@ class ReverseSequence(DataMovement):
     sequence_axis: int = 0
     """Axis that is reversed."""
     batch_axis: int = 1
-    """Axis along which the lengths differ; another one."""
+    """Another axis, along which the lengths differ."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=tuple(range(2, 9))),

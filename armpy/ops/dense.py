@@ -39,9 +39,8 @@ class FullyConnected(Operation):
     Notes
     -----
     input (..., depth), or any shape whose elements split into vectors of that length; weights
-    (units, depth); bias (units); output (vectors, units), or (..., units). A quantised bias is
-    int32 (int64 with 16-bit inputs) of scale ``input scale * weight scale``. An int32 output of
-    8-bit inputs has that scale, too: it is the sums, without an activation.
+    (units, depth); bias (units); output (vectors, units), or (..., units). Bias and int32 outputs
+    as of ``Convolution2d``.
 
     References
     ----------
@@ -51,10 +50,9 @@ class FullyConnected(Operation):
 
     activation: FusedActivation = FusedActivation.NONE
     keep_num_dims: bool = False
-    """Whether the output has the input's dimensions but the last one, instead of two."""
+    """Whether the output keeps the input's dimensions but the last, instead of two."""
     asymmetric_quantize_inputs: bool = False
-    """Whether float inputs get a zero point when they are quantised, vector by vector, for
-    quantised weights.
+    """Whether float inputs of quantised weights are quantised, vector by vector, with a zero point.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -100,14 +98,14 @@ def _num_vectors(shape: Shape, depth: Dimension) -> Dimension:
 
 @dataclass(frozen=True, slots=True)
 class BlockwiseFullyConnected(Operation):
-    """Multiply vectors by a matrix of numbers of few bits, which have a scale for each block.
+    """Multiply vectors by a matrix of numbers of few bits with a scale for each block.
 
     Notes
     -----
     input (..., depth); weights (units, blocks, bytes), the first number of a byte in its lowest
     bits; scales (units, blocks); zero_points (units, blocks), the middle of the range without them;
-    bias (units); output (..., units). A weight is ``scale * (number - zero point)``, in float32.
-    Numbers after the depth do not count.
+    bias (units); output (..., units). A weight is ``scale * (number - zero point)``, in float32;
+    numbers beyond the depth are ignored.
 
     References
     ----------
@@ -117,7 +115,7 @@ class BlockwiseFullyConnected(Operation):
     bits: int = 4
     """Of each number: 2, 4 or 8."""
     quantizes_input: bool = False
-    """Whether blocks of the input are quantised to 8 bits, symmetrically by their own range."""
+    """Whether blocks of the input are quantised to 8 bits, symmetrically, each by its range."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=tuple(range(1, 9))),

@@ -39,16 +39,15 @@ def _require_boxes_per(count: Dimension, coordinates: Dimension, noun: str) -> N
 
 @dataclass(frozen=True, slots=True)
 class AxisAlignedBboxTransform(Operation):
-    """Move and scale boxes by what a network predicts, and clip them to their images.
+    """Move and scale boxes by predictions, and clip them to their images.
 
     Notes
     -----
     rois (r, 4), corners x1, y1, x2, y2; deltas (r, 4 k), dx, dy, dw, dh for each of k classes;
-    batch_indices int32 (r); image_info (b, 2), height and width; output (r, 4 k), corners.
-    ``r`` may be 0. A box with centre (x, y) and size (w, h) becomes one with centre
-    ``(x + dx w, y + dy h)`` and size ``(w exp(dw), h exp(dh))``. Computed in float32; other
-    types are rounded once, quantised ones saturate. An image that is not there and a box whose
-    corners are the wrong way round, or NaN, are errors.
+    batch_indices int32 (r); image_info (b, 2), height and width; output (r, 4 k), corners. ``r``
+    may be 0. A box with centre (x, y) and size (w, h) becomes one with centre ``(x + dx w, y + dy
+    h)`` and size ``(w exp(dw), h exp(dh))``. Computed in float32; other types are rounded once,
+    quantised ones saturate. Missing images and boxes with swapped or NaN corners are errors.
 
     References
     ----------
@@ -99,13 +98,11 @@ class BoxWithNmsLimit(Operation):
     Notes
     -----
     scores (r, c); rois (r, 4 c), corners x1, y1, x2, y2 per class; batch_indices int32 (r), equal
-    ones next to each other; scores_out (n); rois_out (n, 4); classes int32 (n); batch_indices_out
-    int32 (n). Class 0 is the background and never chosen. The results are ordered by image,
-    class and falling score, with lowered scores. ``r`` and ``n`` may be 0. Computed in float32;
-    quantised scores are dequantised first. Of equal scores the first counts. NaN is above no
-    threshold, so that it is not chosen; boxes with NaN overlap nothing, and infinite scores become
-    0 where the factor is 0. A box of class 0 whose corners are the wrong way round, or NaN, is an
-    error.
+    ones adjacent; scores_out (n); rois_out (n, 4); classes int32 (n); batch_indices_out int32 (n).
+    Class 0, the background, is never chosen. Results are ordered by image, class and falling
+    lowered score. ``r`` and ``n`` may be 0. Computed in float32. Of equal scores the first counts.
+    NaN is never chosen; boxes with NaN overlap nothing; infinite scores become 0 where the factor
+    is 0. A box of class 0 with swapped or NaN corners is an error.
 
     References
     ----------
@@ -118,11 +115,11 @@ class BoxWithNmsLimit(Operation):
     """Most boxes per image; negative for no limit."""
     kernel: NmsKernel = NmsKernel.HARD
     iou_threshold: float = 0.5
-    """Overlap (intersection over union) from which HARD and LINEAR lower a score."""
+    """Intersection over union from which HARD and LINEAR lower a score."""
     sigma: float = 1.0
     """Of GAUSSIAN."""
     nms_score_threshold: float = 0.0
-    """Boxes whose lowered score is below it are dropped."""
+    """Least lowered score."""
 
     has_data_dependent_outputs: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -161,15 +158,15 @@ class BoxWithNmsLimit(Operation):
 
 @dataclass(frozen=True, slots=True)
 class GenerateProposals(Operation):
-    """Propose regions of images: anchors moved by predictions, the best of them.
+    """Propose regions of images: the best of anchors moved by predictions.
 
     Notes
     -----
     scores (n, h, w, a); deltas (n, h, w, 4 a), dx, dy, dw, dh per anchor; anchors (a, 4), corners
-    x1, y1, x2, y2; image_info (n, 2), height and width; scores_out (m); rois (m, 4);
-    batch_indices int32 (m). The results are ordered by image and falling score. Boxes are
-    clipped to the image; those whose centre is not inside of it are dropped, as are those with
-    NaN. ``m`` may be 0. Computed in float32. Of equal scores the first counts; NaN is the lowest.
+    x1, y1, x2, y2; image_info (n, 2), height and width; scores_out (m); rois (m, 4); batch_indices
+    int32 (m). Results are ordered by image and falling score. Boxes are clipped to the image; those
+    with a centre outside or NaN are dropped. ``m`` may be 0. Computed in float32. Of equal scores
+    the first counts; NaN is the lowest.
 
     References
     ----------
@@ -180,13 +177,13 @@ class GenerateProposals(Operation):
     width_stride: float = 1.0
     """`height_stride` and `width_stride`: image rows and columns per row and column of scores."""
     pre_nms_max: int = -1
-    """Most boxes per image that enter non-maximum suppression; 0 or less for no limit."""
+    """Most boxes per image before non-maximum suppression; 0 or less for no limit."""
     post_nms_max: int = -1
-    """Most boxes per image that leave it; negative for no limit."""
+    """The same after it; negative for no limit."""
     iou_threshold: float = 0.5
     """Overlap with a better box from which a box is dropped."""
     min_size: float = 0.0
-    """Boxes not wider and higher than this are dropped."""
+    """Boxes must be wider and higher."""
     data_layout: DataLayout = DataLayout.NHWC
     """NHWC or NCHW, of scores and deltas."""
 
@@ -235,9 +232,9 @@ class DetectionPostProcess(Operation):
     box_encodings (b, n, 4 or more), y, x, h, w; scores (b, n, columns); anchors (n, 4), centre y,
     x, h, w; boxes (b, d, 4), corners y1, x1, y2, x2; classes, int32 or float32, (b, d); scores_out
     (b, d); num_detections, int32 or float32, (b). ``d`` is ``max_detections *
-    max_classes_per_detection``. Rows that are not needed are 0. Computed in float32; quantised
-    inputs are dequantised. Of equal scores the first counts. A score of NaN reaches no threshold;
-    without `use_regular_nms` neither does a box that has one. Boxes with NaN overlap nothing.
+    max_classes_per_detection``. Unused rows are 0. Computed in float32. Of equal scores the first
+    counts. A score of NaN reaches no threshold; without `use_regular_nms` neither does a box that
+    has one. Boxes with NaN overlap nothing.
 
     References
     ----------
@@ -249,19 +246,18 @@ class DetectionPostProcess(Operation):
     max_detections: int = 1
     """Most boxes per image."""
     max_classes_per_detection: int = 1
-    """Most classes that a box is reported with, without `use_regular_nms`."""
+    """Most classes per box, without `use_regular_nms`."""
     detections_per_class: int = 1
     """Most boxes per class, with `use_regular_nms`."""
     nms_score_threshold: float = 0.0
     """Score that a box must reach."""
     nms_iou_threshold: float = 0.5
-    """Overlap (intersection over union) with a better box above which a box is dropped."""
+    """Intersection over union with a better box above which a box is dropped."""
     num_classes: int | None = None
-    """Number of classes, which are the last columns of scores; all but the first column, the
-    background, if None.
+    """Number of classes, the last columns of scores; if None, all but the first, the background.
     """
     use_regular_nms: bool = False
-    """Whether each class is suppressed on its own; otherwise boxes are, by their best score."""
+    """Whether each class is suppressed on its own, rather than boxes by their best score."""
     scale_y: float = 1.0
     scale_x: float = 1.0
     scale_h: float = 1.0
@@ -270,10 +266,10 @@ class DetectionPostProcess(Operation):
     background_in_labels: bool = False
     """Whether labels count the columns ahead of the classes."""
     strict_thresholds: bool = False
-    """Whether a score must lie above its threshold and an overlap below its threshold."""
+    """Whether scores must lie above, and overlaps below, their threshold."""
     compact_rows: bool = False
-    """Whether boxes with fewer classes than allowed take fewer rows, num_detections counts rows
-    rather than boxes, and `use_regular_nms` has no rows for further classes.
+    """Whether boxes with fewer classes take fewer rows, num_detections counts rows, not boxes, and
+    `use_regular_nms` has no rows for further classes.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (

@@ -155,11 +155,10 @@ class ElementwiseBinary(Operation):
 
     Notes
     -----
-    lhs (...); rhs (...); output as both broadcast. Floats are computed in float32; integers
-    wrap; an integer divided by 0 is 0. Quantised ADD, SUB, MUL, DIV and SQUARED_DIFFERENCE
-    rescale in fixed point, which rounds half away from zero, and saturate; MAXIMUM and
-    MINIMUM compare stored integers where all quantisations are equal. The rest goes
-    through float32.
+    lhs (...); rhs (...); output as both broadcast. Floats are computed in float32; integers wrap;
+    an integer divided by 0 is 0. Quantised ADD, SUB, MUL, DIV and SQUARED_DIFFERENCE rescale in
+    fixed point, half away from zero, and saturate; MAXIMUM and MINIMUM compare stored integers if
+    all quantisations are equal; the rest goes through float32.
 
     References
     ----------
@@ -172,8 +171,8 @@ class ElementwiseBinary(Operation):
     operation: BinaryOperation = BinaryOperation.ADD
     activation: FusedActivation = FusedActivation.NONE
     power_of_two_scales: bool = False
-    """Whether QSYMM_S16 ADD and SUB, where every scale is a power of two, shift the finer input
-    instead of rescaling both. TFLite files say so with ``pot_scale_int16``.
+    """Whether QSYMM_S16 ADD and SUB whose scales are powers of two shift the finer input (TFLite's
+    ``pot_scale_int16``).
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = _PAIR
@@ -223,7 +222,7 @@ class ElementwiseUnary(Operation):
     -----
     input (...); output as input. Floats are computed in float32, FLOAT64 in itself. Integers allow
     ABS, NEG, SQUARE, SIGN and BITWISE_NOT only, and wrap. Quantised ABS and RSQRT work in fixed
-    point, others through float32, saturated; there are none from ERF on.
+    point, others before ERF through float32, saturated.
 
     References
     ----------
@@ -276,9 +275,9 @@ class Comparison(Operation):
 
     Notes
     -----
-    lhs (...); rhs (...); output boolean, as both broadcast. Quantised inputs are compared
-    after rescaling each to a common fixed-point scale, as TFLite does. NNAPI compares the real
-    numbers, which is a Dequantize in front of each input. Strings are EQUAL or NOT_EQUAL.
+    lhs (...); rhs (...); output boolean, as both broadcast. Quantised inputs are compared on a
+    common fixed-point scale, as in TFLite; NNAPI compares real numbers: a Dequantize in front of
+    each input. Strings allow EQUAL and NOT_EQUAL.
 
     References
     ----------
@@ -340,12 +339,12 @@ class LogicalBinary(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Prelu(Operation):
-    """Keep elements that are not negative; multiply the rest by an element of `alpha`.
+    """Multiply negative elements by an element of `alpha`.
 
     Notes
     -----
-    input (...); alpha (...); output as both broadcast. Quantised elements are rescaled in
-    fixed point, which rounds half away from zero, and saturate.
+    input (...); alpha (...); output as both broadcast. Quantised elements are rescaled in fixed
+    point, half away from zero, and saturate.
 
     References
     ----------
@@ -368,9 +367,9 @@ class Select(Operation):
 
     Notes
     -----
-    condition boolean (...); lhs (...), taken where true; rhs (...), taken where false;
-    output as all three broadcast. Stored elements are copied; where a quantisation differs
-    from the output's, elements are converted through float64.
+    condition boolean (...); lhs (...), taken where true; rhs (...), taken where false; output as
+    all three broadcast. Stored elements are copied, or converted through float64 where the
+    quantisation differs from the output's.
 
     References
     ----------

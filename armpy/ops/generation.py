@@ -38,8 +38,7 @@ class Shape(Operation):
 
     Notes
     -----
-    input (...); output (rank of the input). The output follows without a look at the
-    elements and is a constant as soon as the input's shape is known.
+    input (...); output (rank of the input), constant once the input's shape is known.
 
     References
     ----------
@@ -74,7 +73,7 @@ class Rank(Operation):
 
     Notes
     -----
-    input (...); output int32 (). The output is a constant as soon as the rank is known.
+    input (...); output int32 (), constant once the rank is known.
 
     References
     ----------
@@ -99,13 +98,12 @@ class Rank(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Fill(DataMovement):
-    """Make a tensor whose elements are all one number.
+    """Make a tensor of one number.
 
     Notes
     -----
-    value (), or any shape of one element, of the output's type and quantisation; shape int32
-    or int64 (rank of the output); output (...). Arm NN's and NNAPI's attribute is the
-    operand ``value`` here.
+    value, one element, of the output's type and quantisation; shape int32 or int64 (rank of the
+    output). ``value`` is an attribute in Arm NN and NNAPI.
 
     References
     ----------
@@ -142,8 +140,8 @@ class Range(Operation):
 
     Notes
     -----
-    start, limit, delta (); output (ceil((limit - start) / delta)), a constant as soon as
-    the three are known. Floats are added up in float32.
+    start, limit, delta (); output (ceil((limit - start) / delta)), constant once the three are
+    known. Floats are added up in float32.
 
     References
     ----------
@@ -153,7 +151,7 @@ class Range(Operation):
     start: float | None = None
     limit: float | None = None
     delta: float | None = None
-    """`start`, `limit` and `delta`: first number, the one that is not reached, and the step."""
+    """`start`, `limit` and `delta`: first number, exclusive limit, and step."""
     output_type: DataType = DataType.SIGNED32
     """FLOAT32, SIGNED32 or SIGNED64; type of the operands too."""
 
@@ -205,9 +203,8 @@ class OneHot(Operation):
 
     Notes
     -----
-    indices int32 or int64 (...); on_value and off_value (), of one type; depth int32 ();
-    output of one rank more, of the type of on_value: on_value at the position that the
-    index names, off_value elsewhere, also where there is no such position.
+    indices int32 or int64 (...); on_value and off_value (), of one type; depth int32 (); output of
+    one rank more: on_value at the position that the index names, if it exists, off_value elsewhere.
 
     References
     ----------
@@ -217,7 +214,7 @@ class OneHot(Operation):
     depth: int | None = None
     """Size of the new axis."""
     axis: int = -1
-    """Where the new axis stands in the output; negative counts from the output's end."""
+    """Of the output; negative counts from its end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("indices"),

@@ -36,11 +36,10 @@ class GridSample(Operation):
 
     Notes
     -----
-    input (n, h, w, c) or (n, d, h, w, c); grid (n, ..., 2 or 3), for each sample x, y and, of a
-    volume, z, from -1 at one end of the axis to 1 at the other; output (n, ..., c), with as many
-    sample axes as the image has spatial ones. NEAREST rounds halves to even. With `align_corners`
-    an image is reflected at the outer elements' centres, else at their edges. Positions are of
-    the grid's precision, sums float64.
+    input (n, h, w, c) or (n, d, h, w, c); grid (n, ..., 2 or 3): x, y and z of each sample, from -1
+    to 1 along the axis; output (n, ..., c), with as many sample axes as spatial ones. NEAREST
+    rounds halves to even. With `align_corners` images are reflected at the outer elements' centres,
+    else at their edges. Positions have the grid's precision, sums are float64.
 
     References
     ----------
@@ -51,7 +50,7 @@ class GridSample(Operation):
     mode: SampleMode = SampleMode.LINEAR
     padding: GridPadding = GridPadding.ZEROS
     align_corners: bool = False
-    """Whether -1 and 1 are the centres of the outer elements, rather than their outer edges."""
+    """Whether -1 and 1 are the outer elements' centres, not their outer edges."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input", ranks=(4, 5)),

@@ -23,11 +23,10 @@ class Concat(DataMovement):
 
     Notes
     -----
-    input (..., a_i, ...), any number of them; output (..., sum of a_i, ...). QASYMM_U8 and
-    QASYMM_S8 inputs may be quantised unlike the output and are requantised in float32,
-    ``round(stored * s - zero_point * s) + output zero point`` with s = input scale / output
-    scale, half away from zero, saturating; signed ones are shifted into the unsigned range
-    for that. All other quantised types need one quantisation.
+    inputs (..., a_i, ...); output (..., sum of a_i, ...). QASYMM_U8 and QASYMM_S8 inputs may be
+    quantised unlike the output and are requantised in float32, ``round(stored * s - zero_point * s)
+    + output zero point`` with s = input scale / output scale, half away from zero, saturating,
+    signed ones shifted into the unsigned range. Other quantised types need one quantisation.
 
     References
     ----------
@@ -87,7 +86,7 @@ class Stack(DataMovement):
     """
 
     axis: int = 0
-    """Where the new axis stands in the output; negative counts from the output's end."""
+    """Of the output; negative counts from its end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
 

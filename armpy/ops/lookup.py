@@ -26,8 +26,8 @@ class HashtableLookup(Operation):
     Notes
     -----
     lookups int32 (k); keys int32 (n), ascending; values (n, ...); output (k, ...), quantised like
-    the values; hits, uint8 (k), 1 where the key was found. A slice that is not found has
-    stored elements of 0, whatever the zero point, or empty strings.
+    the values; hits uint8 (k), 1 where the key was found. A missing slice has stored elements of 0,
+    whatever the zero point, or empty strings.
 
     References
     ----------
@@ -81,10 +81,10 @@ class LshProjection(Operation):
     Notes
     -----
     hash_functions (hashes, bits), float seeds, at most 32 bits; input (items, ...), any type;
-    weight (items), of the seeds' type, 1 if left out; output int32 (hashes), or (hashes * bits)
-    for DENSE, the highest bit first. A bit is 1 if the sum over the items of weight times hash
-    is above 0. The hash is that of the seed's four float32 bytes and the item's stored bytes,
-    taken as a signed number; sums are float64.
+    weight (items), of the seeds' type, 1 if omitted; output int32 (hashes), or (hashes * bits) for
+    DENSE, highest bit first. A bit is 1 if the float64 sum of weight times hash over the items is
+    above 0. The hash, a signed number, is of the seed's four float32 bytes and the item's stored
+    bytes.
 
     References
     ----------

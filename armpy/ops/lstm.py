@@ -37,8 +37,7 @@ class Lstm(Operation):
     (b, 4 * n), or (b, 3 * n) without an input gate; output (b, o), equal to the new output
     state.
 
-    The scratch output is there because Arm NN's layer and NNAPI's operation have it.
-    Neither names its contents.
+    The scratch output is Arm NN's and NNAPI's; its contents are unspecified.
 
     References
     ----------
@@ -49,8 +48,8 @@ class Lstm(Operation):
     """Of the candidate and of the cell state on its way out."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
-    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
-    projection; 0 for none.
+    """`cell_clip` and `projection_clip`: limits of the absolute cell state and projection; 0 for
+    none.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(2)
@@ -85,12 +84,12 @@ class UnidirectionalSequenceLstm(Operation):
     weights (n); projection_weights (o, n); projection_bias (o); output_state (b, o);
     cell_state (b, n); output as input with o instead of i. Without a projection o is n.
 
-    Without the input gate's operands the input gate is one minus the forget gate. Peephole
-    (cell_to_*) and layer normalisation weights are there for all gates or for none (never
-    for the missing input gate; the peephole never for the cell gate).
+    Without its operands the input gate is one minus the forget gate. Peephole (cell_to_*) and layer
+    normalisation weights exist for all gates or none (never for a missing input gate; no peephole
+    for the cell gate).
 
-    The states are ordinary operands: the caller feeds back what came out. A quantised cell
-    state has a power of two as its scale, 2**-15 to 2**-9.
+    The caller feeds back the states. A quantised cell state's scale is a power of two, 2**-15 to
+    2**-9.
 
     References
     ----------
@@ -103,8 +102,8 @@ class UnidirectionalSequenceLstm(Operation):
     """Of the candidate and of the cell state on its way out; integers need TANH."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
-    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
-    projection; 0 for none.
+    """`cell_clip` and `projection_clip`: limits of the absolute cell state and projection; 0 for
+    none.
     """
     time_major: bool = False
     """Whether the input's and output's first axis is time, not batch."""
@@ -113,13 +112,12 @@ class UnidirectionalSequenceLstm(Operation):
     cell_intermediate_scale: float = 0.0
     output_intermediate_scale: float = 0.0
     """`input_intermediate_scale`, `forget_intermediate_scale`, `cell_intermediate_scale` and
-    `output_intermediate_scale`: of the gates ahead of layer normalisation, for integers only. Not
-    used without layer normalisation.
+    `output_intermediate_scale`: of the gates before layer normalisation, if any; for integers only.
     """
     hidden_state_scale: float = 0.0
     hidden_state_zero_point: int = 0
-    """Of the output gate's result, ahead of the projection, for integers only. Without a
-    projection this is the output's quantisation.
+    """Of the output gate's result before the projection, for integers only; without a projection
+    the output's quantisation.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(3)

@@ -50,9 +50,9 @@ class Pad(DataMovement):
 
     Notes
     -----
-    input (...); pad_value () or (1,), one stored element of the input's type and
-    quantisation; pad_list int32 or int64 (rank, 2); output of the input's rank. Arm NN's
-    attribute for quantised tensors is a stored number, which is the operand here.
+    input (...); pad_value () or (1,), one stored element of the input's type and quantisation;
+    pad_list int32 or int64 (rank, 2); output of the input's rank. For quantised tensors, Arm NN's
+    attribute is the operand here.
 
     References
     ----------
@@ -62,8 +62,8 @@ class Pad(DataMovement):
     pad_list: tuple[tuple[int, int], ...] | None = None
     """(before, after) per axis."""
     pad_value: float = 0.0
-    """Real number that CONSTANT adds if the operand ``pad_value`` is left out. In a quantised
-    tensor 0 is the zero point, and other numbers are quantised.
+    """Real number that CONSTANT adds without the operand ``pad_value``; quantised in quantised
+    tensors.
     """
     padding_mode: PaddingMode = PaddingMode.CONSTANT
 
@@ -227,7 +227,7 @@ class Tile(DataMovement):
 
 @dataclass(frozen=True, slots=True)
 class BroadcastTo(DataMovement):
-    """Repeat axes of size 1 until a tensor has a given shape.
+    """Repeat axes of size 1 to a given shape.
 
     Notes
     -----
@@ -317,12 +317,12 @@ class ReverseV2(DataMovement):
 
 @dataclass(frozen=True, slots=True)
 class ChannelShuffle(DataMovement):
-    """Deal the elements along an axis out among groups, like cards.
+    """Deal out the elements along an axis among groups.
 
     Notes
     -----
-    input (...); output of the input's shape. Of consecutive groups of equal size,
-    the output has all first elements first, then all second ones, and so on.
+    input (...); output as input: of consecutive groups of equal size all first elements, then all
+    second ones, and so on.
 
     References
     ----------

@@ -29,7 +29,7 @@ class Normalization(Operation):
     Notes
     -----
     input (...); output as input: ``x (k + alpha * sum of squares)**-beta``. Neighbours beyond the
-    edge do not count. Computed in float32; other types are rounded once, quantised ones saturate.
+    edge do not count. Computed in float32, other types rounded once, quantised ones saturated.
 
     References
     ----------
@@ -39,9 +39,9 @@ class Normalization(Operation):
     """
 
     radius: int = 5
-    """How far neighbours are away, at most, along each of the axes."""
+    """Largest distance of neighbours along each axis."""
     alpha: float = 1.0
-    """Factor of the sum; it is not divided by the number of neighbours."""
+    """Factor of the sum, not divided by the number of neighbours."""
     beta: float = 0.5
     """Exponent."""
     k: float = 1.0
@@ -75,8 +75,7 @@ class InstanceNormalization(Operation):
     Notes
     -----
     input (n, h, w, c); output as input: ``gamma (x - mean) / sqrt(variance + eps) + beta`` with
-    mean and population variance over height and width. Computed in float32; float16 is
-    rounded once.
+    mean and population variance over height and width, in float32; float16 is rounded once.
 
     References
     ----------
@@ -105,11 +104,10 @@ class LayerNormalization(Operation):
 
     Notes
     -----
-    input (...); gamma and beta broadcast to it; output as input:
-    ``(x - mean) / sqrt(variance + eps) * gamma + beta`` with the population variance. A gamma
-    that is left out is 1, a beta 0. Computed in float64, rounded once; sums beyond float32 are
-    infinite except for FLOAT64 tensors. Groups of channels are an axis of their own:
-    (n, h * w, g, c / g) with axes (1, 3) is group normalisation.
+    input (...); gamma and beta broadcast to it; output as input: ``(x - mean) / sqrt(variance +
+    eps) * gamma + beta`` with the population variance. Omitted gamma is 1, beta 0. Computed in
+    float64, rounded once; sums beyond float32 are infinite except for FLOAT64. Group normalisation:
+    (n, h * w, g, c / g) with axes (1, 3).
 
     References
     ----------
@@ -118,7 +116,7 @@ class LayerNormalization(Operation):
     """
 
     axes: tuple[int, ...] = (-1,)
-    """Axes that one mean and variance are of."""
+    """Axes of one mean and variance."""
     eps: float = 1e-5
     """Added to the variance."""
 
@@ -140,10 +138,9 @@ class RmsNormalization(Operation):
 
     Notes
     -----
-    input (...); gamma broadcasts to it; output as input:
-    ``x / sqrt(mean of squares + eps) * gamma``. A gamma that is left out is 1. Computed in
-    float64, rounded once; a sum beyond float32 is infinite except for FLOAT64 tensors, which
-    makes the output 0.
+    input (...); gamma broadcasts to it; output as input: ``x / sqrt(mean of squares + eps) *
+    gamma``. Omitted gamma is 1. Computed in float64, rounded once; a sum beyond float32 is infinite
+    except for FLOAT64, which makes the output 0.
 
     References
     ----------

@@ -24,7 +24,7 @@ class TopkV2(Operation):
     Notes
     -----
     input (..., n); k int32 (); values (..., k), in order, quantised like the input; indices int32
-    (..., k). NaN is above all numbers, and each is like the others.
+    (..., k). NaNs are equal, above all numbers.
 
     References
     ----------
@@ -36,7 +36,7 @@ class TopkV2(Operation):
     larger_index_first: bool = False
     """Which of equal elements comes first."""
     largest: bool = True
-    """Whether to find the largest ones, in falling order; else the smallest ones, rising."""
+    """Whether to find the largest, falling, or the smallest, rising."""
 
     requantizes: ClassVar[bool] = False
     inputs: ClassVar[tuple[Operand, ...]] = (

@@ -70,7 +70,7 @@ class Pooling2d(Operation):
     """`pool_size` and `stride`: vertical, horizontal."""
     padding: PaddingSpec = Padding.VALID
     """SAME, VALID, or ((top, bottom), (left, right)), each smaller than the window. Padding
-    elements do not count: neither for the largest element nor for the mean.
+    elements do not count.
     """
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
@@ -103,8 +103,8 @@ class Pooling3d(Operation):
 
     Notes
     -----
-    input (n, d, h, w, c); output (n, od, oh, ow, c), quantised as the input. A window that has
-    no element inside the volume, as gaps allow, gives the type's least number, and 0 as a mean.
+    input (n, d, h, w, c); output (n, od, oh, ow, c), quantised as the input. A window without
+    elements of the volume (gaps) gives the type's least number, or 0 as a mean.
 
     References
     ----------
@@ -119,7 +119,7 @@ class Pooling3d(Operation):
     """`pool_size`, `stride` and `dilation`: depth, vertical, horizontal."""
     padding: PaddingSpec = Padding.VALID
     """SAME, VALID, or ((front, back), (top, bottom), (left, right)), each smaller than the dilated
-    window. Padding elements do not count: neither for the largest element nor for the mean.
+    window. Padding elements do not count.
     """
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NDHWC
@@ -146,14 +146,13 @@ class Pooling3d(Operation):
 
 @dataclass(frozen=True, slots=True)
 class MaxPoolWithIndices(Operation):
-    """Find the largest element of each window over an image, and where it is (argmax pooling).
+    """Find the largest element of each window over an image and its position (argmax pooling).
 
     Notes
     -----
-    input (n, ..., c); output (n, ..., c); indices int64 of the same shape: positions among the
-    elements of the image's channel, counted along the spatial axes from the last one. Of equal
-    elements the first counts, and NaN is above all numbers. A window that has no element inside
-    the image gives the type's least number and -1.
+    input (n, ..., c); output (n, ..., c); indices int64 (n, ..., c): positions within the channel
+    of the image, in row-major order. The first of equal elements counts; NaN is above all numbers.
+    A window outside the image gives the type's least number and -1.
 
     References
     ----------
@@ -164,7 +163,7 @@ class MaxPoolWithIndices(Operation):
     pool_size: tuple[int, ...] = (1, 1)
     stride: tuple[int, ...] = (1, 1)
     dilation: tuple[int, ...] = (1, 1)
-    """`pool_size`, `stride` and `dilation`: one number per spatial axis, of which there are 1 to 3.
+    """`pool_size`, `stride` and `dilation`: a number for each of 1 to 3 spatial axes.
     """
     padding: PaddingSpec = Padding.VALID
     """As of `Pooling3d`."""

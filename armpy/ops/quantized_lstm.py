@@ -40,9 +40,8 @@ class QLstm(Operation):
     input (b, i); weights, biases and states as of `UnidirectionalSequenceLstm`; output
     (b, o), equal to the new output state. The activation is tanh.
 
-    Arm NN's and NNAPI's implementations agree that biases of the gates belong to layer
-    normalisation: without it they are not used. A gate that is not normalised is read with
-    12 fraction bits, whatever its intermediate scale is.
+    As in Arm NN's and NNAPI's implementations, gate biases are used in layer normalisation only. A
+    gate that is not normalised has 12 fraction bits, whatever its intermediate scale.
 
     References
     ----------
@@ -51,20 +50,19 @@ class QLstm(Operation):
 
     cell_clip: float = 0.0
     projection_clip: float = 0.0
-    """`cell_clip` and `projection_clip`: limits of the absolute values of the cell state and of the
-    projection; 0 for none.
+    """`cell_clip` and `projection_clip`: limits of the absolute cell state and projection; 0 for
+    none.
     """
     input_intermediate_scale: float = 0.0
     forget_intermediate_scale: float = 0.0
     cell_intermediate_scale: float = 0.0
     output_intermediate_scale: float = 0.0
     """`input_intermediate_scale`, `forget_intermediate_scale`, `cell_intermediate_scale` and
-    `output_intermediate_scale`: of the gates' sums, ahead of layer normalisation where there is
-    one. The input gate's is not used without an input gate.
+    `output_intermediate_scale`: of the gates' sums, before any layer normalisation.
     """
     hidden_state_zero_point: int = 0
     hidden_state_scale: float = 0.0
-    """Of the output gate's result, ahead of the projection."""
+    """Of the output gate's result, before the projection."""
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(2)
     outputs: ClassVar[tuple[Operand, ...]] = LSTM_OUTPUTS
@@ -104,19 +102,16 @@ class QuantizedLstm(Operation):
 
     Notes
     -----
-    input (b, i); input_to_*_weights (o, i); recurrent_to_*_weights (o, o); biases (o);
-    cell_state (b, o); output_state and output (b, o). The output is the next execution's
-    output state.
+    input (b, i); input_to_*_weights (o, i); recurrent_to_*_weights (o, o); biases (o); cell_state
+    (b, o); output_state and output (b, o), the next output state.
 
-    Each gate is ``(input, output_state) @ (recurrent weights, input weights).T + bias``, both
-    joined along their last axis in this order, so that the first columns of the recurrent
-    weights meet the input. The operands' names suggest otherwise, but NNAPI's published test
-    vectors and the implementations agree on this.
+    Each gate is ``(input, output_state) @ (recurrent weights, input weights).T + bias``, joined
+    along the last axis in this order: the recurrent weights' first columns meet the input, as in
+    NNAPI's published test vectors, despite the operands' names.
 
-    All quantisation but the weights' is given: input, output state and output have the
-    scale 1/128 and the zero point 128, the cell state has the scale 2**-11. The weights
-    share one scale and zero point; the biases have the weights' scale / 128. Sums are
-    int32, gates int16 with 12 fraction bits, sigmoid and tanh in fixed point.
+    Input, output state and output have scale 1/128 and zero point 128, the cell state scale 2**-11.
+    The weights share one quantisation; the biases have the weights' scale / 128. Sums are int32,
+    gates int16 with 12 fraction bits, sigmoid and tanh in fixed point.
 
     References
     ----------

@@ -25,14 +25,14 @@ def _unchanged(inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> i
 
 @dataclass(frozen=True, slots=True)
 class Quantize(Operation):
-    """Convert real or quantised numbers to a quantised type; the output's info says how.
+    """Convert real or quantised numbers to the output's quantised type.
 
     Notes
     -----
-    input (...); output as input. Floats are divided by the output's scale in float32 and
-    rounded, by default half away from zero; the output's scales may run along an axis.
-    Quantised inputs, and int32 ones with a scale, are rescaled in fixed point. The output may
-    be int32 with a scale, too. All saturate; NaN becomes real 0.
+    input (...); output as input. Floats are divided by the output's scale, perhaps along an axis,
+    in float32 and rounded half away from zero by default. Quantised inputs, also int32 with a
+    scale, are rescaled in fixed point; the output may be int32 with a scale. All saturate; NaN
+    becomes real 0.
 
     References
     ----------
@@ -40,7 +40,7 @@ class Quantize(Operation):
     """
 
     rounds_to_even: bool = False
-    """Whether halves go to the even integer when floats are rounded."""
+    """Whether halves of floats are rounded to even."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (
         rule((FLOAT_TYPES,), (_QUANTIZED,)),
@@ -112,16 +112,15 @@ class Dequantize(Operation):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Operation):
-    """Convert stored numbers to another data type, whatever their quantisation is.
+    """Convert stored numbers to another data type, whatever their quantisation.
 
     Notes
     -----
-    input (...); output as input, of the type that its info says. Floats lose their fraction
-    and saturate, NaN becomes the highest integer; integers wrap in a plain integer type and
-    saturate in a quantised one; integers of 4 and 2 bits wrap whatever they come from; BOOLEAN is
-    whether a number is not 0. Small floats get the nearest number, ties to even. Strings are
-    numbers as Python reads and writes them; as integers, they lose their fraction. BOOLEAN is 0 or
-    1 in a string.
+    input (...); output as input, of its info's type. Floats lose their fraction and saturate, NaN
+    becomes the highest integer; integers wrap in plain types, of 4 and 2 bits always, and saturate
+    in quantised ones; BOOLEAN is whether a number is not 0. Small floats get the nearest number,
+    ties to even. Strings are numbers as Python reads and writes them, without their fraction as
+    integers; BOOLEAN is 0 or 1.
 
     References
     ----------
@@ -129,8 +128,8 @@ class Cast(Operation):
     """
 
     saturate: bool = True
-    """Whether numbers that are too large for a float of 8 bits become the largest one. They become
-    infinity or, where there is none, NaN otherwise.
+    """Whether numbers too large for 8-bit floats become the largest one, not infinity (NaN where
+    there is none).
     """
     rounding: str = "nearest"
     """Of FLOAT8_E8M0: ``nearest``, ``up`` or ``down``."""
@@ -170,10 +169,9 @@ class BitCast(Operation):
 
     Notes
     -----
-    input (...); output as input if elements are as large. If they are smaller, the output has one
-    axis more, along which the parts of an element lie, lowest byte first; if they are larger, the
-    input's last axis, which must be as long as an element has parts, is gone. Types of 4 and
-    2 bits go with types of as many bits.
+    input (...); output as input if elements are as large. Smaller ones lie along an additional last
+    axis, lowest byte first; larger ones take up the last axis, which has as many elements as they
+    have parts. Types of 4 and 2 bits go with types of as many bits.
 
     References
     ----------

@@ -53,11 +53,11 @@ class Svdf(Operation):
     rank: int = 1
     """How many filters are summed per unit."""
     activation: RecurrentActivation = RecurrentActivation.NONE
-    """Of the output. The integer kernel applies none; its clamp is the output's range."""
+    """Of the output; integers have none but the output's range."""
     shifts_state_first: bool = True
-    """Whether the memory moves on before the newest entry is written (TFLite), so that `state_out`
-    ends with it, or after the output is computed (NNAPI), so that `state_out` ends with a 0 that
-    the next execution overwrites.
+    """Whether the memory moves before the newest entry is written (TFLite), so that `state_out`
+    ends with it, or after the output is computed (NNAPI), so that it ends with a 0 that the next
+    execution overwrites.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (

@@ -70,11 +70,11 @@ class RecurrentSequence(Operation):
 
     Notes
     -----
-    input (t, b, i); weights (g n, i) and recurrent_weights (g n, n), whose gates are in the order
-    z, r, c of GRU, and i, o, u, c of LSTM; bias and recurrent_bias (g n); sequence_lengths (b);
-    states (b, n), zeros if left out; peephole (3 n) for i, o, u of an LSTM; output (t, b, n), 0
-    past a sequence's end; states after each sequence's last step (b, n), of cells with an LSTM
-    only. Computed in float32, FLOAT64 in itself; float16 is rounded once.
+    input (t, b, i); weights (g n, i) and recurrent_weights (g n, n), with gates in the order z, r,
+    c (GRU) or i, o, u, c (LSTM); bias and recurrent_bias (g n); sequence_lengths (b); states (b,
+    n), zeros if omitted; peephole (3 n) for i, o, u of an LSTM; output (t, b, n), 0 past a
+    sequence's end; states after each sequence's last step, of cells with an LSTM only. Computed in
+    float32, FLOAT64 in itself; float16 is rounded once.
 
     References
     ----------
@@ -84,16 +84,15 @@ class RecurrentSequence(Operation):
 
     cell: RecurrentCell = RecurrentCell.GRU
     functions: tuple[GateFunction, ...] = ()
-    """In the order of `RecurrentCell`'s letters; empty for sigmoid of gates and tanh."""
+    """In the order of `RecurrentCell`'s letters; empty for sigmoid and tanh."""
     alphas: tuple[float, ...] = ()
     betas: tuple[float, ...] = ()
     """`alphas` and `betas`: parameters of `functions`, one each."""
     clip: float = 0.0
-    """Limit of the absolute values of the sums that go into functions; 0 for none. An LSTM's cell
-    state is no such sum.
+    """Limit of the functions' absolute arguments, an LSTM's cell state excepted; 0 for none.
     """
     is_reversed: bool = False
-    """Whether each sequence is run from its end; the output has the input's order of time."""
+    """Whether sequences run from their end; the output has the input's order."""
     resets_after: bool = False
     """Whether a GRU's reset gate is applied after the product with the state."""
     couples_gates: bool = False

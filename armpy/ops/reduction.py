@@ -62,11 +62,10 @@ class Reduce(Operation):
     input (...); axes int32 (number of axes) or (); output without the axes, rank 0 if none
     is left. Arm NN's Mean is ``Reduce(ReduceOperation.MEAN)``.
 
-    Floats are added up in float64 and multiplied in float32, or float64 if they are. SUM and
-    PROD of integers wrap around; MEAN of integers rounds towards 0. SUM, MEAN and PROD of
-    quantised elements accumulate in int32 and requantise in fixed point; MAX and MIN keep the
-    quantisation, and are NaN where there is one; of no floats they are infinities. NNAPI has
-    `rounds_down` and `zero_absorbs`, the others do not.
+    Floats are added up in float64 and multiplied in float32, or float64 if they are. Integers: SUM
+    and PROD wrap, MEAN rounds towards 0. Quantised: SUM, MEAN and PROD accumulate in int32 and
+    requantise in fixed point; MAX and MIN keep the quantisation. MAX and MIN of no floats are
+    infinities. `rounds_down` and `zero_absorbs` are NNAPI's.
 
     References
     ----------
@@ -75,17 +74,16 @@ class Reduce(Operation):
 
     operation: ReduceOperation = ReduceOperation.SUM
     axes: tuple[int, ...] | None = None
-    """Axes that are reduced, repeated ones count once. () reduces nothing. None stands for all
-    axes.
+    """Axes, repeated ones counted once; () for none, None for all.
     """
     keep_dims: bool = False
     """Whether reduced axes stay with size 1."""
     rounds_down: bool = False
-    """Whether MEAN of quantised elements is the mean of the stored integers, rounded down; input
-    and output are quantised alike then.
+    """Whether quantised MEAN is the mean of stored integers, rounded down; input and output are
+    quantised alike.
     """
     zero_absorbs: bool = False
-    """Whether PROD of floats is 0 wherever a factor is, beside infinities and NaN too."""
+    """Whether PROD of floats is 0 if a factor is, despite infinities and NaN."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -147,8 +145,8 @@ class ArgMinMax(Operation):
 
     Notes
     -----
-    input (...); axis int32 () or (1,); output without the axis. Of equal elements the first
-    one counts; where there is NaN, the first NaN.
+    input (...); axis int32 () or (1,); output without the axis. The first of equal elements counts,
+    and the first NaN if there is one.
 
     References
     ----------

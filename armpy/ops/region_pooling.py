@@ -57,15 +57,13 @@ class RoiAlign(Operation):
 
     Notes
     -----
-    input (n, h, w, c); rois (r, 4), corners x1, y1, x2, y2; batch_indices int32 (r); output
-    (r, height, width, c). ``r`` may be 0. A region is at least one input element wide and high.
+    input (n, h, w, c); rois (r, 4), corners x1, y1, x2, y2; batch_indices int32 (r); output (r,
+    height, width, c). ``r`` may be 0. A region is at least one input element wide and high.
     Coordinates are float32. float16 is averaged in float32. 8-bit types use interpolation weights
-    of 1/255, int64 sums and a fixed-point multiplier that must be below 1, and saturate. An
-    image that is not there, a region outside of its image and one whose corners are the wrong
-    way round are errors, the last two not where `is_free`; corners that are NaN or infinite are
-    errors always. Each sample is computed of its four neighbours, whatever their weights: NaN in
-    one makes NaN of it, while samples outside of the image are 0. MAX, `half_pixel` and
-    `is_free` are for floats.
+    of 1/255, int64 sums and a fixed-point multiplier below 1, and saturate. Errors: missing images;
+    NaN or infinite corners; unless `is_free`, regions outside of their image or with swapped
+    corners. A NaN among a sample's four neighbours, whatever its weight, makes NaN of it; samples
+    outside of the image are 0. MAX, `half_pixel` and `is_free` are for floats.
 
     References
     ----------
@@ -76,24 +74,23 @@ class RoiAlign(Operation):
     """(height, width)."""
     height_stride: float = 1.0
     width_stride: float = 1.0
-    """`height_stride` and `width_stride`: rows and columns in which regions are measured per row
-    and column of the input.
+    """`height_stride` and `width_stride`: region rows and columns per row and column of the input.
     """
     height_samples: int = 0
     width_samples: int = 0
     """`height_samples` and `width_samples`: samples along each axis of an output element; 0 for as
-    many as the input has rows or columns there, rounded up.
+    many as input rows or columns, rounded up.
     """
     data_layout: DataLayout = DataLayout.NHWC
     algorithm: PoolingAlgorithm = PoolingAlgorithm.AVERAGE
-    """AVERAGE, or MAX: the largest neighbour of all samples, each times its weight."""
+    """AVERAGE, or MAX of all samples' weighted neighbours."""
     half_pixel: bool = False
-    """Whether corners count from the outer edge of the first element rather than from its centre,
-    and regions may be smaller than an element.
+    """Whether corners count from the first element's outer edge, not its centre, and regions may be
+    smaller than an element.
     """
     is_free: bool = False
-    """Whether regions may lie anywhere. Samples more than an element outside of the image are 0;
-    nearer ones are as its border.
+    """Whether regions may lie anywhere; samples more than an element outside of the image are 0,
+    nearer ones as its border.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = _REGION_OPERANDS
@@ -149,11 +146,10 @@ class RoiPooling(Operation):
 
     Notes
     -----
-    input (n, h, w, c); rois (r, 4), corners x1, y1, x2, y2; batch_indices int32 (r); output
-    (r, height, width, c), quantised like the input. ``r`` may be 0. Corners are rounded, halves
-    away from zero, and both belong to the region; parts are rounded outwards and cut off at
-    the input's end. An empty part gives 0, one with NaN gives NaN. Coordinates are float32. What
-    is an error for `RoiAlign` is one here.
+    input (n, h, w, c); rois (r, 4), corners x1, y1, x2, y2; batch_indices int32 (r); output (r,
+    height, width, c), quantised like the input. ``r`` may be 0. Corners are rounded, halves away
+    from zero, and inclusive; parts are rounded outwards and cut off at the input's end. An empty
+    part gives 0, one with NaN gives NaN. Coordinates are float32. Errors are those of `RoiAlign`.
 
     References
     ----------
@@ -164,8 +160,7 @@ class RoiPooling(Operation):
     """(height, width): how many parts a region has."""
     height_stride: float = 1.0
     width_stride: float = 1.0
-    """`height_stride` and `width_stride`: rows and columns in which regions are measured per row
-    and column of the input.
+    """`height_stride` and `width_stride`: region rows and columns per row and column of the input.
     """
     data_layout: DataLayout = DataLayout.NHWC
 
@@ -189,10 +184,9 @@ class HeatmapMaxKeypoint(Operation):
     Notes
     -----
     heatmap (r, s, s, k), square with s of 2 or more; rois (r, 4), corners x1, y1, x2, y2; scores
-    (r, k); keypoints (r, k, 2), x and y. A parabola through the highest element (the first of
-    equal ones) and its neighbours, mirrored at the edges, refines score and position by at
-    most 1.5 elements; where it has no determined peak the element itself is taken. Computed in
-    float32. A region whose corners are the wrong way round, or NaN, is an error.
+    (r, k); keypoints (r, k, 2), x and y. A parabola through the highest element (the first of equal
+    ones) and its neighbours, mirrored at the edges, refines score and position by at most 1.5
+    elements if it has a peak. Computed in float32. Regions with swapped or NaN corners are errors.
 
     References
     ----------

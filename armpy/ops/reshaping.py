@@ -17,7 +17,7 @@ __all__ = ["ExpandDims", "Reshape", "Squeeze"]
 
 @dataclass(frozen=True, slots=True)
 class Reshape(DataMovement):
-    """Give a tensor another shape; the elements and their order stay.
+    """Give a tensor another shape.
 
     Notes
     -----
@@ -29,7 +29,7 @@ class Reshape(DataMovement):
     """
 
     target_shape: tuple[int, ...] | None = None
-    """One entry may be -1 and follows from the others."""
+    """One entry may be -1: it follows from the others."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -90,7 +90,7 @@ class ExpandDims(DataMovement):
     """
 
     axis: int | None = None
-    """Where the new axis stands in the output; negative counts from the output's end."""
+    """Of the output; negative counts from its end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -124,8 +124,7 @@ class Squeeze(DataMovement):
     """
 
     axes: tuple[int, ...] | None = None
-    """None or () removes every axis of size 1; None also stands while the operand ``axes``
-    determines them.
+    """None or () for all of size 1; None also while the operand is unknown.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (

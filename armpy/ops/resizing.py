@@ -29,10 +29,9 @@ class Resize(DataMovement):
 
     Notes
     -----
-    input (n, h, w, c); size int32 (2); output (n, height, width, c), quantised like the
-    input. Floats and QASYMM_U8 are interpolated in float32, the latter with
-    ``floor(x + 0.5)``; signed quantised types with weights of 10 fraction bits and half
-    away from zero.
+    input (n, h, w, c); size int32 (2); output (n, height, width, c), quantised like the input.
+    Floats and QASYMM_U8 are interpolated in float32, the latter with ``floor(x + 0.5)``, signed
+    quantised types with weights of 10 fraction bits, half away from zero.
 
     References
     ----------
@@ -43,10 +42,9 @@ class Resize(DataMovement):
     """(height, width) of the output."""
     method: ResizeMethod = ResizeMethod.NEAREST_NEIGHBOR
     align_corners: bool = False
-    """Whether the centres of the corner elements fall together, not the outer edges."""
+    """Whether corner elements' centres, not outer edges, coincide."""
     half_pixel_centers: bool = False
-    """Whether the element at index i has its centre at i + 0.5. Not together with `align_corners`
-    for BILINEAR.
+    """Whether element i has its centre at i + 0.5; not with `align_corners` for BILINEAR.
     """
     data_layout: DataLayout = DataLayout.NHWC
 

@@ -42,8 +42,8 @@ class RandomUniform(Operation):
     Notes
     -----
     shape int32 or int64 (rank of the output); output (...). A float32 has 23 random bits of one
-    word of Philox 4x32-10, whose key is `seed` and whose counter begins with `seed2` in its upper
-    half; a float64 has 52 of two words.
+    word of Philox 4x32-10 (key `seed`, upper half of the first counter `seed2`), a float64 52 of
+    two words.
 
     References
     ----------
@@ -55,10 +55,10 @@ class RandomUniform(Operation):
     """Of the output."""
     low: float = 0.0
     high: float = 1.0
-    """`low` and `high`: the lowest number, and the one above that is not reached."""
+    """`low` and `high`: the lowest number, and the exclusive upper limit."""
     seed: int = 0
     seed2: int = 0
-    """`seed` and `seed2`: equal seeds draw equal numbers, but two seeds of 0 draw others each time.
+    """`seed` and `seed2`: equal seeds draw equal numbers, two seeds of 0 others each time.
     """
     output_type: DataType = DataType.FLOAT32
     """FLOAT32 or FLOAT64."""
@@ -89,8 +89,8 @@ class RandomNormal(Operation):
 
     Notes
     -----
-    shape int32 or int64 (rank of the output); output (...). Pairs of numbers that are drawn as by
-    `RandomUniform` become pairs by the Box-Muller transform.
+    shape int32 or int64 (rank of the output); output (...). Pairs drawn as by `RandomUniform` are
+    transformed by Box-Muller.
 
     References
     ----------
@@ -105,7 +105,7 @@ class RandomNormal(Operation):
     """`mean` and `deviation`: of the distribution."""
     seed: int = 0
     seed2: int = 0
-    """`seed` and `seed2`: equal seeds draw equal numbers, but two seeds of 0 draw others each time.
+    """`seed` and `seed2`: equal seeds draw equal numbers, two seeds of 0 others each time.
     """
     output_type: DataType = DataType.FLOAT32
     """FLOAT32 or FLOAT64."""
@@ -132,14 +132,13 @@ class RandomNormal(Operation):
 
 @dataclass(frozen=True, slots=True)
 class RandomMultinomial(Operation):
-    """Draw classes with probabilities that are given as logarithms.
+    """Draw classes by logarithms of probabilities.
 
     Notes
     -----
-    logits (b, c), logarithms of probabilities that need not add up to 1; seeds int32 (2); output
-    int32 (b, num_samples). Equal seeds draw equal samples, but two seeds of 0 draw others each
-    time. Classes whose logit is not finite are never drawn. Computed in float64 from
-    Philox 4x32-10, two words per sample.
+    logits (b, c), of probabilities of any sum; seeds int32 (2), as of ``RandomUniform``; output
+    int32 (b, num_samples). Classes whose logit is not finite are never drawn. Computed in float64
+    from Philox 4x32-10, two words per sample.
 
     References
     ----------
@@ -192,14 +191,14 @@ class RandomGenerator(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RandomBits(Operation):
-    """Draw integers whose bits are all random, and say where the next draw begins.
+    """Draw integers of random bits, and return the next draw's state.
 
     Notes
     -----
-    state uint64 (2), for Philox also (3): the key, then the counter, whose words of 32 bits are
-    lowest first; Philox takes the key as the upper half of a counter of one element. Outputs: the
-    state with the lower half of the counter moved on by one for each block of 4, or 2, words, and
-    integers (...), whose lower word is drawn first.
+    state uint64 (2), for Philox also (3): key, then counter, its 32-bit words lowest first; for
+    Philox, the key is the upper half of a counter of one element. Outputs: the state, the counter's
+    lower half increased by one per block of 4, or 2, words; integers (...), whose lower word is
+    drawn first.
 
     References
     ----------

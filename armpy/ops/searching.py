@@ -23,8 +23,8 @@ class NonZero(Operation):
 
     Notes
     -----
-    input (...); output int64 (rank, n): one coordinate per row, n positions in row-major order.
-    A scalar counts as a vector of one element.
+    input (...); output int64 (rank, n): n positions in row-major order. A scalar counts as a vector
+    of one element.
 
     References
     ----------
@@ -49,9 +49,9 @@ class Unique(Operation):
 
     Notes
     -----
-    input (..., a, ...); values (..., u, ...), or (u) without an axis; indices int64 (u), where
-    each first appears; inverse_indices int64 (a), or one per element: which of the values each
-    is; counts int64 (u), how often each appears. NaNs are equal to each other.
+    input (..., a, ...); values (..., u, ...), or (u) without an axis; indices int64 (u), first
+    appearances; inverse_indices int64 (a), or one per element: its position among the values;
+    counts int64 (u). NaNs are equal.
 
     References
     ----------
@@ -60,10 +60,9 @@ class Unique(Operation):
     """
 
     axis: int | None = None
-    """Along which slices are compared. None to compare the elements of the flattened tensor."""
+    """Of the compared slices; None to compare the flattened tensor's elements."""
     is_sorted: bool = True
-    """Whether they come in rising order, slices in lexicographic order; else in order of their
-    first appearance.
+    """Whether values rise (slices lexicographically), or are in order of first appearance.
     """
 
     has_data_dependent_outputs: ClassVar[bool] = True

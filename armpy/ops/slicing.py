@@ -101,8 +101,7 @@ class Splitter(DataMovement):
     """Number of outputs; needed unless `sizes` is known."""
     axis: int | None = None
     sizes: tuple[int, ...] | None = None
-    """Size of each part along the axis; one may be -1 and follows from the others. None for equal
-    parts.
+    """Sizes along the axis; one may be -1: it follows from the others. None for equal parts.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -229,7 +228,7 @@ class Gather(DataMovement):
     axis: int = 0
     """Axis of the input that the indices run along."""
     batch_dims: int = 0
-    """Number of outer axes that input and indices have in common; at most `axis`."""
+    """Number of common outer axes; at most `axis`."""
     wraps_negative: bool = False
     """Whether indices below 0 count from the end."""
 
@@ -275,7 +274,7 @@ class GatherNd(DataMovement):
     """
 
     batch_dims: int = 0
-    """Number of outer axes that input and indices have in common."""
+    """Number of common outer axes."""
     wraps_negative: bool = False
     """Whether indices below 0 count from the end."""
 

@@ -34,14 +34,13 @@ class Dft(Operation):
     axis: int = -2
     """Not the last one."""
     length: int = 0
-    """Of the signal, which is cut or filled up with zeros; 0 for the axis' own, or, from half of
-    the frequencies to a signal, for the even one that these are of.
+    """Of the signal, cut or filled up with zeros; 0 for the axis' own (from half of the
+    frequencies, the even one).
     """
     is_inverse: bool = False
-    """Whether frequencies become a signal, which is divided by its length."""
+    """Whether frequencies become a signal, divided by its length."""
     is_onesided: bool = False
-    """Whether there are only the frequencies up to half of the length, as signals without an
-    imaginary part have no others.
+    """Whether only frequencies up to half of the length are there, as for real signals.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=tuple(range(2, 9))),)

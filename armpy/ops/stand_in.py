@@ -16,13 +16,13 @@ __all__ = ["StandIn"]
 
 @dataclass(frozen=True, slots=True)
 class StandIn(Operation):
-    """Stand for a custom operation, of which armpy knows inputs and outputs only.
+    """Stand for a custom operation of which armpy knows only inputs and outputs.
 
     Notes
     -----
-    Outputs' types, and shapes as far as they are known, are declared with the layer. No
-    backend of armpy's own takes one; a vendor's that does is asked by `ILayerSupport` as for any
-    other layer. A network with one that no backend supports cannot be loaded.
+    Outputs' types and known shapes are declared with the layer. No backend of armpy's own takes it;
+    others are asked by `ILayerSupport` as usual. If no backend supports it, the network cannot be
+    loaded.
 
     References
     ----------

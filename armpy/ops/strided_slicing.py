@@ -22,8 +22,8 @@ class StridedSlice(DataMovement):
 
     Notes
     -----
-    input (...); begin, end, stride int32 (number of entries); output of a rank that follows
-    from the masks. Positions beyond the borders are moved to them, but for shrunk axes.
+    input (...); begin, end, stride int32 (number of entries); the output's rank follows from the
+    masks. Positions beyond the borders are moved to them, except on shrunk axes.
 
     References
     ----------
@@ -34,21 +34,19 @@ class StridedSlice(DataMovement):
     begin: tuple[int, ...] | None = None
     end: tuple[int, ...] | None = None
     stride: tuple[int, ...] | None = None
-    """`begin`, `end` and `stride`: per entry, the first element, the one after the last, and the
-    step, which may be negative. Negative positions count from the end. Axes without an entry are
-    taken whole.
+    """`begin`, `end` and `stride`: per entry, the first element, exclusive end, and step, perhaps
+    negative. Negative positions count from the end. Axes without an entry are taken whole.
     """
     begin_mask: int = 0
     end_mask: int = 0
-    """`begin_mask` and `end_mask`: bit i set: entry i of begin or end does not count, the range
-    goes to the border.
+    """`begin_mask` and `end_mask`: bit i: entry i of begin or end is the border.
     """
     shrink_axis_mask: int = 0
-    """Bit i set: only the element at begin is taken, and the axis vanishes."""
+    """Bit i: only the element at begin is taken, and the axis removed."""
     ellipsis_mask: int = 0
-    """Bit i set (one at most): entry i stands for all axes that the others leave over."""
+    """Bit i (one at most): entry i stands for all remaining axes."""
     new_axis_mask: int = 0
-    """Bit i set: entry i adds an axis of size 1 to the output."""
+    """Bit i: entry i adds an axis of size 1."""
     end_is_offset: bool = False
     """Whether end counts from begin."""
 

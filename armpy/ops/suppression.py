@@ -16,13 +16,13 @@ __all__ = ["NonMaxSuppression", "SoftNonMaxSuppression"]
 
 @dataclass(frozen=True, slots=True)
 class NonMaxSuppression(Operation):
-    """Choose the best boxes of each class and image, without those that overlap better ones (NMS).
+    """Choose the best boxes per class and image, without those that overlap better ones (NMS).
 
     Notes
     -----
     boxes (b, s, 4); scores (b, c, s); output int64 (k, 3): image, class, box, by image, class and
-    falling score. ``k`` may be 0. Of equal scores the first counts. NaN is
-    the lowest score, and above no threshold; boxes with NaN overlap nothing.
+    falling score. ``k`` may be 0. The first of equal scores counts. NaN is the lowest score, above
+    no threshold; boxes with NaN overlap nothing.
 
     References
     ----------
@@ -30,16 +30,14 @@ class NonMaxSuppression(Operation):
     """
 
     max_boxes_per_class: int = 0
-    """None are chosen if it is negative."""
+    """None if negative."""
     iou_threshold: float = 0.0
-    """Share of the area of two boxes together, from 0 to 1; boxes that have more of it in common
-    with a better one are left out.
+    """Intersection over union, from 0 to 1, above which a box is left out beside a better one.
     """
     score_threshold: float | None = None
     """Only boxes of higher scores are chosen."""
     center_point_box: bool = False
-    """Whether boxes are x and y of their centre, width, height, rather than y1, x1, y2, x2 of two
-    opposite corners.
+    """Whether boxes are centre x, y, width, height, rather than y1, x1, y2, x2 of opposite corners.
     """
 
     has_data_dependent_outputs: ClassVar[bool] = True
@@ -75,9 +73,9 @@ class SoftNonMaxSuppression(Operation):
     Notes
     -----
     boxes (s, 4), y1, x1, y2, x2 of two opposite corners; scores (s); outputs by falling score:
-    indices int32 (max_boxes), scores (max_boxes), and their number, int32 (); the rest of both
-    is 0. Of equal scores the first counts. A share is that of boxes whose areas are above 0, and 0
-    otherwise: boxes with NaN share nothing. A score of NaN is above no threshold.
+    indices int32 (max_boxes), scores (max_boxes), and their number, int32 (); the rest is 0. Of
+    equal scores the first counts. Boxes whose area is not above 0, or NaN, share nothing. A score
+    of NaN is above no threshold.
 
     References
     ----------
@@ -88,13 +86,12 @@ class SoftNonMaxSuppression(Operation):
     max_boxes: int = 0
     """Length of the outputs."""
     iou_threshold: float = 0.0
-    """Share of the area of two boxes together; boxes that have at least that much of it in common
-    with a better one are left out.
+    """Intersection over union from which a box is left out beside a better one.
     """
     score_threshold: float = 0.0
     """Only boxes of higher scores are chosen."""
     sigma: float = 0.0
-    """Of the Gaussian function of the share that scores are lowered by; 0 lowers none."""
+    """Of the Gaussian function that lowers scores; 0 lowers none."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("boxes", ranks=(2,)),

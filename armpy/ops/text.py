@@ -31,13 +31,13 @@ _KEYS = (DataType.SIGNED64, DataType.SIGNED32, DataType.FLOAT32)
 
 @dataclass(frozen=True, slots=True)
 class TableLookup(Operation):
-    """Replace each element that equals a key with the key's value, others with a default.
+    """Replace elements that equal a key with its value, others with a default.
 
     Notes
     -----
     input (...); keys (n), of the input's type; values (n); default, of the values' type, one
-    element; output as input, of the values' type. The keys or the values, or both, are strings.
-    The last of equal keys counts; NaN equals NaN.
+    element; output as input, of the values' type. Keys, values or both are strings. The last of
+    equal keys counts; NaN equals NaN.
 
     References
     ----------
@@ -114,9 +114,9 @@ class StringSplit(Operation):
     """
 
     delimiter: str = ""
-    """Empty for runs of white space, of which those at both ends are left out."""
+    """Empty for runs of white space, ignored at both ends."""
     max_splits: int = -1
-    """Most splits of a string, from its beginning; -1 for any number."""
+    """Most splits, from the beginning; -1 for any number."""
 
     has_data_dependent_outputs: ClassVar[bool] = True
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("parts"), Operand("counts"))
@@ -158,9 +158,9 @@ class StringNormalizer(Operation):
     """
 
     case_change: CaseChange = CaseChange.NONE
-    """Of the strings that are left, by Unicode's rules, whatever the locale."""
+    """Of the remaining strings, by Unicode's rules, whatever the locale."""
     is_case_sensitive: bool = False
-    """Whether a string in other letters is another word."""
+    """Whether letter case distinguishes words."""
     stop_words: tuple[str, ...] = ()
 
     has_data_dependent_outputs: ClassVar[bool] = True
@@ -185,8 +185,8 @@ class RegexFullMatch(Operation):
 
     Notes
     -----
-    input (...); output boolean, as input. The time grows with the length of the strings times that
-    of the pattern at most.
+    input (...); output boolean, as input. The time grows at most with the string's length times the
+    pattern's.
 
     References
     ----------
@@ -194,8 +194,8 @@ class RegexFullMatch(Operation):
     """
 
     pattern: str = ""
-    """In RE2's syntax without classes of Unicode. At most 10,000 steps, which counted repetitions
-    multiply.
+    """RE2's syntax without Unicode classes; at most 10,000 steps, multiplied by counted
+    repetitions.
     """
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (DataType.BOOLEAN,)),)

@@ -48,7 +48,7 @@ class TfIdfVectorizer(Operation):
     num_features: int = 0
     """Places of the output, more than the largest index."""
     max_skips: int = 0
-    """Most words between neighbours of an n-gram; all its gaps are equal."""
+    """Most words between neighbours of an n-gram, whose gaps are equal."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(1, 2)),)
     type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(

@@ -38,14 +38,13 @@ _RULES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class TransposeConvolution2d(Operation):
-    """Spread every input element over a window of the output, weighted by filters.
+    """Spread input elements over windows of the output, weighted by filters.
 
     Notes
     -----
-    input (n, h, w, i); weights (o, kh, kw, i); bias (o); output_shape int32 (4); output
-    (n, oh, ow, o). Input element (y, x) meets output element (y * stride - top + ky, ...).
-    Output elements that no window reaches are the bias. A given size that the windows overreach
-    cuts them off.
+    input (n, h, w, i); weights (o, kh, kw, i); bias (o); output_shape int32 (4); output (n, oh, ow,
+    o). Input element (y, x) meets output element (y * stride - top + ky, ...). Output elements that
+    no window reaches are the bias; windows are cut off at a given size.
 
     References
     ----------
@@ -62,8 +61,8 @@ class TransposeConvolution2d(Operation):
     data_layout: DataLayout = DataLayout.NHWC
     """NHWC or NCHW, of input and output."""
     output_shape: tuple[int, ...] | None = None
-    """Shape of the output in the data layout; only its spatial sizes are used. Without it and
-    without the operand, the output is as large as the windows reach less the padding (``input *
+    """Shape of the output in the data layout, of which spatial sizes are used. If neither it nor
+    the operand is given, the output is as large as the windows reach less the padding (``input *
     stride`` with SAME).
     """
 
@@ -96,16 +95,15 @@ class TransposeConvolution2d(Operation):
 
 @dataclass(frozen=True, slots=True)
 class TransposeConvolution3d(WindowedConvolution):
-    """Transposed convolution: spread every element over a window of the output volume.
+    """Transposed convolution: spread elements over windows of the output volume.
 
     Notes
     -----
-    input (n, d, h, w, i); weights (o, kd, kh, kw, i / groups); bias (o); output_shape int32
-    (5); output (n, od, oh, ow, o). Fewer channels in the weights than in the input make a
-    grouped convolution: output channels c with the same ``c // (o / groups)`` read the same
-    part of the input's channels. Input element (z, y, x) meets output element
-    (z * stride - front + kz * dilation, ...). Output elements that no window reaches are the
-    bias. A given size that the windows overreach cuts them off.
+    input (n, d, h, w, i); weights (o, kd, kh, kw, i / groups); bias (o); output_shape int32 (5);
+    output (n, od, oh, ow, o). In a grouped convolution, output channels c of equal ``c // (o /
+    groups)`` read the same input channels. Input element (z, y, x) meets output element (z * stride
+    - front + kz * dilation, ...). Output elements that no window reaches are the bias; windows are
+    cut off at a given size.
 
     References
     ----------
@@ -122,8 +120,8 @@ class TransposeConvolution3d(WindowedConvolution):
     data_layout: DataLayout = DataLayout.NDHWC
     """NDHWC or NCDHW, of input and output."""
     output_shape: tuple[int, ...] | None = None
-    """Shape of the output in the data layout; only its spatial sizes are used. Without it and
-    without the operand, the output is as large as the windows reach less the padding (``input *
+    """Shape of the output in the data layout, of which spatial sizes are used. If neither it nor
+    the operand is given, the output is as large as the windows reach less the padding (``input *
     stride`` with SAME).
     """
 

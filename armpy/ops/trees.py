@@ -31,15 +31,15 @@ _INDEXES = DataType.SIGNED32
 
 @dataclass(frozen=True, slots=True)
 class DecisionTrees(Operation):
-    """Find the leaf in which each row of features ends, in each tree of an ensemble.
+    """Find the leaf of each row of features in each tree of an ensemble.
 
     Notes
     -----
-    input (n, f); features int32 (m), the column that each node looks at; comparisons uint8 (m), a
-    `TreeComparison`; thresholds (m); missing bool (m), whether NaN follows the true branch;
-    if_true and if_false int32 (m), the next node, or ``-1 - leaf``; roots int32 (t), of the same
-    kind; output int32 (n, t), the number of the leaf. What leads nowhere, or has not ended after
-    ``m`` nodes, ends in leaf 0. `Gather` looks up values of leaves.
+    input (n, f); features int32 (m), each node's column; comparisons uint8 (m), a `TreeComparison`;
+    thresholds (m); missing bool (m), whether NaN follows the true branch; if_true and if_false
+    int32 (m), the next node, or ``-1 - leaf``; roots int32 (t), of the same kind; output int32 (n,
+    t), leaf numbers. Paths that lead nowhere or exceed ``m`` nodes end in leaf 0. ``Gather`` looks
+    up values of leaves.
 
     References
     ----------

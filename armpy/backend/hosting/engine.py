@@ -50,7 +50,7 @@ class IEngineProgram(ABC):
 
     @abstractmethod
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute the outputs; several threads may do so at the same time.
+        """Compute the outputs, in several threads at a time.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class IEngineBackend(IBackendInternal):
     def find_difference(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> str:
-        """Say how the engine's answer to a layer differs; empty, as by default, if it does not.
+        """Say how the engine's answer to a layer differs; empty by default.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class IEngineBackend(IBackendInternal):
         return any(device.device_type in slow for device in self.get_devices())
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Ask the engine: a layer that it compiles alone and computes alike is supported."""
+        """Ask the engine: layers that it compiles alone and computes alike are supported."""
         if self.compiles_slowly({**self._runtime_options, **request.model_options}):
             # Before the first question, as each of them has the engine compile a layer.
             postpone_compilation(self.get_id(), "the network", is_kept=False)

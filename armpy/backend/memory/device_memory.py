@@ -11,7 +11,7 @@ from armpy.tensor import TensorInfo
 
 @dataclass(frozen=True, slots=True)
 class MemoryRole:
-    """One use that a buffer is for: an input or output of a network of the backend's.
+    """One use of a buffer: an input or output of a network of the backend's.
 
     References
     ----------
@@ -33,8 +33,7 @@ class DeviceMemoryRequest:
     """
 
     info: TensorInfo
-    """Of the tensor in it, which is the same in all roles. The shape may not be known, or not all
-    of its dimensions: it comes with each use then.
+    """Of the tensor, the same in all roles. Unknown dimensions come with each use.
     """
     inputs: tuple[MemoryRole, ...] = ()  # where it is read
     outputs: tuple[MemoryRole, ...] = ()  # where it is written

@@ -51,14 +51,12 @@ class ExternalMemory:
 
     Notes
     -----
-    The tensor's elements lie there in C order and native byte order. A file descriptor
-    is borrowed: to use it after the call that it came with, duplicate it. It is
-    mapped shared (``MAP_SHARED``), readable and writable; the file is not shorter than
-    ``offset_bytes + size_bytes``. Only the importer accesses the memory while an execution
-    uses it; what an execution has written is visible to all who map it when the execution has
-    come to its end. Protected memory is never mapped by the host.
+    Elements are in C order and native byte order. A file descriptor is borrowed: duplicate it to
+    use it after the call. It is mapped shared (``MAP_SHARED``), readable and writable; the file has
+    at least ``offset_bytes + size_bytes``. During an execution only the importer accesses the
+    memory; all who map it see the results at its end. The host never maps protected memory.
 
-    Memory that can be mapped is an array of bytes to NumPy and to libraries that speak DLPack.
+    Memory that can be mapped is an array of bytes to NumPy and DLPack.
 
     Examples
     --------
@@ -72,8 +70,8 @@ class ExternalMemory:
     source: MemorySource  # the one kind that it is of
     size_bytes: int  # the tensor's
     array: Array | None = None
-    """ndarray, uint8, shape (size_bytes,). The bytes; only of `MemorySource.MALLOC`. What cannot be
-    written is only imported to be read.
+    """ndarray, uint8, shape (size_bytes,). The bytes; only of `MemorySource.MALLOC`. Read-only
+    arrays are imported only for reading.
     """
     file_descriptor: int = -1  # of all kinds that are one; -1 without
     offset_bytes: int = 0  # where the tensor begins, counted from the beginning of the file

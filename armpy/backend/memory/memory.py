@@ -59,7 +59,7 @@ class ICustomAllocator(ABC):
         return backend.MemorySource.MALLOC
 
     def allocate_external(self, size_bytes: int, alignment_bytes: int) -> ExternalMemory:
-        """Get memory that the host need not see, for a backend's own arena.
+        """Get memory for a backend's own arena that the host need not see.
 
         Parameters
         ----------

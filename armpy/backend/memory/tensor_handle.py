@@ -49,7 +49,7 @@ class ITensorHandle(ABC):
         """
 
     def unmap(self) -> None:
-        """End the access that `map` began; writes are visible to the device afterwards."""
+        """End the access of `map`; the device sees writes afterwards."""
         return
 
     def copy_in_from(self, source: Array) -> None:

@@ -37,7 +37,7 @@ class ITensorArena(ABC):
     def create_tensor_handle(
         self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
     ) -> ITensorHandle:
-        """Make a handle for a tensor in this arena; called once each when the arena is made.
+        """Make a handle for a tensor in this arena; called when the arena is made.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class ITensorArena(ABC):
         """
 
     def release(self) -> None:
-        """Give the memory back; no handle is used any more. Nothing by default."""
+        """Release the memory; no handle is used any more. Nothing by default."""
         return
 
 
@@ -72,7 +72,7 @@ class ITensorHandleFactory(ABC):
 
     @abstractmethod
     def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
-        """Make a handle for a tensor in the working memory that the core has planned.
+        """Make a handle for a tensor in working memory planned by the core.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class ITensorHandleFactory(ABC):
         """
 
     def create_arena(self, size_bytes: int) -> ITensorArena | None:
-        """Get memory of the backend's own for the tensors of one execution at a time.
+        """Get the backend's own memory for one execution at a time.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class ITensorHandleFactory(ABC):
         return HostTensorHandle(info, elements)
 
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
-        """Return whether a tensor can be used where it lies; no, with the reason, by default.
+        """Say whether a tensor can be used in place; no, with the reason, by default.
 
         Notes
         -----
@@ -162,22 +162,22 @@ class ITensorHandleFactory(ABC):
         )
 
     def unimport(self, handle: ITensorHandle) -> None:
-        """End the use of memory that `import_memory` began; nothing by default."""
+        """End the use of imported memory; nothing by default."""
         return
 
     @property
     def import_sources(self) -> MemorySource:
-        """Kinds of memory that its handles' readers can use without a copy."""
+        """Kinds of memory that readers of its handles can use without a copy."""
         return MemorySource.UNDEFINED
 
     @property
     def export_sources(self) -> MemorySource:
-        """Kinds of memory that its handles are in and others may read without a copy."""
+        """Kinds of memory of its handles that others may read without a copy."""
         return MemorySource.UNDEFINED
 
     @property
     def alignment_bytes(self) -> int:
-        """Multiple at which every tensor begins that the backend's workloads are given.
+        """Multiple at which every tensor of the backend's workloads begins.
 
         A power of two, at most `MOST_ALIGNMENT_BYTES`. 1 by default: tensors of the caller's begin
         wherever their elements may.
