@@ -16,6 +16,7 @@ from armpy.backend import (
     Support,
     has_matching_capability,
 )
+from armpy.compiler.compile_timeout import next_deadline
 from armpy.compiler.core_backend import HostBackend
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
@@ -111,6 +112,9 @@ class SupportOracle:
         layer: Layer,
         # The network that it is a layer of; without it, nothing is said of its neighbours.
         graph: Graph | None = None,
+        # Backends that the network's other layers are asked about first: what they take is not
+        # asked about together with this layer.
+        preferred: Sequence[IBackendInternal] = (),
     ) -> Support:
         """Return whether a backend supports a layer; an error becomes a refusal."""
         key = (layer, backend.get_id(), graph)
@@ -118,7 +122,7 @@ class SupportOracle:
         if answer is None:
             is_alone = graph is None
             if graph is not None and (backend.get_id(), graph) not in self._asked_together:
-                self._ask_together(backend, graph)
+                self._ask_together(backend, graph, preferred)
             # The layer's own answer is kept apart, as passes ask for it without neighbours.
             answer = self._ask(backend, layer) if is_alone else self.ask(backend, layer)
             if answer and graph is not None:
@@ -136,7 +140,9 @@ class SupportOracle:
             return Support.yes()
         return self._answered(backend, layer, support, "is_layer_supported_in", layer, graph)
 
-    def _ask_together(self, backend: IBackendInternal, graph: Graph) -> None:
+    def _ask_together(
+        self, backend: IBackendInternal, graph: Graph, preferred: Sequence[IBackendInternal]
+    ) -> None:
         """Ask a backend about all layers of a graph, if it answers many questions at once."""
         backend_id, support = backend.get_id(), self._support_of(backend)
         self._asked_together.add((backend_id, graph))
@@ -150,6 +156,10 @@ class SupportOracle:
             and backend in self.candidates(layer)
             and not isinstance(layer.operation, ControlFlow)  # whose graphs are asked about, too
             and self._missing(backend, layer) is None
+            and not any(
+                other in self.candidates(layer) and self.ask(other, layer, graph)
+                for other in preferred
+            )
         ]
 
         def are_layers_supported() -> tuple[object, ...]:  # as errors name it
@@ -230,7 +240,8 @@ class SupportOracle:
         if backend_id not in self._supports:
             ask = backend_id, ILayerSupport, backend, "get_layer_support"
             try:
-                self._supports[backend_id] = ask_method(*ask, self._options.request_for(backend))
+                request = self._options.request_for(backend, next_deadline())
+                self._supports[backend_id] = ask_method(*ask, request)
             except CompilationPostponedError:
                 raise  # the whole network is prepared again, with other backends until then
             except ArmpyError as error:
@@ -333,10 +344,12 @@ def assign_backends(
     """
     result = Assignment()
 
-    def answer_of(layer: Layer, backend: IBackendInternal) -> Support:
+    def answer_of(
+        layer: Layer, backend: IBackendInternal, preferred: Sequence[IBackendInternal] = ()
+    ) -> Support:
         """Return the observed answer for a layer and a backend, else the backend's own."""
         known = excluded.get((layer.id, backend.get_id()))
-        return oracle.ask(backend, layer, graph) if known is None else known
+        return oracle.ask(backend, layer, graph, preferred) if known is None else known
 
     for layer in graph.layers:
         candidates = preferred = oracle.candidates(layer)
@@ -356,8 +369,8 @@ def assign_backends(
                     for backend in preferred[: preferred.index(candidates[0])]
                     if not (answer := answer_of(layer, backend))
                 ]
-        for backend in candidates:
-            answer = answer_of(layer, backend)
+        for position, backend in enumerate(candidates):
+            answer = answer_of(layer, backend, candidates[:position])
             if answer:
                 result.backends[layer.id] = backend
                 break

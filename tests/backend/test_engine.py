@@ -13,13 +13,16 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy.backend import DeviceInfo, IEngineBackend, IEngineProgram, IEnginePrograms
 from armpy.backend.options import OptionValue
+from armpy.compiler import OptimizerOptions
+from armpy.compiler.optimize import optimize_graph
 from armpy.errors import BackendError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
+from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.types import BackendId, DeviceType
 from tests.support.fake_backends import registry_of
-from tests.support.networks import floats
+from tests.support.networks import ADD, RELU, f32, floats, placement_of
 from tests.support.tflite_writer import TfliteModel
 
 X = floats(1, 2)
@@ -106,6 +109,40 @@ def test_an_engine_runs_what_it_compiles() -> None:
     backend.engine.may_compile.set()
     model = armpy.load(doubling(), runtime=runtime_of(backend))
     assert answer_of(model) == BY_ENGINE
+
+
+@pytest.mark.parametrize(
+    ("refused", "timeout_s", "compiled"),
+    [
+        (None, None, [8]),
+        # Of the halves, the second half is used again; layer 2 is asked about alone.
+        (3, None, [4, 2, 1, 3]),
+        (3, 60, [1, 3, 4]),
+    ],
+)
+def test_connected_layers_are_compiled_once_and_those_around_a_refused_one(
+    refused: int | None, timeout_s: float | None, compiled: list[int]
+) -> None:
+    sizes: list[int] = []
+
+    class CountingBackend(EngineBackend):
+        def convert(self, view: SubgraphView) -> bytes:
+            model = super().convert(view)
+            sizes.append(len(view.layers))
+            return model
+
+    backend = CountingBackend(Engine(), DeviceType.CPU_COMPILED)
+    backend.engine.may_compile.set()
+    net = Network()
+    x = net.input("x", f32(2))
+    for position in range(8):
+        x = net.add(RELU, x) if position == refused else net.add(ADD, x, x)
+    net.output("y", x)
+    options = OptimizerOptions(preparation_timeout_s=timeout_s)
+    network = optimize_graph(net.build(), [backend, ReferenceBackend()], options)
+    assert sizes == compiled
+    texts = [refusal.text for refusal in placement_of(network).refusals]
+    assert texts == ([] if refused is None else ["this is not an addition"])
 
 
 def test_calls_are_answered_while_an_accelerator_compiles_and_none_is_lost_or_mixed() -> None:

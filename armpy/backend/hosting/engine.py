@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -26,7 +27,8 @@ from armpy.backend.preparation import PreparationRequest, postpone_compilation
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.errors import ArmpyError, UnimplementedError
-from armpy.graph import SubgraphView, Value
+from armpy.graph import Graph, Layer, SubgraphView, Value, select_subgraphs
+from armpy.graph.graph import consumers_of
 from armpy.graph.network import Network
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
@@ -242,11 +244,12 @@ class IEngineBackend(IBackendInternal):
         return any(device.device_type in slow for device in self.get_devices())
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Ask the engine: layers that it compiles alone and computes alike are supported."""
-        if self.compiles_slowly({**self._runtime_options, **request.model_options}):
-            # Before the first question, as each of them has the engine compile a layer.
+        """Ask the engine: layers that it compiles and computes alike are supported."""
+        options = {**self._runtime_options, **request.model_options}
+        if self.compiles_slowly(options):
+            # Before the first question, as each of them has the engine compile.
             postpone_compilation(self.get_id(), "the network", is_kept=False)
-        return _EngineLayerSupport(self, {**self._runtime_options, **request.model_options})
+        return _EngineLayerSupport(self, options, compiles_parts=request.deadline_s is None)
 
     def for_runtime(self, options: OptionValues) -> IBackendInternal:
         """Make a backend that has the runtime's options."""
@@ -264,32 +267,108 @@ class IEngineBackend(IBackendInternal):
         """Compile the whole subgraph; layers that the engine refuses go to the next backend."""
         engine = self.get_engine()
         about = engine.describe({**self._runtime_options, **request.model_options})
-        program = engine.compile(self.convert(view), about)
+        program = _compiled_parts.pop(_Part.of(self, about, view), None)
+        if program is None:
+            program = engine.compile(self.convert(view), about)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
         return OptimizationViews([substitution])
 
 
-class _EngineLayerSupport(ILayerSupport):
-    """Supports the layers that an engine compiles one by one."""
+class _Part(NamedTuple):
+    """A part of a network, and its compilation target."""
 
-    def __init__(self, backend: IEngineBackend, options: OptionValues) -> None:
+    backend_id: BackendId
+    about: tuple[tuple[str, OptionValue], ...]
+    layers: tuple[Layer, ...]
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @classmethod
+    def of(
+        cls, backend: IEngineBackend, about: Mapping[str, OptionValue], view: SubgraphView
+    ) -> _Part:
+        """The part that a view shows."""
+        return cls(backend.get_id(), tuple(about.items()), view.layers, view.inputs, view.outputs)
+
+
+_compiled_parts: WeakValueDictionary[_Part, IEngineProgram] = WeakValueDictionary()
+"""Programs that were compiled to ask about layers, until the same part is to be compiled."""
+
+
+class _EngineLayerSupport(ILayerSupport):
+    """Supports the layers that an engine compiles, together with their neighbours or alone."""
+
+    def __init__(
+        self, backend: IEngineBackend, options: OptionValues, *, compiles_parts: bool
+    ) -> None:
         self._backend = backend
-        self._about = tuple(backend.get_engine().describe(options).items())
+        self._about = backend.get_engine().describe(options)
+        # A deadline is kept for preparations, and not for questions: these are to be short then.
+        self._compiles_parts = compiles_parts
+        self._programs: list[IEngineProgram] = []  # lives as long as this object
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         """Have the engine compile a layer, unless an equal one has been asked about before."""
+        refusal = self._refusal(operation, inputs, outputs)
+        if refusal is not None:
+            return refusal
+        backend = self._backend
+        layer = operation, tuple(inputs), tuple(outputs)
+        return _answer(_Question(backend.get_id(), tuple(self._about.items()), layer, backend))
+
+    def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:
+        """Have the engine compile connected layers together, as it is to do later.
+
+        A part that it refuses is halved, so that only the refused layers are asked about alone.
+        """
+        answers: dict[Layer, Support] = {}
+        for layer in layers:
+            refusal = self._refusal(layer.operation, layer.input_infos, layer.output_infos)
+            if refusal is not None:
+                answers[layer] = refusal
+        # Which values other layers read is not known here; usually these are read by no layer.
+        read = consumers_of(layers)
+        results = tuple(v for layer in layers for v in layer.outputs if v not in read)
+        graph = Graph((), results, ("",) * len(results), tuple(layers))
+        parts = select_subgraphs(graph, lambda layer: None if layer in answers else 0)
+        while self._compiles_parts and parts:
+            part = parts.pop()
+            middle = len(part.layers) // 2
+            if middle and self._compiles(part):
+                answers.update(dict.fromkeys(part.layers, Support.yes()))
+            elif middle:
+                parts += part.part(part.layers[:middle]), part.part(part.layers[middle:])
+        return [
+            answers.get(layer)
+            or self.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
+            for layer in layers
+        ]
+
+    def _compiles(self, part: SubgraphView) -> bool:
+        """Return whether the engine compiles a part and runs it; keeps the program if it does."""
+        backend = self._backend
+        try:
+            program = backend.get_engine().compile(backend.convert(part), self._about)
+            _run(program, part.inputs, part.outputs)
+        except ArmpyError:  # the layers that are refused alone have the reason
+            return False
+        self._programs.append(program)
+        _compiled_parts[_Part.of(backend, self._about, part)] = program
+        return True
+
+    def _refusal(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support | None:
+        """The refusal of a layer that the engine need not be asked about."""
         for info in (*inputs, *outputs):
             if info is not None and (not info.is_fully_shaped or 0 in info.known_shape):
                 text = f"a tensor is {info}; dimensions have to be known and not 0"
                 return Support.no(ReasonCode.SHAPE, text)
-        if text := self._backend.find_difference(operation, inputs, outputs):
-            return Support.no(ReasonCode.ATTRIBUTE, text)
-        backend = self._backend
-        layer = operation, tuple(inputs), tuple(outputs)
-        return _answer(_Question(backend.get_id(), self._about, layer, backend))
+        text = self._backend.find_difference(operation, inputs, outputs)
+        return Support.no(ReasonCode.ATTRIBUTE, text) if text else None
 
 
 @dataclass(frozen=True)
@@ -327,13 +406,15 @@ def _answer(question: _Question) -> Support:
         return Support.no(ReasonCode.OPERATION, error.failed)
     try:
         program = backend.get_engine().compile(model, dict(question.about))
-        # Engines find out as late as this that a kernel lacks a type.
-        program.execute(
-            [_zeros(value.info) for value in graph.inputs], [_zeros(o) for o in outputs]
-        )
+        _run(program, graph.inputs, graph.outputs)
     except ArmpyError as error:
         return Support.no(ReasonCode.COMPILATION, error.failed)
     return Support.yes()
+
+
+def _run(program: IEngineProgram, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+    """Run a program on zeros: some engines find out only now that a kernel lacks a type."""
+    program.execute([_zeros(x.info) for x in inputs], [_zeros(x.info) for x in outputs])
 
 
 def _zeros(info: TensorInfo) -> Array:
