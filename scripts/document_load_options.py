@@ -8,7 +8,7 @@ Usage::
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import click
 from documenting import write_or_check
@@ -22,15 +22,14 @@ Made from `armpy/model/load_options.py` by `scripts/document_load_options.py`; d
 
 `armpy.load` takes these options by name, and documents their values. Commands that load models take
 the options that have a name on the command line; a name followed by commands exists only there. An
-empty default is explained in the last column. With `runtime=`, the options that belong to the
-runtime are refused. Two columns say how an option acts where a model is not compiled anew:
+empty default is explained in the last column.
 
-- **Model cache**: *part of the key* means that a model which was kept is found only with the same
-  value; *any value* that it makes no difference; *not kept* that models loaded with the option are
-  neither kept nor looked for.
-- **Compiled model**: *at once* means that its programs run with any value, if that lets their code
-  be used. Otherwise it is loaded as a network, which takes longer, unless the value is the one that
-  it was compiled with (*as compiled*), or is left out.
+- **Refused with `runtime=`**, as they belong to the runtime: {refused}.
+- **Model cache**: {key} are part of the key: a kept model is found with the same value only. \
+{any} make no difference. With any other option models are neither kept nor looked for.
+- **Compiled model**: its programs run at once with {at_once}, if the value lets their code be \
+used, and with {saved} of the value that it was compiled with. With any other option, or value, \
+it is loaded as a network, which takes longer.
 
 In `armpy benchmark` each repetition of `--backends` is a configuration of its own. In `armpy
 report` only `--backends` is this option; `--backend` names a backend to compare, and may be
@@ -65,17 +64,26 @@ WHY_NOT = {
 RESTRICTED = {("report", "--shape"): "with `--svg`"}
 """Inputs that a command takes only together with another option."""
 
-CACHE = {"key": "part of the key", "any": "any value", "never": "not kept"}
-
 
 def main() -> int:
     """Write the page, or compare it."""
-    names = ("option", "command line", "default", "with `runtime`", "model cache")
-    rows = [_cells((*names, "compiled model", "meaning")), "|---" * 7 + "|"]
+    rows = [_cells(("option", "command line", "default", "meaning")), "|---" * 4 + "|"]
     rows += [_row(name, info) for name, info in OPTIONS.items()]
     description = __doc__.splitlines()[0] if __doc__ else ""
-    page = HEAD + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_rows()) + "\n"
+    head = HEAD.format(
+        refused=_names(lambda info: not info.allowed_with_runtime),
+        key=_names(lambda info: info.cache == "key"),
+        any=_names(lambda info: info.cache == "any"),
+        at_once=_names(lambda info: not info.needs_network and not info.is_saved),
+        saved=_names(lambda info: info.is_saved),
+    )
+    page = head + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_rows()) + "\n"
     return write_or_check("load_options.md", page, "document_load_options.py", description)
+
+
+def _names(has: Callable[[OptionInfo], bool]) -> str:
+    """The names of options of a kind."""
+    return ", ".join(f"`{name}`" for name, info in OPTIONS.items() if has(info))
 
 
 def _input_rows() -> list[str]:
@@ -103,15 +111,11 @@ def _commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, froze
 
 def _row(name: str, info: OptionInfo) -> str:
     """The row of an option."""
-    compiled = "as a network" if info.needs_network else "at once"
     values = f" One of {', '.join(f'`{choice}`' for choice in info.choices)}." * bool(info.choices)
     cells = (
         f"`{name}`",
         ", ".join(f"`{flag}`" for flag in info.flags) or _own_flag(name),
         f"`{info.neutral}`" if info.neutral not in (None, "", {}) else "",
-        "yes" if info.allowed_with_runtime else "refused",
-        CACHE[info.cache],
-        "as compiled" if info.is_saved else compiled,
         info.help + values,
     )
     return _cells(cells)

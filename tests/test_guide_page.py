@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.support import requirement_pages
-from tests.support.requirement_pages import ROOT, problems, rows
+from tests.support.requirement_pages import ROOT, items, problems
 
 PAGE = ROOT / "docs" / "reference" / "guide_requirements.md"
 
 
 def test_every_requirement_is_held_by_tests_that_exist() -> None:
     page = PAGE.read_text()
-    assert len(rows(page)) >= 65
+    assert len(items(page)) >= 65
     assert problems(page) == []
     assert requirement_pages.summary(page) in page
 
@@ -23,26 +25,26 @@ def test_every_requirement_is_met_by_some_means() -> None:
     assert answers["partly"] <= 2
 
 
-ROW = "| 1. a rule | here | `tests/test_guide_page.py::test_a_wrong_page_is_noticed` |"
+ITEM = "1. *A rule.* Here. (`tests/test_guide_page.py::test_a_wrong_page_is_noticed`)"
 
 
 @pytest.mark.parametrize(
-    ("row", "problem"),
+    ("item", "problem"),
     [
-        (ROW, ""),
-        (ROW.replace("wrong", "right"), "there is no tests/test_guide_page.py::test_a_right_page"),
-        (ROW.replace("guide_page", "no_page"), "there is no tests/test_no_page.py::test_a_wrong"),
-        (ROW.replace("::", "::TestNone::"), "there is no tests/test_guide_page.py::TestNone::"),
-        (ROW.replace("| 1", "| 2"), "row 2 is the 1th"),
-        (ROW.replace("a rule", ""), "row 1 has no requirement"),
-        (ROW.replace("here", "Partly:"), "row 1 has no reason"),
-        ("| 1. a rule | No: why | |", ""),
-        (ROW.replace("here", "Otherwise:"), "row 1 has no reason"),
-        (ROW.replace("`", ""), "row 1 names no test"),
-        (ROW + " more |", "row 1 has 4 cells"),
+        (ITEM, ""),
+        (ITEM.replace("wrong", "right"), "tests/test_guide_page.py::test_a_right_page"),
+        (ITEM.replace("guide_page", "no_page"), "tests/test_no_page.py::test_a_wrong"),
+        (re.sub("tests/.*::", "", ITEM), "test_a_wrong_page_is_noticed is not one test"),
+        (ITEM.replace("1.", "2."), "item 2 is the 1th"),
+        (ITEM.replace("*", ""), "item 1 has no requirement"),
+        (ITEM.replace("Here.", "Partly:"), "item 1 has no reason"),
+        (ITEM.replace("Here.", "Otherwise:"), "item 1 has no reason"),
+        ("1. *A rule.* No: why.", ""),
+        ("1. *A rule.* No:", "item 1 has no reason"),
+        ("1. *A rule.* Partly: why.", "item 1 names no test"),
     ],
 )
-def test_a_wrong_page_is_noticed(row: str, problem: str) -> None:
-    text = "; ".join(problems(row))
+def test_a_wrong_page_is_noticed(item: str, problem: str) -> None:
+    text = "; ".join(problems(item))
     assert text.startswith(problem)
     assert bool(text) is bool(problem)

@@ -37,7 +37,10 @@ def class_of(name: str) -> type:
 
 
 def named() -> Iterator[tuple[str, str, str]]:
-    """Class, member and parameters (or "") of what stands in the middle column."""
+    """Class, member and parameters (or "") of what stands in lists and in the middle column."""
+    for kind, text in re.findall(r"^`(\w+)`, in snake case:(.*?)[.]$", TEXT, re.M | re.S):
+        for code in re.findall(r"`(\w+)\(([^`]*)\)`", text):
+            yield kind, *code
     kind = ""
     for line in TEXT.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

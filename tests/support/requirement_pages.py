@@ -1,27 +1,31 @@
-"""Pages of requirements: tables whose rows name the tests that hold them."""
+"""Pages of requirements: numbered lists whose items name the tests that hold them."""
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_REFERENCE = re.compile(r"`([\w/]+\.py)::((?:\w+::)?\w+)`")
+_ITEM = re.compile(r"^(\d+)\. (.*?)(?=\n\n|\n\d+\. |\Z)", re.M | re.S)
+_PARTS = re.compile(r"\*((?:`[^`]*`|[^*`])*)\* ?(.*?) ?(?:\(((?:`[^`]+`(?:, )?)+)\))?")
+_TEST = re.compile(r"^ *def (test_\w+)", re.M)
 _ANSWERS = ("Otherwise", "Partly", "No")
 
 
-def rows(page: str) -> list[list[str]]:
-    """The cells of each row that begins with a number."""
-    lines = [line for line in page.splitlines() if re.match(r"\| \d", line)]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+def items(page: str) -> list[tuple[str, str, str, str]]:
+    """Number, requirement, answer and tests of each item of the lists."""
+    parts = []
+    for number, text in _ITEM.findall(page):
+        match = _PARTS.fullmatch(" ".join(text.split()))
+        parts.append((number, *match.groups(default="")) if match else (number, "", "", ""))
+    return parts
 
 
 def answers(page: str) -> Counter[str]:
-    """How often each answer is given: "yes", or the first word of the second cell."""
-    return Counter(_answer(cells[1])[0] for cells in rows(page))
+    """How often each answer is given: "yes", or the first word before a colon."""
+    return Counter(_answer(answer)[0] for _, _, answer, _ in items(page))
 
 
 def summary(page: str) -> str:
@@ -29,25 +33,28 @@ def summary(page: str) -> str:
     return f"Answers: {', '.join(f'{n} {answer}' for answer, n in answers(page).most_common())}."
 
 
-def _answer(cell: str) -> tuple[str, str]:
+def _answer(text: str) -> tuple[str, str]:
     """An answer and its reason."""
-    word, colon, reason = cell.partition(":")
-    return (word.lower(), reason) if colon and word in _ANSWERS else ("yes", cell)
+    word, colon, reason = text.partition(":")
+    return (word.lower(), reason) if colon and word in _ANSWERS else ("yes", text)
 
 
 @functools.cache
-def names_in(file: str) -> frozenset[str]:
-    """The names of the tests in a file, "Class::test" in a class; none if there is no such file."""
-    path = ROOT / file
-    if not path.is_file():
-        return frozenset()
-    tree = ast.parse(path.read_text())
-    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for group in tree.body:
-        if isinstance(group, ast.ClassDef):
-            tests = (node for node in group.body if isinstance(node, ast.FunctionDef))
-            names |= {f"{group.name}::{test.name}" for test in tests}
-    return frozenset(names)
+def _files() -> dict[str, list[str]]:
+    """The files that have a test, by its name."""
+    files = defaultdict(list)
+    for folder in ("tests", "extensions", "backends"):
+        for path in (ROOT / folder).rglob("test_*.py"):
+            for name in set(_TEST.findall(path.read_text("utf-8"))):
+                files[name].append(path.relative_to(ROOT).as_posix())
+    return files
+
+
+def _is_one_test(reference: str) -> bool:
+    """Whether a name, or the end of a path and a name after two colons, is in one file."""
+    file, _, name = reference.rpartition("::")
+    files = _files().get(name, [])
+    return sum(path.endswith(file) for path in files) == 1
 
 
 def problems(page: str) -> list[str]:
@@ -55,24 +62,20 @@ def problems(page: str) -> list[str]:
 
     Notes
     -----
-    A row has a number with the requirement, what there is here (with a reason, unless the answer is
-    "yes"), and tests.
+    An item has a number, the requirement in italics, what there is here (with a reason, unless the
+    answer is "yes"), and tests in brackets.
     """
     texts = []
-    for expected, cells in enumerate(rows(page), 1):
-        if len(cells) != 3:
-            texts.append(f"row {expected} has {len(cells)} cells")
-            continue
-        number, _, requirement = cells[0].partition(".")
-        answer, reason = _answer(cells[1])
+    for expected, (number, requirement, answer, tests) in enumerate(items(page), 1):
+        word, reason = _answer(answer)
         if number != str(expected):
-            texts.append(f"row {number} is the {expected}th")
-        if not requirement.strip():
-            texts.append(f"row {number} has no requirement")
-        if answer != "yes" and not reason:
-            texts.append(f"row {number} has no reason")
-        named = _REFERENCE.findall(cells[2])
-        if not named and answer != "no":
-            texts.append(f"row {number} names no test")
-        texts += [f"there is no {f}::{name}" for f, name in named if name not in names_in(f)]
+            texts.append(f"item {number} is the {expected}th")
+        if not requirement:
+            texts.append(f"item {number} has no requirement")
+        if word != "yes" and not reason:
+            texts.append(f"item {number} has no reason")
+        references = re.findall(r"`(.*?)`", tests)
+        if not references and word != "no":
+            texts.append(f"item {number} names no test")
+        texts += [f"{name} is not one test" for name in references if not _is_one_test(name)]
     return texts
