@@ -45,6 +45,8 @@ from armpy.ops import (
     Shape,
     Slice,
     Softmax,
+    Stack,
+    StridedSlice,
     Transpose,
 )
 from armpy.ops.operation import Array
@@ -165,13 +167,13 @@ def test_results_for_new_shapes_are_those_of_a_fresh_load(
 
 
 def random_network(rng: random.Random) -> Network:
-    """Attention, sums and moves of two tensors, with one to three open dimensions in all."""
+    """Attention, sums, parts and moves of two tensors, with one to three open dimensions."""
     net = Network()
     batch, length, other = rng.choice([(None, 5, 3), (2, None, 3), (None, None, 3), (None,) * 3])
     x, y = net.input("x", f32(batch, length, 8)), net.input("y", f32(batch, other, 8))
     x = net.add(Concat(1), x, y)
     for _ in range(rng.randint(2, 6)):
-        kind = rng.randrange(5)
+        kind = rng.randrange(7)
         if kind == 0:
             columns = net.add(Transpose(perm=(0, 2, 1)), x)
             scores = net.add(Softmax(axis=-1), net.add(BatchMatMul(), x, columns))
@@ -183,6 +185,16 @@ def random_network(rng: random.Random) -> Network:
             x = net.add(ADD, x, net.add(Transpose(perm=(1, 0, 2)), turned))
         elif kind == 3:
             x = net.add(Concat(rng.randrange(2)), x, net.add(RELU, x))
+        elif kind == 4:  # the first and the last image, which may be one
+            gather = Gather(axis=0, wraps_negative=True)
+            ends = [net.add(gather, x, net.constant(np.array(end))) for end in (0, -1)]
+            x = net.add(Stack(0), *ends) if rng.randrange(2) else net.add(ADD, x, ends[1])
+        elif kind == 5:  # the last image or row in front of the others
+            axis = rng.randrange(2)
+            front, ones = (0,) * axis, (1,) * (axis + 1)
+            last = StridedSlice((*front, -1), (*front, 0), ones, end_mask=2 * axis + 1)
+            others = StridedSlice((*front, 0), (*front, -1), ones, end_mask=axis)
+            x = net.add(Concat(axis), *[net.add(part, x) for part in (last, others)])
         else:
             x = net.add(ADD, x, net.constant(weights(rng.randrange(9), 1, 1, 8)))
     net.output("z", x)

@@ -8,7 +8,7 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.errors import InvalidArgumentError
-from armpy.graph import SubgraphView
+from armpy.graph import SubgraphView, Value
 from armpy.ops.operation import Operation
 from backends.numba_acc.tests.support import (
     ISA_NAMES,
@@ -144,6 +144,48 @@ def test_parts_of_a_joined_tensor_are_written_in_place(isa: str) -> None:
     program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[ISA_NAMES.index(isa)])
     labels = [info.label for info in program.infos]
     assert not any(label.startswith("Concat") for label in labels), labels
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+def test_parts_that_lie_side_by_side_are_read_and_written_where_they_are(isa: str) -> None:
+    network = Network()
+    x = network.input("x", TensorInfo((4, 6), DataType.QASYMM_S8, quantization=U8.quantization))
+
+    def index(*indices: int) -> Value:
+        return network.constant(np.array(indices, np.int64))
+
+    from_end = ops.Gather(axis=0, wraps_negative=True)
+    parts = [
+        network.add(from_end, x, network.constant(np.array(-3, np.int32))),
+        network.add(from_end, x, index(-3, -2)),
+        network.add(ops.Gather(axis=1), network.add(ops.Reshape((1, 24)), x), index(7)),
+        network.add(ops.GatherNd(), x, index(2, 5)),
+        network.add(ops.Slice((1, 0), (2, 6)), x),
+        network.add(ops.StridedSlice((3, 1), (4, 5), (1, 1)), x),
+        network.add(ops.Transpose((1, 2, 0)), network.add(ops.Reshape((1, 4, 6)), x)),
+    ]
+    flat = [network.add(ops.Reshape((-1,)), part) for part in parts]
+    network.output("y", network.add(ops.ReverseV2(axes=(0,)), network.add(ops.Concat(0), *flat)))
+    moved = [
+        network.add(from_end, x, index(-1, 0)),
+        network.add(ops.Gather(axis=1), x, index(2)),
+        network.add(ops.Slice((1, 0), (2, 5)), x),
+    ]
+    for part in moved:
+        network.output(part.name, part)
+    turned = network.add(ops.Transpose((1, 0)), x)
+    reshaped = [network.add(ops.Reshape((1, 24)), value) for value in (turned, x)]
+    network.output(
+        "z", network.add(ops.ReverseV2(axes=(1,)), network.add(ops.Concat(0), *reshaped))
+    )
+    check_against_reference(network, {"x": random_array(x.info)}, ISAS[ISA_NAMES.index(isa)])
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[ISA_NAMES.index(isa)])
+    owners = [info.title.partition(" ")[0] for info in program.infos if not info.part]
+    # Each part once into the joined tensor, and of the reshaped ones what the caller gave.
+    assert sorted(owners) == sorted(
+        ["Concat"] * (len(parts) + 1) + ["ReverseV2"] * 2 + ["Gather"] * 2 + ["Slice", "Transpose"]
+    )
 
 
 @pytest.mark.parametrize("isa", ISA_NAMES)

@@ -86,7 +86,7 @@ def test_what_others_read_too_is_moved_for_them() -> None:
     net.output("y", joined(net, output))
     net.output("keys", net.add(NEGATE, key))
     assert commands(net) == [
-        *("Transpose", "Gather", "Attention", "Transpose", "Reshape", "ElementwiseUnary")
+        *("Transpose", "Attention", "Transpose", "Reshape", "ElementwiseUnary")
     ]
 
 

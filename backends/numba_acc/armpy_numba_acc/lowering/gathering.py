@@ -79,6 +79,10 @@ def lower_gather_nd(emit: Emitter, layer: Layer) -> None:
 def _emit(emit: Emitter, layer: Layer, lookup: _Lookup) -> None:
     """Add the command: constant indices are checked, and turned into offsets, now."""
     output, indices = layer.output, layer["indices"]
+    begin = None if indices.data is None else _begin(indices.data, lookup)
+    if begin is not None:
+        emit.place_part(output, layer["input"], begin)
+        return
     numbers = lookup.batches, lookup.outers, lookup.count, lookup.run, lookup.pitch
     places = emit.source(layer["input"]), emit.target(output)
     num_bytes = 2 * output.info.size_bytes + indices.info.size_bytes
@@ -100,6 +104,25 @@ def _emit(emit: Emitter, layer: Layer, lookup: _Lookup) -> None:
             failure=emit.failure(),
         )
     emit(call, layer.name, num_bytes=num_bytes)
+
+
+def _begin(indices: Array, lookup: _Lookup) -> int | None:
+    """Return the offset in bytes of adjacent slices; None if slices have to be moved.
+
+    The axes' sizes may be traced.
+    """
+    depth = len(lookup.axes)
+    rows = indices.reshape(indices.size // max(depth, 1), depth).astype(np.int64)
+    is_run = len(rows) == 1 or (depth == 1 and bool(np.all(np.diff(rows[:, 0]) == 1)))
+    if not (rows.size and is_run and lookup.batches * lookup.outers == 1):
+        return None
+    begin = 0
+    firsts, lasts = rows[[0, -1]].tolist()
+    for first, last, (size, pitch, least) in zip(firsts, lasts, lookup.axes, strict=True):
+        if first < least or last >= size or first < 0 <= last:
+            return None
+        begin = begin + (first if first >= 0 else size + first) * pitch
+    return begin
 
 
 def _offsets(indices: Array, lookup: _Lookup, layer: Layer) -> Array:

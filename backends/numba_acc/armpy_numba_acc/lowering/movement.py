@@ -20,13 +20,16 @@ from armpy.ops.slicing import Slice, Splitter, Unstack
 from armpy.ops.strided_slicing import StridedSlice
 from armpy.types import DataLayout
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
-from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
+from armpy_numba_acc.lowering.moves import Side, emit_move, is_run, stand_in
 from armpy_numba_acc.lowering.operands import anything, expect, needs
-from armpy_numba_acc.lowering.stand_ins import broadcast
+from armpy_numba_acc.lowering.stand_ins import broadcast, offset_within
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import Lower, LoweringRule
 
 OperationT = TypeVar("OperationT", bound=Operation)
+
+RESHAPES = (ExpandDims, Reshape, Squeeze)
+"""Operations that give the bytes of their input another shape."""
 
 Views = Callable[[OperationT, Array, Array], tuple[Array, Array]]
 """Which part of the input becomes which part of the output, as arrays of one shape."""
@@ -57,7 +60,7 @@ def lower_fill(emit: Emitter, layer: Layer) -> None:
 
 
 def by_views(kind: type[OperationT], views: Views[OperationT]) -> Lower:
-    """A lowering that moves everything at once."""
+    """A lowering that moves everything at once, if it has to be moved."""
 
     def lower(emit: Emitter, layer: Layer) -> None:
         """One move from the first input to the output."""
@@ -65,6 +68,9 @@ def by_views(kind: type[OperationT], views: Views[OperationT]) -> Lower:
         begin = getattr(layer.operation, "begin", None) or ()
         source, target = stand_in(value.info, output.info, begin), stand_in(output.info)
         from_, to = views(expect(layer.operation, kind), source, target)
+        if is_run(from_, to):
+            emit.place_part(output, value, offset_within(from_, source))
+            return
         _move(emit, value, (source, from_), output, (target, to), layer.name)
 
     return lower
@@ -126,8 +132,7 @@ def _split(emit: Emitter, layer: Layer, axis: int, sizes: Sequence[int]) -> None
         part = whole[(slice(None),) * axis + (slice(start, start + size),)]
         start += size
         if prod(whole.shape[:axis]) == 1:
-            offset = Side(emit.source(value), whole, part).offset_bytes
-            emit.place(output, emit.source(value).part(offset, output.info.size_bytes))
+            emit.place_part(output, value, offset_within(part, whole))
             continue
         target = stand_in(output.info)
         _move(emit, value, (whole, part), output, (target, target.reshape(part.shape)), layer.name)

@@ -89,6 +89,12 @@ def emit_move(emit: Emitter, source: Side, target: Side, label: str) -> None:
         emit(_runs(emit, places, loops, size, size), label)
 
 
+def is_run(source: Array, target: Array) -> bool:
+    """Return whether the elements of two parts lie side by side in the same order."""
+    loops, size = nested(source, target), source.itemsize
+    return not loops or (len(loops) == 1 and loops[0].source == loops[0].target == size)
+
+
 def nested(source: Array, target: Array) -> list[Loop]:
     """The fewest loops that walk over both parts, in the target's order."""
     loops = [

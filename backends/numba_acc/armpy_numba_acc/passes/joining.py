@@ -8,6 +8,7 @@ from math import prod
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import Concat, Stack
 from armpy.ops.shapes import normalize_axis
+from armpy_numba_acc.lowering.movement import RESHAPES
 from armpy_numba_acc.program.memory import Join
 
 _DEEPEST = 64
@@ -19,7 +20,7 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
 
     They lie one after the other if no axis in front of the concatenated one is longer than
     1. A part has to be made in the region, for no other tensor of the caller's, and to be
-    quantised like the whole.
+    quantised like the whole. So is the tensor that a part is another shape of.
     """
     outside = set(view.outputs)
     joins: dict[Value, Join] = {}
@@ -32,12 +33,26 @@ def find_joins(view: SubgraphView) -> Mapping[Value, Join]:
         if prod(whole.info.known_shape[:axis]) != 1:
             continue
         for value, offset in _parts(layer):
-            fits = value in view.producers and value not in outside and value not in joins
-            depth = depths.get(value, 0) + 1
-            if fits and depth <= _DEEPEST and value.info.quantization == whole.info.quantization:
-                joins[value] = Join(whole, offset)
+            for same in _reshaped(view, value):
+                fits = same in view.producers and same not in outside and same not in joins
+                depth = depths.get(same, 0) + 1
+                if (
+                    not fits
+                    or depth > _DEEPEST
+                    or same.info.quantization != whole.info.quantization
+                ):
+                    break
+                joins[same] = Join(whole, offset)
                 depths[whole] = max(depths.get(whole, 0), depth)
     return joins
+
+
+def _reshaped(view: SubgraphView, value: Value) -> Iterator[Value]:
+    """A tensor, and those that it is another shape of."""
+    yield value
+    while (layer := view.producers.get(value)) and isinstance(layer.operation, RESHAPES):
+        value = layer["input"]
+        yield value
 
 
 def _parts(layer: Layer) -> Iterator[tuple[Value, int]]:

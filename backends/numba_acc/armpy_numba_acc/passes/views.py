@@ -15,24 +15,21 @@ import numpy as np
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import (
     Attention,
-    ExpandDims,
     Gather,
-    Reshape,
     Slice,
     Splitter,
-    Squeeze,
     StridedSlice,
     Transpose,
     Unstack,
 )
 from armpy.ops.operation import Array
 from armpy.ops.shapes import normalize_axis
+from armpy_numba_acc.lowering.movement import RESHAPES
 from armpy_numba_acc.lowering.moves import stand_in
 from armpy_numba_acc.passes.consumers import only_consumer
 from armpy_numba_acc.program.views import TensorView, Views
 
-_RESHAPES = (ExpandDims, Reshape, Squeeze)
-_MOVES = (*_RESHAPES, Gather, Slice, Splitter, StridedSlice, Transpose, Unstack)
+_MOVES = (*RESHAPES, Gather, Slice, Splitter, StridedSlice, Transpose, Unstack)
 _OPERANDS = slice(0, 3)
 """Queries, keys and values among the inputs of attention."""
 
@@ -115,7 +112,7 @@ def _follow(layer: Layer, views: dict[Value, TensorView]) -> bool:
 def _parts(layer: Layer, whole: Array) -> Iterator[Array]:
     """The outputs of a layer that moves elements as views of its input; none if they are not."""
     operation = layer.operation
-    if isinstance(operation, _RESHAPES):
+    if isinstance(operation, RESHAPES):
         yield from _reshaped(whole, layer.output)
     elif isinstance(operation, Transpose):
         yield whole.transpose(operation.perm)
@@ -176,7 +173,7 @@ def _written(
     outside, below, value = set(view.outputs), list[Layer](), reader.output
     while True:
         layer = only_consumer(view, value, outside)
-        if layer is None or not isinstance(layer.operation, (*_RESHAPES, Transpose)):
+        if layer is None or not isinstance(layer.operation, (*RESHAPES, Transpose)):
             break
         if layer.output in views:
             break

@@ -341,6 +341,10 @@ class Emitter:
         else:
             self._places[value] = buffer
 
+    def place_part(self, value: Value, whole: Value, offset_bytes: int) -> None:
+        """Say that a tensor's bytes are those of another one from an offset on."""
+        self.place(value, self.source(whole).part(offset_bytes, value.info.size_bytes))
+
     def scratch(self, size_bytes: int) -> Buffer:
         """New memory in the arena, from the first command that touches it to the last."""
         self.counter.add_bytes(size_bytes)
