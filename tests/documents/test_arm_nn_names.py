@@ -37,17 +37,17 @@ def class_of(name: str) -> type:
 
 
 def named() -> Iterator[tuple[str, str, str]]:
-    """Class, member and parameters (or "") of what stands in lists and in the middle column."""
+    """Class, member and parameters (or "") of what follows Arm NN's names."""
     for kind, text in re.findall(r"^`(\w+)`, in snake case:(.*?)[.]$", TEXT, re.M | re.S):
         for code in re.findall(r"`(\w+)\(([^`]*)\)`", text):
             yield kind, *code
     kind = ""
-    for line in TEXT.splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| Arm NN |"):
-            kind = cells[1].removeprefix("armpy").strip("` ")
-        elif line.startswith("| `") and len(cells) == 3:
-            for code in re.findall(r"`([^`]+)`", cells[1]):
+    for paragraph in re.split(r"\n(?=- |\n)", TEXT):
+        text = " ".join(paragraph.split())
+        if heading := re.fullmatch(r"(?:Other members of `(\w+)`|Members):", text):
+            kind = heading[1] or ""
+        elif entry := re.fullmatch(r"- `.*?: (`[^;]*)(?:; .*)?", text):
+            for code in re.findall(r"`([^`]+)`", entry[1]):
                 match = re.fullmatch(r"(?:(\w+)\.)?(\w+)(?:\((.*)\))?", code)
                 assert match, code
                 if match[1] or kind:
