@@ -40,8 +40,8 @@ repeated.
 INPUTS_HEAD = """
 ## Inputs of commands
 
-Made from the commands' options. Each command takes inputs by the same names; where an option is
-missing, the last column says why. Without inputs, commands take random numbers (`--seed`).
+Made from the commands' options, which have the same names; the reason why others are missing
+follows a semicolon. Without inputs, commands take random numbers (`--seed`).
 
 """
 
@@ -77,7 +77,7 @@ def main() -> int:
         at_once=_names(lambda info: not info.needs_network and not info.is_saved),
         saved=_names(lambda info: info.is_saved),
     )
-    page = head + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_rows()) + "\n"
+    page = head + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_lines()) + "\n"
     return write_or_check("load_options.md", page, "document_load_options.py", description)
 
 
@@ -86,15 +86,14 @@ def _names(has: Callable[[OptionInfo], bool]) -> str:
     return ", ".join(f"`{name}`" for name, info in OPTIONS.items() if has(info))
 
 
-def _input_rows() -> list[str]:
-    """Return the table of commands that take inputs; a command without a reason is a KeyError."""
-    rows = [_cells(("command", *(f"`{option}`" for option in INPUTS), "without the others, as it"))]
-    rows.append("|---" * (len(INPUTS) + 2) + "|")
+def _input_lines() -> list[str]:
+    """Return the inputs of each command that takes some; one without a reason is a KeyError."""
+    lines = []
     for name, flags in sorted(_commands(app)):
         if flags & set(INPUTS[:-1]):
-            marks = [RESTRICTED.get((name, o), "yes") if o in flags else "" for o in INPUTS]
-            rows.append(_cells((f"`armpy {name}`", *marks, WHY_NOT[name])))
-    return rows
+            taken = [f"`{o}` {RESTRICTED.get((name, o), '')}".strip() for o in INPUTS if o in flags]
+            lines.append(f"- `armpy {name}`: {', '.join(taken)}; {WHY_NOT[name]}")
+    return lines
 
 
 def _commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, frozenset[str]]]:

@@ -45,6 +45,7 @@ file of its own in `tests/differential/test_tflite_samples.py`; other tests are 
 
 - **plain**: {plain}
 - **q**: with a scale; "8/16 q" is {quantised}
+- **usual**: {usual}
 - **of**: inputs of a type, of weights of each of the types after it
 
 Integers of 8 and 16 bits without a scale are left out where LiteRT's kernels read a scale. Inputs
@@ -57,6 +58,7 @@ _PLAIN = [
     *("float32", "float16", "float64", "int8", "uint8", "int16", "uint16", "int32", "uint32"),
     *("int64", "uint64", "bool", "complex64"),
 ]
+_USUAL = ["float32", "int8", "uint8", "int16", "int32", "int64"]
 _QUANTISED = ["int8 q", "uint8 q", "int16 q"]
 
 
@@ -74,6 +76,7 @@ def page() -> str:
         version=json.loads(FACTS.read_text("utf-8"))["version"],
         plain=", ".join(_PLAIN),
         quantised=", ".join(_QUANTISED),
+        usual=", ".join(_USUAL),
     )
     letters: dict[str, str] = {}
     table = list(rows(letters))
@@ -133,7 +136,7 @@ def rows(letters: dict[str, str]) -> Iterator[str]:
 def types(kinds: list[str]) -> str:
     """Kinds as the table lists them, groups of them by their names."""
     rest, parts = list(kinds), list[str]()
-    for name, group in (("plain", _PLAIN), ("8/16 q", _QUANTISED)):
+    for name, group in (("plain", _PLAIN), ("8/16 q", _QUANTISED), ("usual", _USUAL)):
         absent = [kind for kind in group if kind not in rest]
         if len(absent) <= len(group) // 4:
             parts.append(name + f" but {', '.join(absent)}" * bool(absent))
