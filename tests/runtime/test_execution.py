@@ -20,6 +20,7 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary
+from armpy.ops.operation import Array
 from tests.runtime.test_dynamic_outputs import PositivesBackend, positives
 from tests.support.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
 from tests.support.control_flow import loop
@@ -152,6 +153,22 @@ def test_an_array_may_be_input_and_output() -> None:
     assert x.tolist() == [5, 9, 13, 17]
     execution()
     assert x.tolist() == [21, 37, 53, 69]
+
+
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: x[:]], ids=["array", "view"])
+def test_an_input_that_an_output_overwrites_is_read_as_it_was(
+    part: Callable[[Array], Array],
+) -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    y = net.add(ADD, x, x)
+    net.output("y", y)
+    net.output("z", net.add(ADD, y, x))
+    model, array = Model(net, runtime_of()), floats(1, 2, 3, 4)
+    total = np.zeros(4, np.float32)
+    model.run({"x": array}, {"y": part(array), "z": total})
+    assert array.tolist() == [2, 4, 6, 8]
+    assert total.tolist() == [3, 6, 9, 12]
 
 
 def test_two_outputs_in_one_array_are_an_error() -> None:

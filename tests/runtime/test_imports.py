@@ -460,6 +460,19 @@ def test_one_value_under_two_names_can_be_imported_for_each() -> None:
         assert results["a"].tolist() == results["c"].tolist() == (2 * X).tolist()
 
 
+def test_inputs_can_be_imported_or_arrays_in_every_combination() -> None:
+    net = Network()
+    a, b, c = (net.input(name, f32(4)) for name in "abc")
+    net.output("y", net.add(SUB, net.add(SUB, a, b), c))
+    arrays = {"a": floats(100, 200, 300, 400), "b": floats(10, 20, 30, 40), "c": floats(1, 2, 3, 4)}
+    with Model(net.build(), runtime_of(dsp())) as model:
+        imported = model.import_inputs({name: shared(array) for name, array in arrays.items()})
+        for number in range(8):
+            names = [name for bit, name in enumerate("abc") if number >> bit & 1]
+            results = model.run(arrays | {name: imported[name] for name in names})
+            assert results["y"].tolist() == [89, 178, 267, 356], names
+
+
 def test_a_networks_state_goes_on_beside_imported_tensors() -> None:
     net = Network()
     x = net.input("x", f32(4))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from functools import partial
 
 import pytest
@@ -21,6 +22,7 @@ from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeout
 from armpy.execution.scheduling.fair_queue import FairQueue
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.scheduling.tasks import ExecutionTask
+from armpy.execution.scheduling.thread_pool import ThreadPool
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -291,6 +293,35 @@ def test_abandoned_executions_are_passed_over() -> None:
     queue.put(task("wanted"))
     dropped.submitted().cancel()
     assert order(queue) == ["wanted"]
+
+
+def begun_on(pool: ThreadPool) -> tuple[Future[object], threading.Event]:
+    """A task that a pool's thread has begun, and the event that ends it."""
+    begun, end = threading.Event(), threading.Event()
+
+    def work(_: ExecutionTask[object]) -> object:
+        begun.set()
+        return end.wait(60)
+
+    task = ExecutionTask(work, CancellationToken())
+    future = task.submitted()
+    pool.submit(task)
+    assert begun.wait(60), "no thread is free"
+    return future, end
+
+
+def test_a_thread_is_counted_as_any_other_after_abandoned_work() -> None:
+    pool = ThreadPool(1)
+    for _ in range(2):  # the second time, the thread of the first time is the next one
+        abandoned, late_end = begun_on(pool)
+        assert abandoned.cancel()
+        _, early_end = begun_on(pool)  # in the place of the abandoned one
+        for num_idle, end in enumerate((early_end, late_end), 1):
+            end.set()
+            while len(pool._idle) < num_idle:
+                time.sleep(0.0005)
+    assert (pool._num_busy, pool._num_abandoned) == (0, 0)
+    pool.close()
 
 
 # The priority of an execution is passed to the backend that executes it

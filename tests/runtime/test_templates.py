@@ -15,6 +15,7 @@ from armpy_numba_acc.program import sharing
 from armpy_numba_acc.program.offered import offer_constants, offered_constants
 
 import armpy
+from armpy.backend import Capabilities, Capability
 from armpy.compiler import OptimizedNetwork, OptimizerOptions, optimize_graph
 from armpy.compiler.passes.context import PassContext
 from armpy.core.symbolic import SymbolicTrace
@@ -53,7 +54,7 @@ from armpy.ops.operation import Array
 from armpy.types import BackendId
 from tests.support.control_flow import growing
 from tests.support.effort import IS_FULL
-from tests.support.fake_backends import runtime_of
+from tests.support.fake_backends import CompilingBackend, runtime_of
 from tests.support.networks import ADD, RELU, chain, f32, floats, ints
 
 WIDTH, HEADS = 32, 2
@@ -226,6 +227,22 @@ def test_random_networks_compute_random_shapes_as_a_fresh_load_does(seed: int) -
             np.testing.assert_array_equal(np.asarray(model(*arrays)), expected)
         are_resized.append(is_resized(model))
     assert sum(are_resized) >= len(are_resized) // 2
+
+
+class SizedCompiler(CompilingBackend):
+    """Accepts traced sizes, though its programs are for one size each."""
+
+    def get_capabilities(self) -> Capabilities:
+        return {Capability.TRACED_SIZES: True}
+
+
+def test_a_program_for_one_size_runs_no_other() -> None:
+    with Model(chain(2, (None,)), runtime_of(SizedCompiler())) as model:
+        for size in range(2, 7):
+            rows = np.arange(size, dtype=np.float32)
+            np.testing.assert_array_equal(np.asarray(model(rows)), rows + 2)
+            assert not is_resized(model)
+        assert loaded(model).plan_cache.symbolic.has_failed
 
 
 def test_freed_memory_is_used_for_no_size_again() -> None:
