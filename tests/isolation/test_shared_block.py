@@ -18,8 +18,10 @@ from armpy.plugins.isolation.shared_block import (
     ALIGNMENT_BYTES,
     TensorLayout,
     create_block,
+    device_time,
     forbid_writing,
     map_block,
+    stop_flag,
 )
 from tests.support import faulty_backend as faulty
 from tests.support.faulty_backend import FaultyBackend
@@ -70,9 +72,13 @@ def test_tensors_are_aligned_and_apart_and_after_the_header() -> None:
     starts = [array.ctypes.data - whole for array in arrays if array.size]
     assert starts == [64, 128, 192]
     assert layout.size_bytes == 192 + 2 * ALIGNMENT_BYTES
+    flag, time_ns = stop_flag(block), device_time(block)
+    flag[:], time_ns[:] = 1, -1
+    assert (flag.tolist(), time_ns.tolist()) == ([1], [-1])
     for array, info in zip(arrays, infos, strict=True):
         assert (array.shape, array.dtype) == (info.shape, info.data_type.dtype)
-    del arrays, array
+        assert not array.any()
+    del arrays, array, flag, time_ns
     gc.collect()
 
 

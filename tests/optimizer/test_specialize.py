@@ -10,13 +10,15 @@ from armpy_reference import ReferenceBackend
 
 from armpy.compiler import Evaluator, specialize
 from armpy.errors import BackendError, LayerValidationError
-from armpy.graph import Graph
+from armpy.graph import Graph, Value
+from armpy.graph.nesting import graphs_of
 from armpy.graph.network import Network
 from armpy.ops import (
     Activation,
     BroadcastTo,
     Concat,
     GatherNd,
+    If,
     NonZero,
     Reshape,
     Shape,
@@ -25,9 +27,11 @@ from armpy.ops import (
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from tests.support.control_flow import BOOL, graph_of
 from tests.support.fake_backends import FakeBackend
 from tests.support.networks import (
     ADD,
+    MUL,
     RELU,
     chain,
     f32,
@@ -348,3 +352,23 @@ def test_an_expansion_whose_constants_take_too_much_keeps_layers(evaluator: Eval
     net.output("y", net.add(Steps(20), weights, name="steps"))
     graph = specialize(net.build(), evaluator=evaluator)
     assert 0 < len(graph.layers) < 20
+
+
+def test_branches_know_the_shapes_and_constants_of_their_arguments() -> None:
+    info = f32(None)
+    then_graph, else_graph = (
+        graph_of([info, info], lambda net, x, y, operation=operation: net.add(operation, x, y))
+        for operation in (ADD, MUL)
+    )
+
+    def build(net: Network, condition: Value, x: Value) -> Value:
+        constant = net.constant(floats(1, 2, 3))
+        return net.add(If(then_graph, else_graph), condition, x, constant)
+
+    (choice,) = specialize(graph_of([BOOL, f32(3)], build)).layers
+    for (_, branch), operation in zip(graphs_of(choice.operation), (ADD, MUL), strict=True):
+        (layer,) = branch.layers
+        assert layer.operation == operation
+        shapes = [value.info.shape for value in (layer["lhs"], layer["rhs"], layer.output)]
+        assert shapes == [(3,)] * 3
+        np.testing.assert_array_equal(layer.constant("rhs"), [1, 2, 3])

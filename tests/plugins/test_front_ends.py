@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from armpy.plugins.hooks import (
     hookimpl,
     open_model_file,
 )
+from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
+from armpy.plugins.hooks.flatbuffers import Schema
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.networks import f32, floats
 
@@ -691,3 +694,71 @@ def test_other_files_get_new_names_where_a_front_end_can_rename_them(tmp_path: P
     other = FrontEnds(runtime_with(toy()).registry.plugins).choose(file)
     with pytest.raises(ParserError, match="cannot rename the other files"):
         other.rename_other_files(file, {})
+
+
+PARTS = Schema(
+    {
+        "Part": {
+            "flag": (0, "b", 0),
+            "text": (1, "text", 0),
+            "numbers": (2, "numbers", 0),
+            "parts": (3, "Part", 0),
+            "size": (4, "q", 0),
+        }
+    },
+    {},
+)
+
+
+class Bytes:
+    """A flatbuffers file, read as its format says: everything lies at a multiple of its size."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def number(self, code: str, at: int) -> int:
+        assert at % struct.calcsize(code) == 0
+        number: int = struct.unpack_from(f"<{code}", self._data, at)[0]
+        return number
+
+    def target(self, at: int) -> int:
+        """Where the offset at a place leads to."""
+        return at + self.number("I", at)
+
+    def field(self, table: int, number: int) -> int:
+        """Where a table's field is."""
+        return table + self.number("H", table - self.number("i", table) + 4 + 2 * number)
+
+    def text(self, at: int) -> bytes:
+        end = at + 4 + self.number("I", at)
+        assert self._data[end] == 0
+        return self._data[at + 4 : end]
+
+
+@pytest.mark.parametrize("length", range(9))
+def test_flatbuffers_are_written_as_their_format_says(length: int) -> None:
+    texts = [b"z" * (length + more) for more in range(3)]
+    parts = [FlatTable("Part", {"flag": more, "text": t.decode()}) for more, t in enumerate(texts)]
+    fields: dict[str, Field] = {
+        "flag": 7,
+        "numbers": np.arange(length),
+        "parts": parts,
+        "size": 1 << 40,
+    }
+    data = write_flatbuffer(FlatTable("Part", {"text": "y" * length, **fields}), b"TEST", PARTS)
+    assert data[4:8] == b"TEST"
+    file = Bytes(data)
+    root = file.target(0)
+    assert (file.number("b", file.field(root, 0)), file.number("q", file.field(root, 4))) == (
+        7,
+        1 << 40,
+    )
+    assert file.text(file.target(file.field(root, 1))) == b"y" * length
+    numbers = file.target(file.field(root, 2))
+    assert file.number("I", numbers) == length
+    assert [file.number("q", numbers + 4 + 8 * n) for n in range(length)] == [*range(length)]
+    vector = file.target(file.field(root, 3))
+    assert file.number("I", vector) == 3
+    tables = [file.target(vector + 4 + 4 * n) for n in range(3)]
+    assert [file.text(file.target(file.field(table, 1))) for table in tables] == texts
+    assert [file.number("H", t - file.number("i", t)) for t in tables] == [8, 8, 8]
