@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,10 +23,20 @@ from armpy.backend import (
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError
 from armpy.plugins.isolation.backend import _Support
-from armpy.plugins.isolation.messages import facts_fields, facts_from, parse_failure
+from armpy.plugins.isolation.messages import (
+    PREPARE,
+    RELEASE,
+    BackendSource,
+    facts_fields,
+    facts_from,
+    parse_failure,
+)
+from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
+from armpy.plugins.options import PluginOptions
 from armpy.plugins.proxy.facts import read_facts
 from armpy.types import DeviceType
 from tests.support.fake_backends import FakeBackend
+from tests.support.networks import chain
 
 PACKETS = [
     b"\1",
@@ -159,3 +170,44 @@ DEVICE = described()["devices"][0]
 def test_description_that_cannot_be_read_is_an_error(name: str, said: object) -> None:
     with pytest.raises(BackendError, match=rf"^Npu / {name}: .* cannot be read\. .*[Gg]ot "):
         facts_from("Npu", described() | {name: said})
+
+
+class NotedWorker:
+    """Stands for a worker's process, and writes down what it is asked."""
+
+    def __init__(self) -> None:
+        self.description: dict[str, object] = {}
+        self.prepared: set[int] = set()
+        self.busy: set[object] = set()
+        self.preparing = threading.Lock()
+        self.requests: list[tuple[object, ...]] = []
+
+    def configure(self, options: dict[str, object]) -> None:
+        self.requests.append(("configure", options))
+
+    def request(self, message: tuple[object, ...], *_: object, timeout_s: float) -> None:
+        self.requests.append(message[:2])
+
+
+def test_a_worker_is_asked_once_to_release_a_part_that_is_gone() -> None:
+    noted = NotedWorker()
+    worker: Any = noted  # in the place of a process
+    limits = IsolationLimits(keep_spare=False)
+    supervisor = Supervisor(BackendSource("Npu", PluginOptions()), limits, {"mode": 1}, worker)
+    numbers = []
+    for _ in range(3):  # the part before is gone each time
+        part = IsolatedPart(chain(1), {}, relaxed=False)
+        supervisor.add(part)
+        for _ in range(2):
+            supervisor.prepare(part, worker)
+        numbers.append(part.number)
+    first, second, third = numbers
+    assert noted.requests == [
+        ("configure", {"mode": 1}),
+        (PREPARE, first),
+        (RELEASE, first),
+        (PREPARE, second),
+        (RELEASE, second),
+        (PREPARE, third),
+    ]
+    assert noted.prepared == {third}

@@ -5,6 +5,7 @@ The operands are made from the tables; the tests check that nothing else is acce
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,7 +13,14 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy_nnapi import FeatureLevel, OperandCode, OperationCode, validate_operation
-from armpy_nnapi.codes import OPERAND_TRAITS
+from armpy_nnapi.codes import (
+    OPERAND_TRAITS,
+    DeviceTypeCode,
+    DurationCode,
+    FuseCode,
+    PaddingCode,
+    PreferenceCode,
+)
 from armpy_nnapi.description.model_description import ChannelQuant, Operand, OperationNode, Subgraph
 from armpy_nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions
 from armpy_nnapi.validation.optional import optional_operands
@@ -22,6 +30,16 @@ C = OperandCode
 DEFINITIONS = list(definitions().values())
 NAMES = [definition.name for definition in DEFINITIONS]
 every_definition = pytest.mark.parametrize("definition", DEFINITIONS, ids=NAMES)
+
+LEFT_TO_OPERANDS = {
+    "ARGMAX",
+    "ARGMIN",
+    "AXIS_ALIGNED_BBOX_TRANSFORM",
+    "DEQUANTIZE",
+    "LSH_PROJECTION",
+    "SELECT",
+}
+"""Operations that NNAPI validates below the feature level of a type: operands are checked apart."""
 
 
 def operand(definition: OperationDefinition, argument: Argument, row: TypeRow) -> Operand:
@@ -68,11 +86,37 @@ def test_every_form_with_every_row_is_valid_at_its_feature_level_and_not_below(
         ins, outs = operands(definition, form, row)
         level = level_of(definition, ins, outs)
         # A rule of its own may ask for more than form and types do.
-        assert level >= min(form.feature_level, row.feature_level)
+        of_tables = max(form.feature_level, row.feature_level)
+        of_types = max(each.type.traits.feature_level for each in (*ins, *outs))
+        assert level >= of_tables
+        assert of_tables >= of_types or definition.name in LEFT_TO_OPERANDS
         assert level_of(definition, ins, outs, level) == level
         if level > FeatureLevel.LEVEL_1:
             with fails(ResultCode.BAD_DATA, f"{definition.name}: the operation with these"):
                 level_of(definition, ins, outs, level - 1)
+
+
+@pytest.mark.parametrize(
+    ("codes", "numbers"),
+    [
+        (OperandCode, [*range(16), 10000, 10001]),
+        (OperationCode, [*range(102), 10000]),
+        (FuseCode, range(4)),
+        (PaddingCode, (1, 2)),
+        (PreferenceCode, range(3)),
+        (DurationCode, range(4)),
+        (DeviceTypeCode, range(5)),
+        (FeatureLevel, range(27, 31)),
+    ],
+)
+def test_codes_are_numbered_without_gaps(codes: type[enum.IntEnum], numbers: Sequence[int]) -> None:
+    assert [*map(int, codes)] == [*numbers]
+
+
+def test_operations_are_numbered_by_the_feature_levels_that_they_came_with() -> None:
+    begins = {27: 0, 28: 29, 29: 38, 30: 95}  # "Available since" in NeuralNetworks.h
+    expected = {d.name: max(n for n in begins if begins[n] <= d.code) for d in DEFINITIONS}
+    assert {d.name: d.feature_level for d in DEFINITIONS} == expected
 
 
 @every_definition
