@@ -25,8 +25,7 @@ from armpy_nnapi import (
     Execution,
     Priority,
 )
-from armpy_nnapi.run import events
-from armpy_nnapi.run.fences import Fence
+from armpy_nnapi.run.fences import Fence, wait_for_fence
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.nnapi_models import (
     FLOAT_2,
@@ -489,13 +488,12 @@ def test_a_fence_whose_other_end_is_gone_has_failed() -> None:
 
 def test_the_state_of_a_fence_is_looked_up_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     timeouts_s: list[float | None] = []
-    look = events.wait_for_fence
 
     def noted(fd: int, timeout_s: float | None) -> bool | None:
         timeouts_s.append(timeout_s)
-        return look(fd, 0.0)
+        return wait_for_fence(fd, 0.0)
 
-    monkeypatch.setattr(events, "wait_for_fence", noted)
+    monkeypatch.setattr("armpy_nnapi.run.events.wait_for_fence", noted)
     reader, writer = os.pipe()
     event = Event.create_from_sync_fence_fd(reader)
     assert not event.is_done

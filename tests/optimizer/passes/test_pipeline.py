@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from armpy_reference import ReferenceBackend
 
-from armpy import Network, OptimizerOptions, ops
+from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
 from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext
 from armpy.compiler.optimize import simplified
 from armpy.compiler.pass_selection import worthwhile
 from armpy.errors import GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Rewriter
-from tests.support.networks import RELU, chain, f32, floats
+from tests.support.networks import ADD, RELU, chain, f32, floats
 from tests.support.passes import OFF, names, run
 
 
@@ -34,12 +35,36 @@ def everything() -> Network:
     net.output("y", net.add(ops.ElementwiseBinary(), wide, twins[1]))
     net.output("z", net.add(ops.ElementwiseBinary(), wide, net.input("w", f32(2, 12, 9))))
     net.output("t", net.add(ops.Transpose((0, 2, 1, 3)), net.input("v", f32(1, 1, 5, 3))))
+    stored = net.input("i", TensorInfo((4,), DataType.QASYMM_S8, Quantization.per_tensor(0.3, -5)))
+    number = net.add(ops.Cast(), stored, output=TensorInfo((4,), DataType.SIGNED8))
+    net.output("a", net.add(ops.Cast(), number, output=stored.info))
+    real = net.add(ops.Dequantize(), stored)
+    net.output("b", net.add(ops.Quantize(), real, output=stored.info))
+    rows = net.input("r", f32(3, 4))
+    dense = net.add(ops.FullyConnected(), rows, net.constant(np.ones((2, 4), np.float32)))
+    net.output("c", net.add(ADD, dense, net.constant(floats(1, 2))))
+    net.output("d", net.add(ADD, *(net.add(ops.Dequantize(), stored) for _ in range(2))))
+    query, key, value = (net.input(name, f32(1, 2, 3, 4)) for name in ("q", "k", "u"))
+    scores = net.add(ops.BatchMatMul(transpose_y=True), query, key)
+    net.output("e", net.add(ops.BatchMatMul(), net.add(ops.Softmax(), scores), value))
     return net
 
 
-def test_passes_that_change_no_bit_and_leave_layers_out_run_by_default() -> None:
-    simple = simplified(everything().build(), (), OptimizerOptions())
-    assert names(simple) != []
+def test_every_pass_that_runs_by_default_has_an_effect_and_others_have_none() -> None:
+    graph, backends = everything().build(), (ReferenceBackend(),)
+    simple = simplified(graph, backends, OptimizerOptions())
+    for name in BUILT_IN_PASSES:
+        without = simplified(graph, backends, OptimizerOptions(passes={name: False}))
+        runs = name not in ("move_conversions", "fold_batch_norm", "fall_back_to_float32")
+        assert (described(without) != described(simple)) is runs, name
+
+
+def described(graph: Graph) -> list[tuple[str, list[int | None]]]:
+    """Each layer's operation, and the ids of what it reads."""
+    return [
+        (layer.operation.name, [None if value is None else value.id for value in layer.inputs])
+        for layer in graph.layers
+    ]
 
 
 def test_a_pass_that_is_switched_off_does_not_run() -> None:
@@ -48,8 +73,6 @@ def test_a_pass_that_is_switched_off_does_not_run() -> None:
     net.output("y", net.add(ops.Reshape((3, 2)), net.add(ops.Reshape((6,)), x)))
     graph = net.build()
     without = OptimizerOptions(passes={"merge_reshapes": False})
-    from armpy_reference import ReferenceBackend
-
     backends = (ReferenceBackend(),)
     assert len(simplified(graph, backends, OptimizerOptions()).layers) == 1
     assert simplified(graph, backends, without) is graph
