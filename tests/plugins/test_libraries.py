@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -21,9 +21,10 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.discovery.directories import find_modules
 from armpy.plugins.discovery.module_files import module_snapshot
+from armpy.plugins.library_check import check_library
 from armpy.plugins.modules import forget_module
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -248,6 +249,18 @@ def test_a_library_for_another_machine_is_left_out(folder: Path, machine: tuple[
     begin, end = candidate.reason.split(". Expected ")
     assert begin == f"its library {library} is compiled for another machine"
     assert end.endswith(f"; got {MACHINES[machine]}. Compile it for this machine")
+
+
+@pytest.mark.parametrize(("order", "code"), [("little", 1), ("big", 2)])
+def test_the_machine_of_a_file_is_read_in_its_own_byte_order(
+    order: Literal["little", "big"], code: int, tmp_path: Path
+) -> None:
+    if not Path(sys.executable).read_bytes().startswith(b"\x7fELF"):
+        pytest.skip("executables of this system are not in ELF")
+    library = tmp_path / "m.so"
+    library.write_bytes(b"\x7fELF" + bytes([2, code]) + bytes(12) + (22).to_bytes(2, order))
+    with pytest.raises(RejectionError, match=r"another machine\. .*; got S/390, 64 bits\."):
+        check_library(str(library), "m")
 
 
 def test_a_library_for_a_newer_contract_is_rejected(folder: Path) -> None:
