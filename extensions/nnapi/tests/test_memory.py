@@ -53,6 +53,10 @@ def test_a_mapping_begins_at_any_byte(descriptor: int) -> None:
     with Memory.from_fd(descriptor, 8, offset=5) as memory:
         assert bytes(memory.region(1, 3, "here")) == bytes([6, 7, 8])
         assert memory.size == 8
+    behind_a_page = mmap.ALLOCATIONGRANULARITY + 5
+    os.pwrite(descriptor, b"\0numbers", behind_a_page)
+    with Memory.from_fd(descriptor, 8, offset=behind_a_page) as memory:
+        assert bytes(memory.region(1, 7, "here")) == b"numbers"
 
 
 def test_a_descriptor_may_be_closed_once_it_is_mapped(tmp_path: Path) -> None:
