@@ -31,7 +31,6 @@ ELSEWHERE = {
 NOT_RUN = {
     "TensorFlow's name would be taken for the pages after this one": 1,
     "installs from a package index, which .ci/run does": 15,
-    "is of contract 1.x": 1,
     "opens a browser": 1,
     "prints times": 1,
     "needs tracefs, perf and the rights to use them": 1,
@@ -49,7 +48,6 @@ NIGHTLY = {
     "backends/dynamic_examples/nnapi_extensions/README.md",
     "docs/gallery.md",
     "docs/how_to/ahead_of_time.md",
-    "docs/how_to/backend_from_1_to_2.md",
     "docs/how_to/benchmark.md",
     "docs/how_to/conformance.md",
     "docs/how_to/kernel_packs.md",

@@ -133,7 +133,7 @@ FILES: Mapping[str, Callable[[Path], object]] = {
     "digits_int8.tflite": _copy(DIGITS / "digits_int8.tflite"),
     "examples": _copy(DIGITS.parent),
     "backends/dynamic_examples/drivers": _copy(EXAMPLES / "drivers"),
-    "../broken": _copy(DIGITS.parent / "plugins" / "broken"),
+    "backends/dynamic_examples/nnapi_extensions": _copy(EXAMPLES / "nnapi_extensions"),
     "mobilenet_v2.tflite": _classifier(224, 1001, "image", "scores"),
     "classifier.tflite": _classifier(32, 3, "input", "probability", with_metadata=True),
     "vww_96_float.tflite": _classifier(32, 2, "image", "scores"),
