@@ -52,7 +52,7 @@ def test_its_speeds_are_those_of_the_performance_page() -> None:
     assert len(speeds) == 4
     measured = rows(FIGURES)
     for name, (amd, amd_peer, amd_ratio, intel, intel_peer, intel_ratio) in speeds.items():
-        row = next(row for row in measured[name] if len(row) == 8)
+        row = next(row for row in measured[name] if len(row) == 9)
         assert row[:3] == [amd, amd_peer, amd_ratio]
         assert row[4:7] == [intel, intel_peer, intel_ratio]
 
