@@ -40,13 +40,18 @@ _IS_POSTPONED: ContextVar[bool] = ContextVar("compilation is postponed", default
 
 
 @contextmanager
-def postponed_compilation() -> Iterator[None]:
+def postponed_compilation(postpones: bool = True) -> Iterator[None]:
     """Have backends postpone compilations in a block; for the core."""
-    token = _IS_POSTPONED.set(True)
+    token = _IS_POSTPONED.set(postpones)
     try:
         yield
     finally:
         _IS_POSTPONED.reset(token)
+
+
+def are_compilations_postponed() -> bool:
+    """Return whether backends are to postpone compilations; for the core."""
+    return _IS_POSTPONED.get()
 
 
 def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> None:

@@ -26,6 +26,7 @@ from armpy.backend import (
     cancellable,
     timed_by,
 )
+from armpy.backend.preparation import postponed_compilation
 from armpy.core.processes.confinement import in_force
 from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
@@ -134,12 +135,14 @@ class BackendServer:
         outputs: Sequence[TensorInfo],
         model_options: Mapping[str, Any],
         relaxed: bool,
+        postpones: bool,
     ) -> Mapping[str, object]:
         backend = self._backend
         assert backend is not None  # it is configured first
         request = PreparationRequest(model_options, relaxed=relaxed)
-        support: ILayerSupport = backend.get_layer_support(request)
-        answer = support.is_layer_supported(operation, inputs, outputs)
+        with postponed_compilation(postpones):
+            support: ILayerSupport = backend.get_layer_support(request)
+            answer = support.is_layer_supported(operation, inputs, outputs)
         if not isinstance(answer, Support):
             raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
         # The backend may put anything there, and the application reads plain JSON.
@@ -156,6 +159,7 @@ class BackendServer:
         number: int,
         pickle_bytes: int,
         buffers: Sequence[tuple[int, int]],
+        postpones: bool,
     ) -> Mapping[str, object]:
         # Constants are used where they lie, and the next worker is to find the same bytes.
         block = map_block(descriptors[0], writable=False)
@@ -170,7 +174,8 @@ class BackendServer:
         options = {self._source.backend_id: model_options} if model_options else {}
         optimizer = replace(self._runtime.options.optimizer_options(), relaxed=relaxed)
         properties = NetworkProperties(model_options=options, optimizer=optimizer)
-        self._parts[number] = self._runtime.load_network(graph, properties)
+        with postponed_compilation(postpones):
+            self._parts[number] = self._runtime.load_network(graph, properties)
         return {}
 
     def _release(self, number: int) -> Mapping[str, object]:

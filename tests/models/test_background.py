@@ -31,12 +31,14 @@ from armpy.errors import (
     InvalidArgumentError,
     PreparationTimeoutError,
 )
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.background import compile_process, tiers
+from armpy.plugins.isolation.limits import IsolationLimits
 from tests.frontends.test_tflite_signatures import counters
 from tests.support.descendants import await_end, is_running
 from tests.support.example_backends import DIGITS
 from tests.support.gated_compiler import ADDED, GatedCompiler
-from tests.support.networks import floats
+from tests.support.networks import floats, placement_of
 from tests.support.tflite_control_flow import variable_model
 from tests.support.tflite_writer import TfliteModel
 
@@ -107,6 +109,25 @@ def test_calls_are_answered_before_and_after_the_exchange(
         assert asyncio.run(model.run_async({"x": X}))["y"].tolist() == FAST
     assert len(compiler.compiled) == 1
     assert os.getpid() not in compiler.compiled
+
+
+@pytest.mark.slow
+def test_calls_are_answered_while_a_backend_in_its_own_process_compiles(
+    compiler: GatedCompiler, path: Path
+) -> None:
+    options = RuntimeOptions(
+        BACKENDS,
+        isolation={"Gated": "process"},
+        isolation_limits=IsolationLimits(writable_paths=(compiler.folder,)),
+    )
+    with Runtime(options) as runtime:
+        model = armpy.load(path, runtime=runtime, compile="background")
+        assert answer(model, X) == SLOW
+        compiler.open_gate()
+        model.warm_up()
+        assert answer(model, X) == FAST
+        assert placement_of(model).layers_by_backend == {"Gated": 2}
+    assert len(compiler.compiled) == 1
 
 
 @pytest.mark.slow

@@ -26,6 +26,7 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
+from armpy.backend.preparation import are_compilations_postponed
 from armpy.errors import (
     BackendCapabilityError,
     BackendUnavailableError,
@@ -230,7 +231,8 @@ class _Support(ILayerSupport):
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
         supervisor = self._supervisor
-        request = (SUPPORT, operation, tuple(inputs), tuple(outputs), *self._settings)
+        layer = operation, tuple(inputs), tuple(outputs)
+        request = (SUPPORT, *layer, *self._settings, are_compilations_postponed())
 
         def ask(worker: WorkerProcess) -> Mapping[str, object]:
             return worker.request(request, timeout_s=supervisor.limits.start_timeout_s)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from armpy.backend import IBackendContext, OptionValues
-from armpy.errors import ArmpyError, DeadObjectError
+from armpy.backend.preparation import are_compilations_postponed
+from armpy.errors import ArmpyError, CompilationPostponedError, DeadObjectError
 from armpy.graph import Graph
 from armpy.plugins.isolation.limits import IsolationLimits, IsolationStatus
 from armpy.plugins.isolation.messages import PREPARE, RELEASE, BackendSource
@@ -178,7 +179,8 @@ class Supervisor(IBackendContext):
             worker.prepared.discard(number)
             worker.request((RELEASE, number), timeout_s=self.limits.start_timeout_s)
         packed = part.packed
-        request = (PREPARE, part.number, packed.pickle_bytes, packed.buffers)
+        postpones = are_compilations_postponed()
+        request = (PREPARE, part.number, packed.pickle_bytes, packed.buffers, postpones)
         worker.request(request, [packed.descriptor], timeout_s=timeout_s)
         worker.prepared.add(part.number)
 
@@ -205,6 +207,9 @@ class Supervisor(IBackendContext):
         """Requests to a worker, which is replaced if it ends."""
         try:
             yield
+        except CompilationPostponedError as error:
+            error.backend_id = self.backend_id  # which fields of errors do not have
+            raise
         except DeadObjectError:
             self.replace(worker)
             raise
