@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import io
+import logging
 import os
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -12,6 +15,8 @@ from typing import Any
 
 from armpy.errors import ArmpyError, BackendUnavailableError, DeviceNotFoundError
 from armpy.types import DeviceType
+
+_log = logging.getLogger("armpy_onnxruntime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +156,19 @@ def missing_nvidia() -> str:
     count = ctypes.c_int()
     failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
     return "" if count.value and not failed else "NVIDIA's driver finds no GPU"
+
+
+@cache
+def preload_nvidia() -> None:
+    """Load the CUDA and cuDNN that are installed as Python packages, as ONNX Runtime does not."""
+    preload = getattr(require("onnxruntime", "armpy-onnxruntime"), "preload_dlls", None)
+    if preload is None:  # before 1.21
+        return
+    # It prints what it does not find, and the system's own CUDA may serve all the same.
+    with redirect_stdout(io.StringIO()) as written:
+        preload()
+    if text := written.getvalue().strip():
+        _log.info("%s", text)
 
 
 def _library_of(provider: Provider) -> str:

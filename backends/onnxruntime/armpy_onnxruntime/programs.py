@@ -8,7 +8,7 @@ from typing import Any
 from armpy.backend import IEngineProgram, IEnginePrograms, OptionValue
 from armpy.errors import BackendError, BackendUnavailableError, UnimplementedError
 from armpy.ops.operation import Array
-from armpy_onnxruntime.engine import PROVIDERS, Provider, devices_of, require
+from armpy_onnxruntime.engine import PROVIDERS, Provider, devices_of, preload_nvidia, require
 
 _FORMAT = 2
 
@@ -75,6 +75,8 @@ class OnnxPrograms(IEnginePrograms):
             options.add_provider_for_devices(devices[:1], {})
         elif provider.name in runtime.get_available_providers():
             names = [provider.name]
+            if provider.is_nvidia:
+                preload_nvidia()
         else:
             raise BackendUnavailableError(
                 f"this ONNX Runtime has no {provider.name}", where=provider.backend_id

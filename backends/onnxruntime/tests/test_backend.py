@@ -136,6 +136,35 @@ def test_a_provider_that_is_not_there_is_named(name: str, text: str) -> None:
     assert caught.value.where == name
 
 
+def test_cuda_of_python_packages_is_loaded_before_the_provider_is_used(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import onnxruntime
+    from armpy_onnxruntime import OrtCuda, backend, engine
+
+    calls: list[str] = []
+
+    class NoSession:
+        def __init__(self, *arguments: object, **options: object) -> None:
+            calls.append("session")
+            raise RuntimeError("libcudnn.so.9 is missing")
+
+    def preload() -> None:
+        calls.append("preload")
+        print("Failed to load libcudnn.so.9")
+
+    engine.preload_nvidia.cache_clear()
+    monkeypatch.setattr(backend, "missing_nvidia", lambda: "")
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CUDAExecutionProvider"])
+    monkeypatch.setattr(onnxruntime, "preload_dlls", preload, raising=False)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", NoSession)
+    with pytest.raises(BackendUnavailableError, match=r"libcudnn\.so\.9 is missing"):
+        OrtCuda().create_backend_context({"num_threads": 0, "library": ""})
+    engine.preload_nvidia.cache_clear()
+    assert calls == ["preload", "session"]
+    assert capfd.readouterr().out == ""
+
+
 @pytest.mark.slow
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
     cases = part_of_kit("contract/graphs", "Concat/", "pattern/residual", "pattern/separable")
