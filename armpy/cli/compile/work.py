@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +15,10 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import registry_of
+from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.core.units import bytes_text
 from armpy.execution.compile_targets import check_targets, known_targets
-from armpy.plugins import preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import NO_KEY, FileSignature, key_text, sign
@@ -75,9 +75,10 @@ def compile_command(
         _print(report)
 
 
-def _backends(request: CliLoadRequest) -> list[BackendProxy]:
-    preferred = preferred_backends(registry_of(request), request.options.backends)
-    return [BackendProxy(backend) for backend in preferred]
+def _backends(request: CliLoadRequest) -> Sequence[BackendProxy]:
+    """The backends that a model would be loaded on, without those that have no device here."""
+    with make_runtime(request, registry_of(request)) as runtime:
+        return runtime.backends
 
 
 def signer(key_file: str) -> Callable[[bytes], FileSignature]:
