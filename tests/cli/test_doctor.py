@@ -133,7 +133,8 @@ def test_the_true_cause_is_named(name: str, visit: tuple[int, dict[str, Any]]) -
 @pytest.mark.slow
 def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]) -> None:
     code, document = visit
-    well = [c["id"] for c in document["candidates"] if c["status"] == "ok"]
+    # Installed packages may bring backends of devices that this machine does not have.
+    well = [c["id"] for c in document["candidates"] if c["status"] in ("ok", "no device")]
     assert {"CpuRef", "NumbaAcc"} <= set(well)
     assert any(Path(c["path"]).stem.startswith("Good_") for c in document["candidates"])
     assert len(well) == len(document["candidates"]) - len(CAUSES)

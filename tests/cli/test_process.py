@@ -60,13 +60,17 @@ def test_listing_backends_imports_none() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("library", ["numba", "llvmlite"])
-def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(library: str) -> None:
+def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(
+    library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def run(command: str) -> subprocess.CompletedProcess[str]:
         return run_python(
             f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
             f"sys.exit(main({command}))"
         )
 
+    # Backends of other installed packages would take the layers.
+    monkeypatch.setenv("ARMPY_BACKENDS", "NumbaAcc,CpuRef")
     for more in ("", ", '--backends', 'NumbaAcc,CpuRef'"):
         done = run(f"['run', {MODEL!r}{more}]")
         assert done.returncode == 0
@@ -105,7 +109,7 @@ def test_a_closed_pipe_ends_the_command_silently(options: list[str]) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
 def test_an_interrupt_ends_the_command_silently() -> None:
     process = subprocess.Popen(
-        [*ARMPY, "-v", "run", MODEL, "--repeat", "100000000"],
+        [*ARMPY, "-v", "run", MODEL, "--backends", "NumbaAcc,CpuRef", "--repeat", "100000000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

@@ -294,8 +294,8 @@ def test_an_empty_environment_variable_means_every_backend(
     site.install_backend("Npu")
     monkeypatch.setenv("ARMPY_BACKENDS", value)
     ids = Runtime().get_device_spec().supported_backends
-    assert ids[0] == "Npu"
-    assert ids[-2:] == ("NumbaAcc", "CpuRef")
+    assert (ids[0], ids[-1]) == ("Npu", "CpuRef")
+    assert "NumbaAcc" in ids  # beside backends of other installed packages
 
 
 def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> None:

@@ -59,7 +59,8 @@ def test_the_backend_is_listed_with_what_is_missing() -> None:
     done = python(CANDIDATES)
     assert done.returncode == 0, done.stderr
     supported, status, compiler = done.stdout.splitlines()
-    assert supported.split() == ["NumbaAcc", "CpuRef"]
+    ids = supported.split()  # with those of other installed packages
+    assert [ids[0], ids[-1]] == ["NumbaAcc", "CpuRef"]
     assert status == "registered"
     assert compiler == REASON
 
@@ -70,11 +71,14 @@ def test_models_run_on_the_reference(
     backends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import armpy
+    from armpy import backend_registry
 
     with armpy.load(DIGITS, backends=["CpuRef"]) as model:
         expected = model(np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1))
     if backends:
         monkeypatch.setenv("ARMPY_BACKENDS", backends)
+    elif others := set(backend_registry().backend_ids) - {"NumbaAcc", "CpuRef"}:
+        pytest.skip(f"needs that no other backends are installed: {', '.join(sorted(others))}")
     done = python(OUTPUT, str(DIGITS), str(tmp_path / "y.npy"), REASON)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["CpuRef", "True"]
