@@ -32,10 +32,12 @@ The tree::
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
+
+_MOST_CHARACTERS = 40
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -293,6 +295,16 @@ def did_you_mean(
         spelled.setdefault(_without_style(other), other)
     near = difflib.get_close_matches(_without_style(name), spelled, 1, cutoff)
     return f"Did you mean '{spelled[near[0]]}'?" if near else otherwise
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first names of a long list, each at most 40 characters of it, and how many more.
+
+    Returns a text for the `expected` of an error; "none" without names.
+    """
+    cut = [n if len(n) <= _MOST_CHARACTERS else f"{n[:_MOST_CHARACTERS]}..." for n in names[:most]]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(repr, cut)) + more or "none"
 
 
 def _without_style(name: object) -> str:

@@ -282,7 +282,7 @@ class TensorInfo:
         return TensorInfo(shape, self.data_type, self.quantization, self.is_constant)
 
     def __str__(self) -> str:
-        text = f"{self.data_type.name}{format_shape(self.shape)}"
+        text = f"{self.data_type.name} {format_shape(self.shape)}"
         if self.quantization is not None:
             scales = "per-axis" if self.has_per_axis_quantization else f"{self.scale:g}"
             text += f" scale {scales} zero point {self.zero_point}"

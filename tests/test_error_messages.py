@@ -185,9 +185,9 @@ def test_error_names_the_thing_the_values_and_the_fix(
         (["--image", "no.png"], ("--image", "no.png", "Check the path")),
         (["--image", FILE], ("digits_int8.tflite", "Expected a PNG", "convert it to PNG")),
         (["--input", "no.npy"], ("no.npy", "No such file", "Check the path")),
-        (["--input", FILE], ("digits_int8.tflite", "NUMPY; got other", "np.save")),
+        (["--input", FILE], ("digits_int8.tflite", "a file that np.save wrote", "got another")),
         (["--labels", "no.txt"], ("--labels", "no.txt", "Check the path")),
-        (["--runs", "0"], ("--runs", "0 is not in the range x>=1", "See armpy run --help")),
+        (["--runs", "0"], ("--runs", "a whole number of 1 or more; got", "See armpy run --help")),
         (["--bakends", "A"], ("--bakends", "Did you mean", "'--backends'")),
     ],
 )

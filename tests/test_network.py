@@ -235,8 +235,8 @@ def test_a_variable_can_begin_with_given_elements_of_any_layout(net: Network) ->
 @pytest.mark.parametrize(
     ("initial", "text"),
     [
-        (floats(1, 2, 3), r"variable 'v'.*float32\(2,\); got float32\(3,\)"),
-        (np.zeros(2), r"variable 'v'.*float32\(2,\); got float64\(2,\)"),
+        (floats(1, 2, 3), r"variable 'v'.*float32 \(2,\); got float32 \(3,\)"),
+        (np.zeros(2), r"variable 'v'.*float32 \(2,\); got float64 \(2,\)"),
     ],
 )
 def test_initial_elements_that_do_not_fit_are_rejected(
@@ -269,8 +269,8 @@ def test_assigning_says_what_the_next_execution_reads(net: Network) -> None:
 @pytest.mark.parametrize(
     ("info", "text"),
     [
-        (f32(3), r"FLOAT32\(2,\); got FLOAT32\(3,\)"),
-        (i32(2), r"FLOAT32\(2,\); got SIGNED32\(2,\)"),
+        (f32(3), r"FLOAT32 \(2,\); got FLOAT32 \(3,\)"),
+        (i32(2), r"FLOAT32 \(2,\); got SIGNED32 \(2,\)"),
         (
             TensorInfo((2,), DataType.FLOAT32, Quantization.per_tensor(2.0)),
             "got .*scale 2 zero point 0",

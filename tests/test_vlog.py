@@ -83,7 +83,7 @@ def run(runtime: Runtime) -> None:
 @pytest.mark.parametrize(
     ("tag", "said"),
     [
-        ("model", ["1 layers, inputs x FLOAT32(2,), outputs y FLOAT32(2,)"]),
+        ("model", ["1 layers, inputs x FLOAT32 (2,), outputs y FLOAT32 (2,)"]),
         ("compilation", ["Npu is offered 1 layers from", "'twice'"]),
         ("execution", ["begins with inputs (2,)", "ended after"]),
         ("manager", ["backend 'Npu' ", "backend 'CpuRef' ", "is set up"]),

@@ -103,7 +103,7 @@ class BackendOption:
                 where=where,
                 expected=self.allowed,
                 actual=repr(value),
-                fix=f"Change it or leave it out. Meaning: {self.help}",
+                fix=f"Pass an allowed value or leave the option out. {self.name}: {self.help}",
             )
         return value
 

@@ -89,10 +89,9 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()  # the whole help, as click 8.1 does
             return error.exit_code
-        wrong = getattr(error, "ctx", None)  # the command that was used wrongly
-        help_of = f" See {wrong.command_path} --help." if wrong is not None else ""
-        text = error.format_message()
-        _complain(text + "." * (not text.endswith((".", "?", "?)"))) + help_of)
+        from armpy.cli.usage_errors import usage_message  # most command lines are right
+
+        _complain(usage_message(error))
         return error.exit_code
     return 0
 

@@ -116,8 +116,8 @@ def read_npy(path: str) -> Array:
             raise InvalidArgumentError(
                 "not a .npy file",
                 where=path,
-                expected="the beginning \\x93NUMPY",
-                actual="other bytes",
+                expected="a file that np.save wrote",
+                actual="another file format",
                 fix="Save the array with np.save",
             )
         # A mapping checks the shape against the file before memory is taken for it.

@@ -411,12 +411,12 @@ def _act_on_fallback(
         return
     count = placement.fallbacks
     raise BackendCapabilityError(
-        f"{count} layer{'s do' if count != 1 else ' does'} not run on {backends[0].get_id()}: "
-        + "; ".join(
-            f"{r.operation} '{r.layer}' refused by {r.backend}: {r.text}"
+        f"{count} layer{'s do' if count != 1 else ' does'} not run on {backends[0].get_id()}",
+        actual="; ".join(
+            f"{r.operation} '{r.layer}', refused by {r.backend}: {r.text}"
             # A large model can have thousands, too many for an error.
             for r in placement.refusals[:10]
         ),
         where="on_fallback='error'",
-        fix="Set on_fallback='allow', or change the network",
+        fix="Set on_fallback='allow' to run it on another backend, or change the network",
     )

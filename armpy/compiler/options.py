@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, PreparationRequest
 from armpy.core.arguments import check_choice, check_instance, check_positive
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, listed
 from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId, Preference, Priority
@@ -50,9 +50,6 @@ result, but `join_attention` and `join_written_out`, which round less often.
 
 OwnPass: TypeAlias = "Callable[[Graph, Any], Graph]"
 """A pass of the application's own, an `OptimizerPass`; its argument holds these options."""
-
-MOST_NAMES = 3
-"""Names of layers that an error lists."""
 
 FIRST_LEVEL_WITH_RELAXED = 28
 """NNAPI's feature level from which devices learn that float32 may be less exact."""
@@ -190,17 +187,15 @@ class OptimizerOptions:
                     where=f"affinity['{pattern}']",
                     expected=", ".join(backends),
                     actual=f"'{backend_id}'",
-                    fix=f"Add '{backend_id}' to backends, or choose a backend that it uses",
+                    fix=f"Add '{backend_id}' to backends, or choose an expected backend",
                 )
             if not any(fnmatchcase(name, pattern) for name in names):
-                shown = ", ".join(map(repr, names[:MOST_NAMES]))
-                more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 raise InvalidArgumentError(
                     "no layer of the network has this name",
                     where="affinity",
-                    expected=f"a name or pattern of {shown}{more}",
+                    expected=f"the name of a layer ({listed(names)}) or a pattern",
                     actual=f"'{pattern}'",
-                    fix="List the names with 'armpy inspect MODEL'; '*conv*' is a pattern",
+                    fix="List all names with 'armpy inspect MODEL'; a pattern is '*conv*'",
                 )
 
     @property

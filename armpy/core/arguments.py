@@ -57,10 +57,11 @@ def check_several(given: object, where: str, expected: str, *single: type) -> No
 def check_choice(given: object, where: str, choices: Sequence[object]) -> None:
     """Check an argument that has few values; raise InvalidArgumentError for any other one."""
     if given not in choices:
+        words = [f"'{c!s}'" if isinstance(c, str) else str(c) for c in choices]
         raise InvalidArgumentError(
             "the value is not allowed",
             where=where,
-            expected=" or ".join(f"'{c!s}'" if isinstance(c, str) else str(c) for c in choices),
+            expected=" or ".join(filter(None, [", ".join(words[:-1]), words[-1]])),
             actual=repr(given),
             fix=did_you_mean(given, choices, "Choose one of these"),
         )

@@ -235,7 +235,7 @@ class LoadedNetwork:
 
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""
-        return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
+        return ", ".join(f"{v.name} {format_shape(v.info.shape)}" for v in self.graph.inputs)
 
     def latest_shapes(self) -> Shapes:
         """Return the input shapes of the latest plan, or the default ones."""

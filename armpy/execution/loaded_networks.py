@@ -98,7 +98,9 @@ class LoadedNetworks:
             raise InvalidArgumentError(
                 f"no network is loaded under the id {network_id!r}",
                 where="runtime",
-                expected=", ".join(map(str, self._networks)) or "no id, as no network is loaded",
+                expected="the id of a loaded network"
+                + (f": {', '.join(map(str, self._networks))}" if self._networks else ""),
+                actual=repr(network_id),
                 fix="Load a network, and use the id that load_network returns",
             )
         return network

@@ -180,8 +180,8 @@ class Network:
             raise InvalidArgumentError(
                 "the initial elements do not fit",
                 where=where,
-                expected=f"{info.data_type.dtype}{format_shape(info.shape)}",
-                actual=f"{initial.dtype}{format_shape(initial.shape)}",
+                expected=f"{info.data_type.dtype} {format_shape(info.shape)}",
+                actual=f"{initial.dtype} {format_shape(initial.shape)}",
             )
         value = self._counted(Value(self._num_values, info, name))
         self._variables[value] = Variable(value, value, initial, key)
@@ -328,8 +328,8 @@ class Network:
             raise GraphValidationError(
                 "the network has no output",
                 where=self.name,
-                expected="1 or more",
-                fix="Declare one with Network.output(name, value)",
+                expected="at least 1 output",
+                fix="Declare an output with Network.output(name, value)",
             )
         return Graph(
             tuple(self._inputs),

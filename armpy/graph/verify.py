@@ -76,5 +76,5 @@ def _verify_constant(value: Value) -> None:
         raise GraphValidationError(
             f"the elements of constant '{value.name}' do not fit its info",
             expected=f"{info} marked as constant",
-            actual=f"{data.dtype}{data.shape}",
+            actual=f"{data.dtype} {data.shape}",
         )

@@ -33,7 +33,7 @@ def describe(model: ModelT) -> str:
 
 def _listed(specs: Sequence[TensorSpec]) -> str:
     """Tensors with types and shapes, the first ones if there are many."""
-    shown = [f"{spec.name} {spec.data_type.name}{format_shape(spec.shape)}" for spec in specs]
+    shown = [f"{spec.name} {spec.data_type.name} {format_shape(spec.shape)}" for spec in specs]
     more = len(shown) - _MOST_NAMES
     return ", ".join(shown[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 

@@ -293,7 +293,7 @@ class ArchivedNetwork:
 
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""
-        return ", ".join(f"{v.name}{format_shape(v.info.shape)}" for v in self.graph.inputs)
+        return ", ".join(f"{v.name} {format_shape(v.info.shape)}" for v in self.graph.inputs)
 
 
 def _bind(*_: object) -> Callable[[], None]:

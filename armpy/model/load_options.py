@@ -254,12 +254,11 @@ class LoadOptions:
         ignored = {n: v for n, v in self.given().items() if not OPTIONS[n].allowed_with_runtime}
         if ignored:
             raise InvalidArgumentError(
-                "options of the runtime cannot be changed for one model",
+                "options cannot be combined with a runtime",
                 where="load",
-                expected="a runtime without them",
-                actual="a runtime with "
-                + ", ".join(f"{name}={value!r}" for name, value in ignored.items()),
-                fix="Set them in RuntimeOptions when you make the runtime",
+                expected="no options that belong to the runtime",
+                actual=", ".join(f"{name}={value!r}" for name, value in ignored.items()),
+                fix="Pass them to RuntimeOptions when you create the runtime",
             )
         from armpy.core.arguments import check_instance  # noqa: PLC0415
         from armpy.execution.runtime import Runtime  # noqa: PLC0415

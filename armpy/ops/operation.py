@@ -306,15 +306,17 @@ class Operation(ABC):
                 return
         # The inputs that the nearest rule wants otherwise; none if it is an output, or all are.
         wrong = min((r.misfits(inputs) for r in self.type_rules), key=len)
-        expected = " and ".join(f"{self.input_operand(i).name} of {_names(r)}" for i, r in wrong)
+        expected = " and ".join(
+            f"'{self.input_operand(i).name}' of type {_names(r)}" for i, r in wrong
+        )
         if len(wrong) in (0, len(inputs)):
             expected = " or ".join(sorted({_names(r.inputs[0]) for r in self.type_rules}))
         raise LayerValidationError(
             "this combination of data types is not allowed",
             where=self.name,
-            expected=f"{expected} (see the type rules of {self.name})",
+            expected=expected,
             actual=f"inputs {_type_names(inputs)} and outputs {_type_names(outputs)}",
-            fix="Convert the other input with a Cast layer, or correct its TensorInfo",
+            fix="Convert an input with a Cast layer, or correct its TensorInfo",
         )
 
     def with_attributes(self, **attributes: object) -> Operation:
@@ -361,10 +363,12 @@ def _check_operand_counts(operation: Operation, inputs: OperandInfos) -> None:
     least, most = _input_counts(type(operation))
     if len(inputs) < least or (most is not None and len(inputs) > most):
         names = ", ".join(o.name + ("?" if o.optional else "") for o in operation.inputs)
+        upper = " or more" if most is None else f" to {most}" * (most != least)
+        count = f"{least}{upper}"
         raise LayerValidationError(
             "the number of inputs is wrong",
             where=operation.name,
-            expected=f"inputs ({names}{', ...' if most is None else ''})",
+            expected=f"{count} inputs ({names}{', ...' if most is None else ''})",
             actual=f"{len(inputs)} input{'s' * (len(inputs) != 1)}",
             fix="Pass one value per input" + "; one with ? may be None" * ("?" in names),
         )
@@ -385,7 +389,7 @@ def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
         operand = operation.input_operand(i)
         if operand.becomes and info.data_type not in operand.types:
             raise LayerValidationError(
-                f"{operand.name} has the wrong type",
+                f"'{operand.name}' has the wrong type",
                 where=operation.name,
                 expected=" or ".join(t.name for t in operand.types),
                 actual=info.data_type.name,
@@ -393,11 +397,11 @@ def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
         ranks = operand.ranks
         if info.shape is not None and ranks and len(info.shape) not in ranks:
             raise LayerValidationError(
-                f"{operation.input_name(i)} has the wrong rank",
+                f"'{operation.input_name(i)}' has the wrong rank",
                 where=operation.name,
                 expected="rank " + " or ".join(map(str, ranks)),
                 actual=f"rank {len(info.shape)}, shape {format_shape(info.shape)}",
-                fix="Pass a tensor of the expected rank, such as by a Reshape layer",
+                fix="Pass a tensor of this rank; a Reshape layer changes it",
             )
 
 

@@ -272,17 +272,17 @@ class BackendRegistry:
         ]
         if record is not None or lost:
             candidate = record.candidate if record is not None else lost[0]
-            source, reason = candidate.source, candidate.reason
+            source = f" from {candidate.source}" if candidate.source != "code" else ""
             return BackendUnavailableError(
-                f"backend '{backend_id}' from {source} cannot be used: {reason}",
-                fix=f"Leave '{backend_id}' out of backends, or ask 'armpy doctor' what helps",
+                f"backend '{backend_id}'{source} cannot be used: {candidate.reason}",
+                fix=f"Leave '{backend_id}' out of backends, or run 'armpy doctor' for the remedy",
             )
         # The id of one that could not be imported is not known: it may be the one that is wanted.
         unknown = [f"{c.source}: {c.reason}" for c in self.candidates if not c.backend_id]
         return BackendUnavailableError(
             f"there is no backend '{backend_id}'",
             expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
-            fix=did_you_mean(backend_id, self.backend_ids, "Install the package that brings it")
+            fix=did_you_mean(backend_id, self.backend_ids, "Install the package of this backend")
             + ("".join(f"; left out is {reason}" for reason in unknown)),
         )
 
@@ -366,7 +366,8 @@ def preferred_backends(
     if not names:
         raise InvalidArgumentError(
             "the list of backends is empty",
-            expected="ids such as " + ", ".join(registry.backend_ids),
-            fix="Leave it out to use every installed backend",
+            where="backends",
+            expected="one or more of " + ", ".join(registry.backend_ids),
+            fix="Leave the argument out to use every installed backend",
         )
     return [registry.get(name) for name in names]

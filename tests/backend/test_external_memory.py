@@ -40,8 +40,8 @@ def test_elements_that_do_not_lie_side_by_side_are_refused(array: np.ndarray) ->
         (MemorySource.UNDEFINED, 4, None, "not of one kind"),
         (MemorySource.MALLOC | MemorySource.DMA_BUF, 4, None, "not of one kind"),
         (MemorySource.DMA_BUF, -1, None, "Expected a whole number of 0 or more; got -1"),
-        (MemorySource.MALLOC, 4, np.zeros(3, np.uint8), r"uint8\(4,\); got uint8\(3,\)"),
-        (MemorySource.MALLOC, 4, np.zeros(4, np.int8), r"got int8\(4,\)"),
+        (MemorySource.MALLOC, 4, np.zeros(3, np.uint8), r"uint8 \(4,\); got uint8 \(3,\)"),
+        (MemorySource.MALLOC, 4, np.zeros(4, np.int8), r"got int8 \(4,\)"),
         (MemorySource.MALLOC, 4, np.zeros(8, np.uint8)[::2], "not a plain array"),
     ],
 )

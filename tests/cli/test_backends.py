@@ -272,7 +272,7 @@ def test_whose_code_is_used_reaches_the_runtime(monkeypatch: pytest.MonkeyPatch)
     [
         (["--trusted-key", "ed25519:AAAA"], "expected 32 bytes that are not all zero"),
         (["--trusted-key", "absent.pem"], "the key cannot be read: No such file"),
-        (["--code", "any"], "'any' is not one of 'trusted', 'signed', 'never'"),
+        (["--code", "any"], "'trusted', 'signed', 'never'; got 'any'"),
     ],
 )
 def test_keys_and_choices_that_cannot_be_are_usage_errors(

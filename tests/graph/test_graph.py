@@ -46,7 +46,7 @@ def test_a_graph_cannot_be_edited() -> None:
 def test_layers_and_values_show_what_they_are() -> None:
     graph = chain(1)
     assert repr(graph.layers[0]) == "Layer(0, ElementwiseBinary 'add_0')"
-    assert repr(graph.inputs[0]) == "Value(0, 'x', FLOAT32(4,))"
+    assert repr(graph.inputs[0]) == "Value(0, 'x', FLOAT32 (4,))"
 
 
 def test_a_layer_gives_its_operands_infos_and_none_for_those_left_out() -> None:

@@ -127,7 +127,7 @@ def test_missing_output_shapes_are_found_unless_there_are_none() -> None:
 @pytest.mark.parametrize(
     ("info", "text"),
     [
-        (TensorInfo((2,), DataType.FLOAT32, is_constant=True), r"got float32\(3,\)"),
+        (TensorInfo((2,), DataType.FLOAT32, is_constant=True), r"got float32 \(3,\)"),
         (TensorInfo((3,), DataType.SIGNED32, is_constant=True), "SIGNED32.*got float32"),
         (TensorInfo((3,), DataType.FLOAT32), "marked as constant"),
     ],

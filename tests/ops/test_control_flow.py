@@ -80,8 +80,8 @@ def test_a_layer_has_as_many_outputs_as_its_graphs() -> None:
     ("infos", "text"),
     [
         ([], "condition is missing|number of inputs"),
-        ([f32(1), f32(2)], r"the condition is not one truth value.*got FLOAT32\(1,\)"),
-        ([TensorInfo((2,), DataType.BOOLEAN), f32(2)], r"one truth value.*BOOLEAN\(2,\)"),
+        ([f32(1), f32(2)], r"the condition is not one truth value.*got FLOAT32 \(1,\)"),
+        ([TensorInfo((2,), DataType.BOOLEAN), f32(2)], r"one truth value.*BOOLEAN \(2,\)"),
         ([BOOL], "the then graph takes another number of inputs.*Expected 1; got 0"),
         ([BOOL, i32(2)], "input 0 has different types.*FLOAT32.*SIGNED32"),
         ([BOOL, f32(2, 2)], r"input 0 of the then graph has another shape.*\(\?,\); got \(2, 2\)"),
@@ -106,7 +106,7 @@ def test_both_graphs_of_an_if_have_to_give_the_same() -> None:
 @pytest.mark.parametrize(
     ("condition", "body", "text"),
     [
-        (counting(), counting(), r"output is not one truth value.*SIGNED32\(1,\)"),
+        (counting(), counting(), r"output is not one truth value.*SIGNED32 \(1,\)"),
         (graph_of([i32(1)], lambda net, i: (i, i)), counting(), "wrong number of outputs.*got 2"),
         (below(3), graph_of([i32(1)], lambda net, i: (i, i)), "more outputs.*at most 1; got 2"),
         (below(3), applied(ADD, floats(1), f32(1)), "input 0 has different types for the body"),

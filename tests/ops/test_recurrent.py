@@ -87,7 +87,7 @@ def test_svdf_of_unknown_rank_gives_unknown_shapes() -> None:
         ("bias", (4,), r"size of bias does not fit.*Expected 4; got 3"),
         ("state_in", (2, 18), r"size of state_in does not fit.*Expected 18; got 24"),
         ("state_in", (3, 24), r"size of state_in does not fit.*Expected 2; got 3"),
-        ("input", (2, 3, 1), r"input has the wrong rank.*rank 2"),
+        ("input", (2, 3, 1), r"'input' has the wrong rank.*rank 2"),
     ],
 )
 def test_svdf_refuses_sizes_that_do_not_fit(name: str, shape: Shape, message: str) -> None:

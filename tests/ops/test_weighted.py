@@ -72,7 +72,7 @@ def test_convolutions_infer_their_shape(
         (Convolution2d(stride=(0, 1)), [(1, 5, 5, 3), (8, 3, 3, 3)], "stride is too small"),
         (Convolution2d(padding=((1, 1),)), [(1, 5, 5, 3), (8, 3, 3, 3)], "2 pairs"),
         (Convolution2d(), [(1, 5, 5, 3), (8, 3, 3, 3), (7,)], "8 elements.*got 7"),
-        (Convolution2d(), [(1, 5, 3), (8, 3, 3, 3)], "input has the wrong rank"),
+        (Convolution2d(), [(1, 5, 3), (8, 3, 3, 3)], "'input' has the wrong rank"),
         (DepthwiseConvolution2d(), [(1, 5, 5, 3), (2, 3, 3, 3)], "first dimension.*got 2"),
         (DepthwiseConvolution2d(), [(1, 5, 5, 3), (1, 3, 3, 4)], "multiple of 3; got 4"),
         (DepthwiseConvolution2d(), [(1, 5, 5, 3), (1, 3, 3, 6), (3,)], "6 elements.*got 3"),
@@ -242,7 +242,7 @@ def test_types_of_input_weights_and_bias_go_together(
 
 def test_an_input_of_the_wrong_type_is_named() -> None:
     inputs = [TensorInfo((1, 4), F32), TensorInfo((2, 4), DataType.FLOAT64)]
-    with pytest.raises(LayerValidationError, match="Expected weights of FLOAT32"):
+    with pytest.raises(LayerValidationError, match="Expected 'weights' of type FLOAT32"):
         FullyConnected().infer(inputs)
 
 

@@ -136,7 +136,7 @@ def test_strategies_are_found_by_their_names(strategy: IMemoryOptimizerStrategy)
 def test_a_name_of_no_strategy_is_an_error_that_lists_them() -> None:
     text = (
         r"memory strategy: the value is not allowed\. Expected "
-        r"'ConstantMemoryStrategy' or 'GreedyBySize' or 'SingleAxisPriorityList'; got 'Best'"
+        r"'ConstantMemoryStrategy', 'GreedyBySize' or 'SingleAxisPriorityList'; got 'Best'"
     )
     with pytest.raises(InvalidArgumentError, match=text):
         get_memory_strategy("Best")

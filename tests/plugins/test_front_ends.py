@@ -158,7 +158,8 @@ def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> N
     registry.plugins.register("acme", Plugin(toy()), "acme-plugin 2.0")
     registry.plugins.register("odd", Plugin(3), "odd-plugin 1.0")  # type: ignore[arg-type]
     text = (
-        r"not a \.tflite file\. Expected the identifier TFL3 at byte 4; got text\. "
+        r"not a \.tflite file\. Expected 'TFL3' in bytes 4 to 7, as in every \.tflite file; "
+        r"got a text file\. "
         r"Convert .* front_end='onnx'\. Other front-ends are toy \(\.toy\)\. "
         r"To read \.armnn files, run: pip install armpy-compat .* "
         r"To read \.onnx files, run: pip install armpy-onnx "

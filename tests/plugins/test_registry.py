@@ -389,7 +389,7 @@ def test_a_runtime_keeps_a_backend_that_is_deregistered() -> None:
     registry.deregister("Own")
     registry.deregister("Own")  # once is enough
     np.testing.assert_array_equal(model(runtime)(floats(1, 2), floats(3, 4)), floats(4, 6))
-    with pytest.raises(BackendUnavailableError, match="'Own' from code cannot be used"):
+    with pytest.raises(BackendUnavailableError, match="'Own' cannot be used"):
         Runtime(RuntimeOptions(registry=registry, backends=["Own"]))
 
 

@@ -496,9 +496,7 @@ def test_never_takes_the_graph_alone_and_asks_nothing_else(place: Path, tmp_path
 
 @pytest.mark.parametrize("code", ["any", "", "TRUSTED", None])
 def test_there_are_no_other_choices(code: object) -> None:
-    with pytest.raises(
-        InvalidArgumentError, match="Expected 'trusted' or 'signed' or 'never'; got"
-    ):
+    with pytest.raises(InvalidArgumentError, match="Expected 'trusted', 'signed' or 'never'; got"):
         RuntimeOptions(code=code)  # type: ignore[arg-type]
 
 

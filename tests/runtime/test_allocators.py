@@ -175,8 +175,8 @@ ALIGNED = WatchedAllocator().allocate(4096)
     ("memory", "text"),
     [
         (None, "wrong type. Expected ndarray; got None"),
-        (ALIGNED[1:101], r"Expected writable uint8\(100,\) aligned to 64 bytes"),
-        (ALIGNED[:99], r"got uint8\(99,\)"),
+        (ALIGNED[1:101], r"Expected writable uint8 \(100,\) aligned to 64 bytes"),
+        (ALIGNED[:99], r"got uint8 \(99,\)"),
         (ALIGNED[:200:2], "the allocator's memory cannot be used"),
     ],
 )

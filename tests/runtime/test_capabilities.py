@@ -319,11 +319,11 @@ READ_ONLY.setflags(write=False)
     [
         (None, "the answer has the wrong type. Expected ndarray; got None"),
         (b"x" * 128, "Expected ndarray; got b'xxx"),
-        (ALIGNED[1:129], r"Expected writable uint8\(128,\) aligned to 64 bytes; got uint8"),
-        (ALIGNED[:127], r"the allocator's memory cannot be used.*got uint8\(127,\)"),
-        (ALIGNED[:192], r"the allocator's memory cannot be used.*got uint8\(192,\)"),
+        (ALIGNED[1:129], r"Expected writable uint8 \(128,\) aligned to 64 bytes; got uint8"),
+        (ALIGNED[:127], r"the allocator's memory cannot be used.*got uint8 \(127,\)"),
+        (ALIGNED[:192], r"the allocator's memory cannot be used.*got uint8 \(192,\)"),
         (ALIGNED[:128].view(np.int8), "got int8"),
-        (ALIGNED[:128].reshape(2, 64), r"got uint8\(2, 64\)"),
+        (ALIGNED[:128].reshape(2, 64), r"got uint8 \(2, 64\)"),
         (READ_ONLY, "Expected writable"),
     ],
 )

@@ -409,7 +409,7 @@ class FastAtRunTime(Fast):
 )
 def test_options_beside_a_runtime_that_has_its_own_are_refused(option: str, value: object) -> None:
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
-    text = rf"load: options of the runtime cannot be changed.*got a runtime with {option}="
+    text = rf"load: options cannot be combined with a runtime.*got {option}="
     with pytest.raises(InvalidArgumentError, match=text):
         armpy.load(b"", runtime=runtime, **{option: value})  # type: ignore[arg-type]
 

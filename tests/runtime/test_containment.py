@@ -70,10 +70,10 @@ NOT_CALLED = {
     *((IResizableProgram, member) for member in members(IResizableProgram)),
 }
 CALLED_BY: dict[tuple[type, str], str] = {
-    (IWorkload, "execute"): "workload raised",
-    (IWorkload, "enqueue"): "workload raised",
-    (ITensorHandle, "map"): "workload raised",  # the backend's own calls it first
-    (ITensorHandle, "unmap"): "workload raised",
+    (IWorkload, "execute"): "backend raised",
+    (IWorkload, "enqueue"): "backend raised",
+    (ITensorHandle, "map"): "backend raised",  # the backend's own calls it first
+    (ITensorHandle, "unmap"): "backend raised",
     (ITensorHandleFactory, "factory_id"): "register_tensor_handle_factories",
 }
 READ_ONCE = {

@@ -234,10 +234,10 @@ def test_models_have_a_line_and_a_table_for_notebooks() -> None:
     net.output("y", net.add_layer(RELU, [x], outputs=[info]).output)
     with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
         assert repr(model) == (
-            "Model('<b>net</b>': x<1> QASYMM_S8(1, 8) -> y QASYMM_S8(1, 8); on CpuRef)"
+            "Model('<b>net</b>': x<1> QASYMM_S8 (1, 8) -> y QASYMM_S8 (1, 8); on CpuRef)"
         )
         assert (
-            repr(model.inputs) == "(TensorSpec('x<1>', QASYMM_S8(1, 8) scale 0.5 zero point -3),)"
+            repr(model.inputs) == "(TensorSpec('x<1>', QASYMM_S8 (1, 8) scale 0.5 zero point -3),)"
         )
         html = model._repr_html_()
         for text in ("&lt;b&gt;net", "x&lt;1&gt;", "0.5 × (q − -3)", "CpuRef", "(1, 8)"):
@@ -254,7 +254,7 @@ def test_a_model_with_many_inputs_shows_the_first() -> None:
     values = [net.input(f"x{i}", f32(1)) for i in range(5)]
     net.output("y", values[4])
     with Model(net, Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
-        assert "x2 FLOAT32(1,) and 2 more -> y" in repr(model)
+        assert "x2 FLOAT32 (1,) and 2 more -> y" in repr(model)
 
 
 def test_warming_up_prepares_and_runs_every_shape_once() -> None:

@@ -79,7 +79,7 @@ def test_memory_is_for_tensors_that_are_the_same() -> None:
         first, second = doubling(runtime), doubling(runtime, 4)
         with pytest.raises(InvalidArgumentError, match=r"output 'y'.*Expected .*4.*; got .*3"):
             armpy.allocate_memory([(second, "x")], [(first, "y")])
-        with pytest.raises(InvalidArgumentError, match=r"no such input\. Expected x; got 'z'"):
+        with pytest.raises(InvalidArgumentError, match=r"no such input\. Expected 'x'; got 'z'"):
             armpy.allocate_memory([(second, "z")])
         with pytest.raises(InvalidArgumentError, match="the memory is for nothing"):
             armpy.allocate_memory()

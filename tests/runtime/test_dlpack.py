@@ -194,9 +194,9 @@ def test_bytes_take_the_shape_of_the_tensor_and_an_open_dimension_follows() -> N
 @pytest.mark.parametrize(
     ("info", "size", "text"),
     [
-        (f32(4), 15, r"Expected FLOAT32\(4,\), 16 bytes; got 15 bytes"),
+        (f32(4), 15, r"Expected FLOAT32 \(4,\), 16 bytes; got 15 bytes"),
         (f32(4), 32, r"16 bytes; got 32 bytes"),
-        (f32(None, 2), 12, r"Expected FLOAT32\(\?, 2\); got 12 bytes"),
+        (f32(None, 2), 12, r"Expected FLOAT32 \(\?, 2\); got 12 bytes"),
         (f32(None, None), 16, "got 16 bytes. Give an array"),
         (TensorInfo(None, DataType.FLOAT32), 16, "got 16 bytes"),
     ],

@@ -118,9 +118,9 @@ def test_an_output_that_does_not_fit_cannot_be_bound(damage: Change, text: str) 
 
 COPIED: dict[str, Callable[[], object]] = {
     "got list": lambda: [1.0, 2.0, 3.0, 4.0],
-    "got >f4(4,), not in native byte order": lambda: np.array([1, 2, 3, 4], ">f4"),
-    "got float32(4,), not contiguous (strides (8,))": lambda: np.zeros(8, np.float32)[::2],
-    "got float32(4,), not aligned": lambda: np.zeros(17, np.uint8)[1:].view(np.float32),
+    "got >f4 (4,), not in native byte order": lambda: np.array([1, 2, 3, 4], ">f4"),
+    "got float32 (4,), not contiguous (strides (8,))": lambda: np.zeros(8, np.float32)[::2],
+    "got float32 (4,), not aligned": lambda: np.zeros(17, np.uint8)[1:].view(np.float32),
 }
 
 

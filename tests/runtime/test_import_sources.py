@@ -81,7 +81,7 @@ def test_arrays_are_memory_of_the_process() -> None:
 @pytest.mark.parametrize("given", [X.astype(np.float64), X.astype(">f4"), floats(*range(8))[::2]])
 def test_an_array_that_would_be_converted_is_an_error(given: Array) -> None:
     with loaded(input_source=MALLOC, output_source=MALLOC) as model:
-        text = r"^input 'x': .*would have to be converted. Expected FLOAT32\(4,\) in C order"
+        text = r"^input 'x': .*would have to be converted. Expected FLOAT32 \(4,\) in C order"
         with pytest.raises(MemoryImportError, match=text):
             model(given)
         with pytest.raises(MemoryExportError, match=r"^output 'y': .*would have to be converted"):

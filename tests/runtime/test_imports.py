@@ -261,9 +261,11 @@ def test_all_are_imported_or_none() -> None:
             model.import_inputs({"a": shared(X), "b": shared(X[:1])})
         assert [handle for handle, *_ in npu.imported] == npu.unimported
         assert len(npu.unimported) == 1
-        with pytest.raises(InvalidArgumentError, match=r"no such input. Expected a, b; got 'c'"):
+        with pytest.raises(
+            InvalidArgumentError, match=r"no such input. Expected 'a', 'b'; got 'c'"
+        ):
             model.import_inputs({"a": shared(X), "c": shared(X)})
-        with pytest.raises(InvalidArgumentError, match=r"no such output. Expected y; got 'a'"):
+        with pytest.raises(InvalidArgumentError, match=r"no such output. Expected 'y'; got 'a'"):
             model.import_outputs({"a": shared(X)})
 
 
@@ -411,7 +413,7 @@ def test_it_is_an_array_to_numpy_and_other_libraries() -> None:
             assert array.tolist() == X.tolist()
         np.asarray(x)[:] = 7
         assert elements(memory) == [7] * 4
-        assert repr(x) == "ImportedTensor(input 'x', FLOAT32(4,), Npu)"
+        assert repr(x) == "ImportedTensor(input 'x', FLOAT32 (4,), Npu)"
 
 
 def test_memory_that_was_not_imported_is_no_tensor() -> None:

@@ -154,7 +154,7 @@ def test_an_interrupt_that_a_backend_raises_itself_is_contained() -> None:
     from armpy.errors import BackendError
 
     model = Model(chain(), runtime_of(InterruptedBackend("execute", raise_it)))
-    text = r"Busy / ElementwiseBinary 'add_0': the workload raised KeyboardInterrupt"
+    text = r"Busy / ElementwiseBinary 'add_0': the backend raised KeyboardInterrupt"
     with pytest.raises(BackendError, match=text):
         model(X)
     np.testing.assert_array_equal(model(X), X + 3)

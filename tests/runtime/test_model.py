@@ -89,7 +89,7 @@ A, B = floats(1, 2), floats(10, 20)
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda m: m(A), r"number of inputs is wrong. Expected 2: a\(2,\), b\(2,\); got 1"),
+        (lambda m: m(A), r"number of inputs is wrong. Expected 2: a \(2,\), b \(2,\); got 1"),
         (lambda m: m(A, B, A), "number of inputs is wrong.*got 3"),
         (lambda m: m.run({"a": A}), "inputs: missing 'b'. Expected a.*got 'a'"),
         (lambda m: m.run({"a": A, "b": B, "c": A}), "inputs: unknown 'c'"),
@@ -102,7 +102,7 @@ A, B = floats(1, 2), floats(10, 20)
         (lambda m: m(A, None), "input 'b'.*not an array of numbers.*got None"),
         (
             lambda m: m.run({"a": A, "b": B}, {"z": A}),
-            "no such output. Expected sum, double; got 'z'",
+            "no such output. Expected 'sum', 'double'; got 'z'",
         ),
         (lambda m: m.run({"a": A, "b": B}, {"sum": floats(1)}), "output 'sum'.*cannot take"),
     ],
@@ -336,7 +336,7 @@ def test_a_workload_that_raises_is_named_with_its_layer_and_the_model_works_afte
     backend = FailingOnDemand()
     model = Model(diamond(), runtime_of(backend))
     backend.fails = True
-    text = r"FailsOnDemand / Activation 'top': the workload raised ZeroDivisionError\('oops'\)"
+    text = r"FailsOnDemand / Activation 'top': the backend raised ZeroDivisionError\('oops'\)"
     for _ in range(3):
         with pytest.raises(BackendError, match=text) as caught:
             model(floats(1, 1, 1, 1))

@@ -261,7 +261,7 @@ class TestShapes:
     @pytest.mark.parametrize(
         ("shapes", "text"),
         [
-            ({"c": (1, 2)}, "no such input. Expected a, b; got 'c'"),
+            ({"c": (1, 2)}, "no such input. Expected 'a', 'b'; got 'c'"),
             ({"a": (1, 3)}, r"'a'.*\(\?, 2\).*\(1, 3\)"),
             ({"a": (1, 2), "b": (3,)}, r"'b'.*\(2,\).*\(3,\)"),
         ],

@@ -342,7 +342,7 @@ def _constant_graph() -> Graph:
     [
         ({"num_threads": 0}, "num_threads: .*1 to 4096; got 0"),
         ({"backends": "CpuRef"}, r"a sequence of ids; got 'CpuRef'. Write \['CpuRef'\]"),
-        ({"code": "any"}, "code: .* Expected 'trusted' or 'signed' or 'never'; got 'any'"),
+        ({"code": "any"}, "code: .* Expected 'trusted', 'signed' or 'never'; got 'any'"),
         ({"trusted_keys": "key.pem"}, r"a sequence of keys; got 'key.pem'. Write \['key.pem'\]"),
         ({"trusted_keys": ["ed25519:AAAA"]}, r"trusted_keys, .* 32 bytes .*; got 3 bytes"),
     ],

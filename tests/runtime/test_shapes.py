@@ -108,7 +108,7 @@ def test_resize_prepares_another_shape_now() -> None:
 @pytest.mark.parametrize(
     ("shapes", "text"),
     [
-        ({"z": (1,)}, "no such input. Expected x; got 'z'"),
+        ({"z": (1,)}, "no such input. Expected 'x'; got 'z'"),
         ({"x": (1, 2)}, r"input 'x'.*\(\?, 3\); got \(1, 2\)"),
         ({}, "input 'x': an input has no shape yet"),
         ({"x": (-1, 3)}, r"input 'x': .* sizes of 0 or more; got \(-1, 3\)"),
@@ -279,9 +279,9 @@ def test_outputs_of_a_stepwise_network_are_written_to_the_callers_arrays() -> No
 @pytest.mark.parametrize(
     ("array", "text"),
     [
-        (np.zeros((2, 3), np.float32), r"shape \(3, 2\); got float32\(2, 3\)"),
-        (np.zeros((3, 2)), r"shape \(\?, \?\); got float64\(3, 2\)"),
-        (np.zeros(6, np.float32), r"shape \(\?, \?\); got float32\(6,\)"),
+        (np.zeros((2, 3), np.float32), r"shape \(3, 2\); got float32 \(2, 3\)"),
+        (np.zeros((3, 2)), r"shape \(\?, \?\); got float64 \(3, 2\)"),
+        (np.zeros(6, np.float32), r"shape \(\?, \?\); got float32 \(6,\)"),
     ],
 )
 def test_arrays_that_do_not_fit_a_stepwise_networks_output_are_rejected(

@@ -359,7 +359,5 @@ def test_a_model_whose_rows_cannot_be_divided_is_refused() -> None:
     reason = r"spread: .*no open first dimension of x, y, z to divide. Leave spread out"
     with pytest.raises(InvalidArgumentError, match=reason):
         Model(row_net((4, 3)), Runtime(options))
-    with pytest.raises(
-        InvalidArgumentError, match=r"spread: .*None or 'calls' or 'rows'; got True"
-    ):
+    with pytest.raises(InvalidArgumentError, match=r"spread: .*None, 'calls' or 'rows'; got True"):
         RuntimeOptions(spread=True)  # type: ignore[arg-type]

@@ -246,8 +246,8 @@ class Odd(ITensorHandle):
     ("mapped", "text"),
     [
         (None, "Expected ndarray; got None"),
-        (floats(1, 2, 3), r"not of the tensor's form.*Expected .*got float32\(3,\)"),
-        (np.zeros(4, np.float64), r"not of the tensor's form.*got float64\(4,\)"),
+        (floats(1, 2, 3), r"not of the tensor's form.*Expected .*got float32 \(3,\)"),
+        (np.zeros(4, np.float64), r"not of the tensor's form.*got float64 \(4,\)"),
     ],
 )
 def test_elements_that_are_mapped_wrongly_are_not_copied(mapped: object, text: str) -> None:

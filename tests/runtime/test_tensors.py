@@ -91,7 +91,7 @@ class _Stubborn:
         (1j, "wrong type.*got complex128"),
         (True, "wrong type.*got bool"),
         (10**30, "not an array of numbers.*got the number 10{30}"),
-        (np.array([1.0, 2.0]), r"Expected float32.*got float64\(2,\).*astype\('float32'\)"),
+        (np.array([1.0, 2.0]), r"Expected float32.*got float64 \(2,\).*astype\('float32'\)"),
     ],
 )
 def test_what_is_no_float32_is_rejected(given_object: object, text: str) -> None:
@@ -265,12 +265,12 @@ def _read_only() -> Array:
     ("array", "text"),
     [
         ([1.0, 2.0], "got list"),
-        (np.zeros(2), r"got float64\(2,\)"),
-        (np.zeros(2, ">f4"), r"got >f4\(2,\)"),
-        (np.zeros(3, np.float32), r"got float32\(3,\)"),
-        (np.zeros((1, 2), np.float32), r"got float32\(1, 2\)"),
+        (np.zeros(2), r"got float64 \(2,\)"),
+        (np.zeros(2, ">f4"), r"got >f4 \(2,\)"),
+        (np.zeros(3, np.float32), r"got float32 \(3,\)"),
+        (np.zeros((1, 2), np.float32), r"got float32 \(1, 2\)"),
         (_read_only(), "got a read-only array"),
-        (np.zeros(4, np.float32)[::2], r"got float32\(2,\), not contiguous \(strides \(8,\)\)"),
+        (np.zeros(4, np.float32)[::2], r"got float32 \(2,\), not contiguous \(strides \(8,\)\)"),
     ],
 )
 def test_an_output_array_that_does_not_fit_is_rejected(array: object, text: str) -> None:

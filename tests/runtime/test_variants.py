@@ -166,7 +166,7 @@ def test_a_compiled_file_is_reshaped_and_shows_its_tensors(prepared: Path, is_by
 def test_a_light_model_has_variants(tmp_path: Path) -> None:
     path = save_two_inputs(tmp_path / "two.armpy")
     with armpy.load(path) as model:
-        assert repr(model).startswith("Model('two': x FLOAT32(?, 4), more FLOAT32(?, 3) -> y")
+        assert repr(model).startswith("Model('two': x FLOAT32 (?, 4), more FLOAT32 (?, 3) -> y")
         assert model.is_light
         outputs = model.run(inputs_of(), ["dense", "z"])
         np.testing.assert_array_equal(outputs["z"], np.maximum(outputs["dense"], 0))

@@ -101,8 +101,10 @@ class ExternalMemory:
             raise _no_array(array)
         is_bytes = array.dtype == np.uint8 and array.shape == (self.size_bytes,)
         if not is_bytes or not array.flags.c_contiguous:
-            wanted = f"contiguous uint8({self.size_bytes},)"
-            raise _unsound("the bytes are not a plain array", wanted, f"{array.dtype}{array.shape}")
+            wanted = f"contiguous uint8 ({self.size_bytes},)"
+            raise _unsound(
+                "the bytes are not a plain array", wanted, f"{array.dtype} {array.shape}"
+            )
 
     @classmethod
     def of_array(cls, array: Array) -> ExternalMemory:
@@ -124,7 +126,7 @@ class ExternalMemory:
             raise _unsound(
                 "the array's elements do not lie side by side",
                 "a C-contiguous array",
-                f"{array.dtype}{array.shape} with strides {array.strides}",
+                f"{array.dtype} {array.shape} with strides {array.strides}",
             )
         elements = array.reshape(-1).view(np.uint8)
         return cls(MemorySource.MALLOC, array.nbytes, elements, keep_alive=array)

@@ -185,7 +185,7 @@ def _model(
 
 
 def _shaped(tensors: Sequence[TensorReport]) -> str:
-    return ", ".join([f"{tensor.name}{format_shape(tensor.shape)}" for tensor in tensors])
+    return ", ".join([f"{tensor.name} {format_shape(tensor.shape)}" for tensor in tensors])
 
 
 def _signature(container: Container) -> str:

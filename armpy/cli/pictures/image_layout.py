@@ -74,7 +74,7 @@ def image_layout(name: str, info: TensorInfo) -> ImageLayout:
         where=f"input '{name}'",
         expected="the shape (1, height, width, channels) or (1, channels, height, width) "
         "with 1, 3 or 4 channels, or (1, height, width)",
-        actual=f"{info.data_type.name}{format_shape(shape)}",
+        actual=f"{info.data_type.name} {format_shape(shape)}",
         fix="Give it with --input",
     )
 

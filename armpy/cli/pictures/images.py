@@ -58,7 +58,7 @@ def open_image(path: str) -> Image.Image:
             "not a picture that can be read",
             where=path,
             expected="a PNG or JPEG file, or another format that Pillow knows",
-            actual="another kind of file",
+            actual="a file of another format",
             fix="Pass a picture, or convert it to PNG",
         ) from error
     except FileNotFoundError as error:
@@ -166,5 +166,5 @@ def picture_inputs(
         resize=options.resize,
         normalization=normalization,
     )
-    origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name}"
+    origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name} "
     return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []

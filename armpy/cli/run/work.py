@@ -80,7 +80,7 @@ def _only_picture(paths: list[str]) -> str | None:
             raise _for_pictures("the command takes one picture", "a file", paths[0])
         raise InvalidArgumentError(
             f"Path '{paths[0]}' does not exist",
-            where="--image",
+            where="PICTURE or --image",
             expected="a picture",
             fix="Check the path and the current folder",
         )

@@ -273,7 +273,7 @@ def _viewed(view: object, data: Array, info: TensorInfo, where: str) -> Array:
             "a view gives other elements",
             where=where,
             expected=str(info),
-            actual=f"{elements.dtype}{elements.shape}",
+            actual=f"{elements.dtype} {elements.shape}",
         )
     return elements.reshape(info.known_shape)
 

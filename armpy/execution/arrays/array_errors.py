@@ -24,7 +24,7 @@ def no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError
     return InvalidArgumentError(
         "this is not an array of numbers",
         where=f"input '{name}'",
-        expected=f"an array of {info.data_type.dtype}{format_shape(info.shape)}",
+        expected=f"an array of {info.data_type.dtype} {format_shape(info.shape)}",
         actual=actual,
         fix=fix,
     )
@@ -33,7 +33,7 @@ def no_array(name: str, info: TensorInfo, given: object) -> InvalidArgumentError
 def _found(argument: object) -> tuple[str, str]:
     """Describe the argument in words, and the fix."""
     if argument is None:
-        return "None", "Pass an array instead"
+        return "None", "Pass an array of this type and shape"
     if isinstance(argument, int):
         return f"the number {argument}", "It is larger than any type of NumPy's holds"
     if isinstance(argument, (str, os.PathLike)):
@@ -47,7 +47,7 @@ def _found(argument: object) -> tuple[str, str]:
     if isinstance(argument, Set):
         return _a_kind(argument), "It has no order: make it a list"
     if isinstance(argument, np.ndarray):
-        return f"an array of {argument.dtype}{format_shape(argument.shape)}", _array_fix(argument)
+        return f"an array of {argument.dtype} {format_shape(argument.shape)}", _array_fix(argument)
     if callable(getattr(argument, "read", None)):
         return f"an open file ({_kind(argument)})", "Read it first: np.load(file)"
     # Near the end, as nearly all of the above are iterable, too.
@@ -123,7 +123,7 @@ def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
         if _agree(wanted, (n, c, a, b)):
             return "The channels go first: array.transpose(0, 3, 1, 2)"
     if len(given) == len(wanted) and None not in wanted and _agree(wanted[1:], given[1:]):
-        return f"Make a model for batch size {given[0]} with Model.reshape"
+        return f"Make a model for batch size {given[0]}: model.reshape({{name: {given}}})"
     return ""
 
 

@@ -212,8 +212,8 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
     raise InvalidArgumentError(
         "the array has the wrong type",
         where=f"input '{name}'",
-        expected=f"{dtype} ({info})",
-        actual=f"{array.dtype}{format_shape(array.shape)}",
+        expected=f"{dtype} for {info}",
+        actual=f"{array.dtype} {format_shape(array.shape)}",
         fix=fix,
     )
 
@@ -256,7 +256,7 @@ def check_output_array(
     if array is None:
         raise _unusable(name, info, type(given).__name__)
     if array.dtype != dtype or not shapes_agree(info.shape, array.shape):
-        raise _unusable(name, info, f"{array.dtype}{format_shape(array.shape)}")
+        raise _unusable(name, info, f"{array.dtype} {format_shape(array.shape)}")
     if not array.flags.writeable:
         raise _unusable(name, info, "a read-only array")
     if not array.flags.c_contiguous or not array.flags.aligned:
@@ -275,7 +275,7 @@ def memory_description(given: object) -> str:
         "not in native byte order": not is_native,
     }
     listed = " and ".join(text for text, applies in obstacles.items() if applies)
-    return f"{given.dtype}{format_shape(given.shape)}{', ' if listed else ''}{listed}"
+    return f"{given.dtype} {format_shape(given.shape)}{', ' if listed else ''}{listed}"
 
 
 def _view(name: str, info: TensorInfo, argument: object) -> Array | None:

@@ -81,7 +81,7 @@ def _of_bytes(info: TensorInfo, array: Array) -> Array:
     if not is_known and not follows:
         raise InvalidArgumentError(
             "the bytes are not the tensor's",
-            expected=f"{info.data_type.name}{format_shape(info.shape)}"
+            expected=f"{info.data_type.name} {format_shape(info.shape)}"
             + ("" if open_dimensions or info.shape is None else f", {known_bytes} bytes"),
             actual=f"{array.nbytes} bytes",
             fix="Give an array if more than one dimension is open" if open_dimensions else "",

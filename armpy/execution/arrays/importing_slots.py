@@ -112,7 +112,7 @@ def _to_import(
         return "the network does not import memory of the process"
     fits = array.dtype == info.data_type.dtype and shapes_agree(info.shape, array.shape)
     if not fits or not array.flags.c_contiguous:
-        return f"{array.dtype}{array.shape} would have to be converted"
+        return f"{array.dtype} {array.shape} would have to be converted"
     return ToImport(ExternalMemory.of_array(array), array.shape)
 
 

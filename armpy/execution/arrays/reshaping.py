@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.compiler import specialize
-from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, listed
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import chosen_shape
 from armpy.ops.reshaping import Reshape
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from armpy.graph.network import Network
 
 AnyNetwork: TypeAlias = "Network | Graph | OptimizedNetwork"
-
-_MOST_NAMES = 5
-"""So many names does a message list."""
 
 
 def graph_of(network: AnyNetwork) -> Graph:
@@ -283,13 +280,12 @@ def tensors_by_name(graph: Graph) -> dict[str, Value]:
 def unknown_name(kind: str, name: object, known: Sequence[str]) -> InvalidArgumentError:
     """The error for a name that a model does not have, with the nearest that it has."""
     near = get_close_matches(str(name), known, n=3, cutoff=0.5)
-    listed = ", ".join(known[:_MOST_NAMES])
-    if len(known) > _MOST_NAMES:
-        listed += f" and {len(known) - _MOST_NAMES} others"
     return InvalidArgumentError(
         f"the model has no such {kind}",
         where=f"{kind} {name!r}",
-        expected="" if near else listed or "none",
+        expected="" if near else listed(known),
         actual=repr(name),
-        fix=f"Did you mean {' or '.join(map(repr, near))}?" if near else "Use an expected name",
+        fix=f"Did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else "List all names with 'armpy inspect MODEL'",
     )

@@ -33,7 +33,7 @@ def as_string_array(
             raise InvalidArgumentError(
                 "the array has the wrong type",
                 expected="an array of str or bytes",
-                actual=f"{array.dtype}{format_shape(array.shape)}",
+                actual=f"{array.dtype} {format_shape(array.shape)}",
                 fix="Convert it with array.astype(str)",
             )
         return as_strings(array)

@@ -152,7 +152,7 @@ class NetworkMemory:
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""
         pairs = zip(self.graph.inputs, self.shapes, strict=True)
-        return ", ".join(f"{value.name}{format_shape(shape)}" for value, shape in pairs)
+        return ", ".join(f"{value.name} {format_shape(shape)}" for value, shape in pairs)
 
     def of(self, network: LoadedCallee) -> NetworkMemory:
         """The memory itself, if it was made for a network.

@@ -68,8 +68,8 @@ class CheckedAllocator(ICustomAllocator):
             raise BackendError(
                 "the allocator's memory cannot be used",
                 where=f"{self._where} / allocate",
-                expected=f"writable uint8({size_bytes},) aligned to {alignment_bytes} bytes",
-                actual=f"{memory.dtype}{memory.shape} at {memory.ctypes.data:#x}",
+                expected=f"writable uint8 ({size_bytes},) aligned to {alignment_bytes} bytes",
+                actual=f"{memory.dtype} {memory.shape} at {memory.ctypes.data:#x}",
             )
         return memory
 

@@ -79,7 +79,7 @@ class CancellationToken(Cancellation):
         if self._reason is not None:
             return copy(self._reason)  # which keeps the frames that it is raised by
         if self._was_late or not self._flag[0]:
-            limit = f"an end within {self._limit_s or 0:g} s (deadline_s)"
+            limit = f"the run to end within {self._limit_s or 0:g} s (deadline_s)"
             return ExecutionTimeoutError(
                 "the execution was stopped at its deadline",
                 expected=limit,

@@ -85,7 +85,7 @@ class CopyWorkload(IWorkload):
                     "the mapped elements are not of the tensor's form",
                     where=f"{backend_id} / map",
                     expected=str(self._info),
-                    actual=f"{elements.dtype}{elements.shape}",
+                    actual=f"{elements.dtype} {elements.shape}",
                 )
             yield elements
         finally:

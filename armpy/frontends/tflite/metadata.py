@@ -115,7 +115,7 @@ def _root(content: bytes) -> _MetadataTable:
         raise ParserError(
             "the metadata is damaged",
             where=METADATA_NAME,
-            expected=f"the identifier {_IDENTIFIER.decode()} at byte 4",
+            expected=f"'{_IDENTIFIER.decode()}' in bytes 4 to 7",
             actual=repr(content[4:_HEAD_BYTES]),
         )
     (position,) = struct.unpack_from("<I", content)

@@ -40,9 +40,9 @@ def check_identifier(data: memoryview) -> None:
     if not _has_identifier(data):
         raise ParserError(
             "not a .tflite file",
-            expected=f"the identifier {IDENTIFIER.decode()} at byte 4",
+            expected=f"'{IDENTIFIER.decode()}' in bytes 4 to 7, as in every .tflite file",
             actual=_describe(bytes(data[:64])),
-            fix="Convert the model to .tflite, or name its format, such as front_end='onnx'"
+            fix="Convert the model to .tflite, or pass its format to load, such as front_end='onnx'"
             if data
             else "Copy or export the file again",
         )
@@ -60,7 +60,7 @@ def _describe(head: bytes) -> str:
     if head[0] == 0x08 and head[2:3] == b"\x12":
         return "an ONNX file (protocol buffers)"
     if all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head):
-        return "text"
+        return "a text file"
     if len(head) < _IDENTIFIER_END:
         return f"a file of {len(head)} bytes"
     return f"the bytes {head[4:_IDENTIFIER_END]!r}"

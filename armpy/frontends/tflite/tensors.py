@@ -112,7 +112,8 @@ class Tensors:
             raise table.error(
                 "a tensor is larger than the memory limit",
                 expected=f"at most {self._memory_limit_bytes} bytes",
-                actual=f"{extent * info.data_type.size_bytes} bytes for {info}",
+                actual=f"{extent * info.data_type.size_bytes} bytes for {info.data_type.name} "
+                f"{format_shape(info.shape)}",
                 fix="Raise memory_limit_bytes if you trust the model",
             )
 

@@ -441,8 +441,8 @@ class TableReader:
         """The error for an offset that leads nowhere."""
         return self.error(
             "the file is damaged or cut short",
-            expected=f"{part} inside the file",
-            actual=f"{part} beyond its {self._ledger.size_bytes} bytes",
+            expected=f"the part '{part}' within its {self._ledger.size_bytes} bytes",
+            actual="a position outside of the file",
             fix="Copy or export the file again",
         )
 

@@ -138,7 +138,7 @@ def describe(value: object) -> str:
 def workload_error(backend_id: BackendId, where: str, error: BaseException) -> BackendError:
     """The error for what a backend's workload raised that is no `ArmpyError`."""
     return BackendError(
-        f"the workload raised {describe(error)}",
+        f"the backend raised {describe(error)}",
         where=where,
         fix=f"Leave {backend_id} out of backends, or report this to its author",
     )

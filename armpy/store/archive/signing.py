@@ -196,7 +196,7 @@ def _read_public_file(path: str) -> bytes:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
         failed = f"the key cannot be read: {why}"
-        raise _bad_key(path, failed, f"a PEM file, or {_TEXT}BASE64") from error
+        raise _bad_key(path, failed, f"a PEM file, or a key as text ({_TEXT}...)") from error
     if not is_file or len(text) > _MOST_KEY_BYTES:
         actual = f"more than {_MOST_KEY_BYTES} bytes" if is_file else "no regular file"
         expected = f"a regular file of at most {_MOST_KEY_BYTES} bytes"

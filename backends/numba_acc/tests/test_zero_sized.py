@@ -78,7 +78,7 @@ def test_layers_that_give_something_of_nothing_are_refused() -> None:
     operation, inputs = SUM, [F32.with_shape((3, 0))]
     refusal = support(operation, inputs, [F32.with_shape((3,))])
     assert not refusal
-    assert "FLOAT32(3, 0) has no elements" in str(refusal)
+    assert "FLOAT32 (3, 0) has no elements" in str(refusal)
     assert run_reference(network_of(operation, inputs), arrays_of(inputs))["y0"].tolist() == [0] * 3
 
 

@@ -233,9 +233,10 @@ def test_a_wrong_result_names_operation_shapes_types_and_the_worst_element() -> 
     assert result.outcome is Outcome.FAILED
     assert result.operation == "ElementwiseBinary"
     assert (
-        "Liar / ElementwiseBinary() on (FLOAT32(2,), FLOAT32(2,)) -> (FLOAT32(2,))" in result.text
+        "Liar / ElementwiseBinary() on (FLOAT32 (2,), FLOAT32 (2,)) -> (FLOAT32 (2,))"
+        in result.text
     )
-    assert "FLOAT32(2,)" in result.text
+    assert "FLOAT32 (2,)" in result.text
     assert "worst at index (1,). Expected 11 within 1e-05" in result.text
     assert "got 12" in result.text
 

@@ -197,7 +197,7 @@ def test_a_rank_that_is_not_allowed_is_bad_data(definition: OperationDefinition)
                 for rank in range(1, 7):
                     if argument.ranks and rank not in argument.ranks:
                         side[position] = replace(original, dimensions=(2,) * rank)
-                        with fails(ResultCode.BAD_DATA, f"{argument.name} has the wrong rank"):
+                        with fails(ResultCode.BAD_DATA, f"'{argument.name}' has the wrong rank"):
                             level_of(definition, ins, outs)
                 side[position] = original
 

@@ -75,7 +75,7 @@ def array_of_bytes(
         raise InvalidArgumentError(
             "the number of bytes is not that of the shape",
             where=where,
-            expected=f"{num_bytes} for {datatype}{format_shape(dims)}",
+            expected=f"{num_bytes} for {datatype} {format_shape(dims)}",
             actual=str(len(raw)),
         )
     array: Array = np.frombuffer(raw, dtype).reshape(dims)

@@ -38,7 +38,7 @@ def test_a_layer_without_a_kernel_is_refused_with_what_there_is() -> None:
 
 def test_a_tensor_above_the_option_s_limit_is_refused() -> None:
     model = load(ActivationFunction.RELU, {"max_elements": 3})
-    assert refusals(model) == {"FLOAT32(4,) has more than 3 elements"}
+    assert refusals(model) == {"FLOAT32 (4,) has more than 3 elements"}
 
 
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:

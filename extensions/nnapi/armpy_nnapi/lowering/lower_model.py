@@ -87,7 +87,7 @@ def _check_inputs(definition: OperationDefinition, lowering: LoweringContext) ->
             shape = value.info.known_shape
             require(
                 not argument.ranks or len(shape) in argument.ranks,
-                f"{argument.name} has the wrong rank",
+                f"'{argument.name}' has the wrong rank",
                 expected="rank " + " or ".join(map(str, argument.ranks)),
                 actual=shape,
             )

@@ -193,7 +193,7 @@ class Arguments:
             if argument.ranks and operand.dimensions and not operand.is_omitted:
                 require(
                     len(operand.dimensions) in argument.ranks,
-                    f"{argument.name} has the wrong rank",
+                    f"'{argument.name}' has the wrong rank",
                     expected="rank " + " or ".join(map(str, argument.ranks)),
                     actual=operand.dimensions,
                 )

@@ -68,7 +68,7 @@ def test_requantising_concatenation_needs_a_newer_level(
 
 def test_concatenation_takes_at_most_four_axes() -> None:
     deep = tensor(F32, np.zeros((1, 1, 1, 1, 1)))
-    with pytest.raises(LayerValidationError, match="inputs has the wrong rank"):
+    with pytest.raises(LayerValidationError, match="'inputs' has the wrong rank"):
         feature_level(OperationCode.CONCATENATION, [X, deep, AXIS_0], [output(F32)])
 
 

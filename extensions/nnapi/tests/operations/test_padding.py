@@ -76,5 +76,5 @@ def test_the_level_of_padding_follows_from_type_and_zero_point(source: Operand, 
 
 def test_padding_is_for_up_to_four_axes() -> None:
     deep = tensor(F32, np.ones((1, 1, 1, 1, 1)))
-    with pytest.raises(LayerValidationError, match="input has the wrong rank"):
+    with pytest.raises(LayerValidationError, match="'input' has the wrong rank"):
         feature_level(PAD, [deep, tensor(I32, [[0, 0]] * 5)], [output(F32)])

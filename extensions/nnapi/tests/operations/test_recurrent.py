@@ -85,7 +85,7 @@ def test_lstm_clips_by_a_half_float() -> None:
         (21, scalar(C.FLOAT32, -1.0), "cell_clip is negative"),
         (12, zeros(1), "input_gate_bias is there without"),
         (10, zeros(1), "cell_to_output_weights is missing"),
-        (0, zeros(1, 1, 1), "input has the wrong rank"),
+        (0, zeros(1, 1, 1), "'input' has the wrong rank"),
         (6, omitted(F32), "recurrent_to_forget_weights has no value"),
     ],
 )
@@ -120,7 +120,7 @@ def test_sequence_lstm_outputs_the_sequence_first() -> None:
 
 
 def test_sequence_lstm_checks_its_rank_when_it_is_built() -> None:
-    with pytest.raises(LayerValidationError, match=r"input has the wrong rank.*rank 3"):
+    with pytest.raises(LayerValidationError, match=r"'input' has the wrong rank.*rank 3"):
         feature_level(O.UNIDIRECTIONAL_SEQUENCE_LSTM, sequence_inputs(2), outputs(1))
 
 

@@ -94,7 +94,7 @@ def test_axes_beyond_the_rank_fail(axis: int) -> None:
 
 def test_reductions_take_at_most_four_axes() -> None:
     deep = tensor(F32, np.zeros((1,) * 5))
-    with pytest.raises(LayerValidationError, match="input has the wrong rank"):
+    with pytest.raises(LayerValidationError, match="'input' has the wrong rank"):
         feature_level(OperationCode.REDUCE_SUM, [deep, tensor(I32, [0]), DROP], [output(F32)])
 
 

@@ -223,7 +223,7 @@ def test_signed_convolution_needs_level_30() -> None:
 
 def test_known_ranks_are_checked_before_execution() -> None:
     flat = tensor(F32, np.ones((1, 3, 3)))
-    with pytest.raises(LayerValidationError, match=r"input has the wrong rank.*\(1, 3, 3\)"):
+    with pytest.raises(LayerValidationError, match=r"'input' has the wrong rank.*\(1, 3, 3\)"):
         feature_level(CONV, [flat, POINT, NO_BIAS, SAME, *integers(1, 1, 0)], [output(F32)])
 
 

@@ -47,7 +47,7 @@ def has_open_batch(model: Model, max_batch: int) -> bool:
         return True
     fixed = {_first(spec.shape) for spec in model.inputs} - {None}
     if len(fixed) > 1:
-        shapes = ", ".join(f"{s.name}{format_shape(s.shape)}" for s in model.inputs)
+        shapes = ", ".join(f"{s.name} {format_shape(s.shape)}" for s in model.inputs)
         raise _unsuitable("the inputs differ in their first dimension", shapes)
     _check_opened(model, max_batch)
     return False

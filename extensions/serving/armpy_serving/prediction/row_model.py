@@ -64,7 +64,7 @@ def _first_dimensions(model: Model) -> set[int]:
         raise _unsuitable("the model has state, which would go from row to row", model.title)
     fixed = {spec.shape[0] for spec in model.inputs if spec.shape and spec.shape[0] is not None}
     if len(fixed) > 1:
-        shapes = ", ".join(f"{s.name}{format_shape(s.shape)}" for s in model.inputs)
+        shapes = ", ".join(f"{s.name} {format_shape(s.shape)}" for s in model.inputs)
         raise _unsuitable("the inputs differ in their first dimension", shapes)
     return fixed
 

@@ -41,7 +41,7 @@ def count_rows(inputs: Mapping[str, Array]) -> int:
     raise InvalidArgumentError(
         "the inputs have not equally many rows",
         where="request",
-        actual=", ".join(f"{name}{format_shape(a.shape)}" for name, a in inputs.items()),
+        actual=", ".join(f"{name} {format_shape(a.shape)}" for name, a in inputs.items()),
     )
 
 

@@ -356,7 +356,7 @@ def test_a_network_optimised_for_speed_keeps_its_placement_when_it_is_saved(tmp_
 
 
 def test_a_preference_that_is_none_is_refused() -> None:
-    text = "preference: the value is not allowed. Expected 'preference' or 'npu' or"
+    text = "preference: the value is not allowed. Expected 'preference', 'npu',"
     for make in (RuntimeOptions, OptimizerOptions):
         with pytest.raises(InvalidArgumentError, match=text):
             make(preference="quickest")  # type: ignore[arg-type]

@@ -32,7 +32,9 @@ def diff(
 ) -> None:
     """Run MODEL on two backends and name the first layer whose output leaves the tolerance."""
     if (other is None) == (backend is None):
-        raise click.UsageError("Give --backend, or another file to compare with.")
+        raise click.UsageError(
+            "There is nothing to compare MODEL with. Pass --backend, or a second file."
+        )
     if other is not None:
         for name in ("against", "exact"):
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:

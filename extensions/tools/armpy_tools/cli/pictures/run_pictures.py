@@ -222,7 +222,7 @@ class PictureRun:
         elements = rows[0] if len(rows) == 1 else np.concatenate(rows)
         if self._first is None:
             self._first = {self._spec.name: elements}
-            self._input = self._spec.data_type.name + format_shape(elements.shape)
+            self._input = f"{self._spec.data_type.name} {format_shape(elements.shape)}"
         results, error = batch[0].outputs, batch[0].error
         if results is None and not error:
             try:
