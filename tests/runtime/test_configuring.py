@@ -123,7 +123,10 @@ def test_a_plugin_is_shown_what_it_may_answer_and_nothing_else() -> None:
     ("answer", "reason"),
     [
         ({"backends": ["C"]}, "no runtime can be set up with its answer: there is no backend 'C'"),
-        ({"backends": []}, "no runtime can be set up with its answer: the list of backends is emp"),
+        (
+            {"backends": []},
+            "no runtime can be set up with its answer: backends: the list of backends is emp",
+        ),
         ({"backend_options": {"A": {"size": -1}}}, "no runtime can be set up with its answer: A"),
         ({"trust_insecure_paths": True}, "trust_insecure_paths: this option is none that plugins"),
         ({"registry": None}, "registry: this option is none that plugins answer"),

@@ -102,7 +102,7 @@ A, B = floats(1, 2), floats(10, 20)
         (lambda m: m(A, None), "input 'b'.*not an array of numbers.*got None"),
         (
             lambda m: m.run({"a": A, "b": B}, {"z": A}),
-            "no such output. Expected 'sum', 'double'; got 'z'",
+            "no such output. Expected sum, double; got 'z'",
         ),
         (lambda m: m.run({"a": A, "b": B}, {"sum": floats(1)}), "output 'sum'.*cannot take"),
     ],

@@ -112,7 +112,7 @@ def test_shapes_are_whole_numbers(shape: list[object]) -> None:
 
 
 def test_bytes_of_another_number_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"Expected 8 for FP32\(2,\); got 7"):
+    with pytest.raises(InvalidArgumentError, match=r"Expected 8 for FP32 \(2,\); got 7"):
         array_of_bytes("x", "FP32", [2], bytes(7))
 
 
