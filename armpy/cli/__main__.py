@@ -73,6 +73,7 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
     import click  # must not be needed to say that it is missing
 
     from armpy.cli.app import app
+    from armpy.cli.command_group import usage_message
 
     try:
         # app.main would print a line of its own after an interrupt.
@@ -89,8 +90,6 @@ def _run(arguments: list[str], settings: CommandSettings) -> int:
         if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
             error.show()  # the whole help, as click 8.1 does
             return error.exit_code
-        from armpy.cli.usage_errors import usage_message  # most command lines are right
-
         _complain(usage_message(error))
         return error.exit_code
     return 0
