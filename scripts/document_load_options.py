@@ -21,15 +21,15 @@ HEAD = """# Options of loading, and inputs of commands
 Made from `armpy/model/load_options.py` by `scripts/document_load_options.py`; do not edit.
 
 `armpy.load` takes these options by name, and documents their values. Commands that load models take
-the options that have a name on the command line; a name followed by commands exists only there. An
-empty default is explained in the last column.
+the options that have a flag; if commands are listed in brackets, only they have it.
+`front_end_options` of [ONNX files](onnx.md): `dimensions`, `structures`, `fold_quantization`.
 
 - **Refused with `runtime=`**, as they belong to the runtime: {refused}.
-- **Model cache**: {key} are part of the key: a kept model is found with the same value only. \
-{any} make no difference. With any other option models are neither kept nor looked for.
-- **Compiled model**: its programs run at once with {at_once}, if the value lets their code be \
-used, and with {saved} of the value that it was compiled with. With any other option, or value, \
-it is loaded as a network, which takes longer.
+- **cached** (in the model cache): *key*: found again only with the same value; *any*: with any
+  value; *no*: other values than the default bypass the cache (as does `preference="npu"`).
+- **fast** (for a compiled model whose code may be used): *any*: it starts at once; *same*: only
+  with the value that it was compiled with; *no*: other values than the default load it as a
+  network, which takes longer.
 
 In `armpy benchmark` each repetition of `--backends` is a configuration of its own. In `armpy
 report` only `--backends` is this option; `--backend` names a backend to compare, and may be
@@ -67,16 +67,13 @@ RESTRICTED = {("report", "--shape"): "with `--svg`"}
 
 def main() -> int:
     """Write the page, or compare it."""
-    rows = [_cells(("option", "command line", "default", "meaning")), "|---" * 4 + "|"]
+    rows = [
+        _cells(("option", "command line", "default", "cached", "fast", "meaning")),
+        "|---" * 6 + "|",
+    ]
     rows += [_row(name, info) for name, info in OPTIONS.items()]
     description = __doc__.splitlines()[0] if __doc__ else ""
-    head = HEAD.format(
-        refused=_names(lambda info: not info.allowed_with_runtime),
-        key=_names(lambda info: info.cache == "key"),
-        any=_names(lambda info: info.cache == "any"),
-        at_once=_names(lambda info: not info.needs_network and not info.is_saved),
-        saved=_names(lambda info: info.is_saved),
-    )
+    head = HEAD.format(refused=_names(lambda info: not info.allowed_with_runtime))
     page = head + "\n".join(rows) + "\n" + INPUTS_HEAD + "\n".join(_input_lines()) + "\n"
     return write_or_check("load_options.md", page, "document_load_options.py", description)
 
@@ -115,6 +112,8 @@ def _row(name: str, info: OptionInfo) -> str:
         f"`{name}`",
         ", ".join(f"`{flag}`" for flag in info.flags) or _own_flag(name),
         f"`{info.neutral}`" if info.neutral not in (None, "", {}) else "",
+        "no" if info.cache == "never" else info.cache,
+        "same" if info.is_saved else "no" if info.needs_network else "any",
         info.help + values,
     )
     return _cells(cells)

@@ -10,8 +10,8 @@ from armpy.errors import tells_of_memory
 from armpy.model.load_options import OPTIONS, LoadOptions
 from armpy.model.load_request import LoadRequest, as_source, begins_prepared, file_state
 
-# This is the gate between the ways to load: a compiled model is loaded without what looks for kept
-# models, parses files and compiles, and a kept one without the latter two.
+# Imports are inside functions: a compiled model must not pay for the model cache, the parser and
+# the compiler, nor a cached model for the latter two.
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def load(
     Parameters
     ----------
     source : path, bytes-like or binary file
-        A ``.tflite`` or ``.onnx`` file, a prepared one, one of a format that a plugin has
+        A ``.tflite`` or ``.onnx`` file, a compiled model, a file of a format that a plugin has
         registered, or the contents. A file is mapped, not read, and must stay as it is while the
-        model is in use. An open file is read from where it stands, and stays open.
+        model is in use. An open file is read from its current position, and stays open.
     backends : sequence of str, optional
         Ids in order of preference; every installed backend if left out.
     num_threads : int, optional
@@ -65,14 +65,14 @@ def load(
         subgraph. `Model.signature` opens the others, which share their variables with it.
     memory_limit_bytes : int, optional
         Refuse a model whose tensors are larger together, or whose execution needs more; 4 GiB if
-        left out. Of executions on a runtime that is given, this one's limit holds.
+        left out. With `runtime`, the runtime's limit applies to executions.
     runtime : Runtime, optional
-        Use this one; its own options then say what `backends`, `num_threads`, `on_fallback`,
-        `preference`, `trusted_keys` and `code` would, which are to be left out.
+        Load on this runtime, whose options apply. Leave out `backends`, `num_threads`,
+        `on_fallback`, `preference`, `affinity`, `spread`, `trusted_keys` and `code` then.
     front_end : str, optional
         Name of the front-end that parses the file; if left out, its contents and suffix select it.
     front_end_options : mapping of str to object, optional
-        Options that the front-end declares.
+        Options that the front-end declares; JSON may be passed as a dict.
     properties : NetworkProperties, optional
         How the network is loaded, also that of the file's other signatures.
     preference : {"preference", "npu", "fastest", "least_power", "sustained"}, optional
@@ -113,7 +113,7 @@ def load(
     request = LoadRequest(source, LoadOptions(**arguments))
     state = file_state(source)
     model = _loaded(request)
-    model.provenance.complete(request.settled(), state, load)
+    model.provenance.complete(request.with_absolute_path(), state, load)
     return model
 
 
@@ -129,14 +129,16 @@ def _loaded(request: LoadRequest) -> Model:
         return load_prepared(request)
     from armpy.model.archive.model_cache import cached_path
 
-    # Named before the file is read: the entry of that name holds the file's contents of then.
+    # The key is computed before the file is read, so that the entry matches the contents read.
     path = cached_path(request)
     if path is not None and begins_prepared(path):
         from armpy.model.archive.light_loading import load_cached
 
-        settled = request.settled()
-        again = partial(_from_file, settled)
-        cached = load_cached(settled, path, again, lambda: cached_path(settled.settled()) == path)
+        absolute = request.with_absolute_path()
+        reload = partial(_from_file, absolute)
+        cached = load_cached(
+            absolute, path, reload, lambda: cached_path(absolute.with_absolute_path()) == path
+        )
         if cached is not None:
             return cached
     model = _from_file(request)

@@ -185,7 +185,9 @@ class LoadOptions:
         "Load on this runtime.", cache="never", needs_network="a runtime is given"
     )
     properties: NetworkProperties | None = _option(
-        "How the network is loaded.", cache="never", needs_network="properties are given"
+        "`NetworkProperties`: profiling, memory, compilation.",
+        cache="never",
+        needs_network="properties are given",
     )
 
     @property

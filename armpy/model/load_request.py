@@ -42,8 +42,8 @@ class LoadRequest:
         """Return the path of the file; None for contents in memory."""
         return self.source if isinstance(self.source, str | os.PathLike) else None
 
-    def settled(self) -> LoadRequest:
-        """The same for later, when the process may work in another directory."""
+    def with_absolute_path(self) -> LoadRequest:
+        """The same with an absolute path, for when the working directory has changed."""
         path = self.path
         if path is None:
             return self

@@ -63,13 +63,13 @@ def load_file(
     state = file_state(source)
     file = open_model_file(source)
     about = asked.front_end, asked.front_end_options, limit_bytes
-    origin = ModelOrigin.find(file, request.settled().source, registry, *about)
+    origin = ModelOrigin.find(file, request.with_absolute_path().source, registry, *about)
     network = origin.parse(file, signature)
     data_files = tuple(file.others)
     files = {**state, **file.others}
     del file  # the network keeps of it what it needs
     # Without the runtime: the network has it, whose end is the runtime's.
-    settled = replace(request.settled(), options=replace(asked, runtime=None))
+    settled = replace(request.with_absolute_path(), options=replace(asked, runtime=None))
     front_end_options = None if is_own else options
 
     def recipe() -> object:

@@ -141,7 +141,7 @@ def test_options_of_the_runtime_are_some_that_it_has() -> None:
 def test_an_option_of_the_runtime_is_refused_beside_one(name: str) -> None:
     with armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])) as runtime:
         with pytest.raises(
-            armpy.InvalidArgumentError, match=rf"a runtime with {name}='one'\. Set them in Runtime"
+            armpy.InvalidArgumentError, match=rf"got {name}='one'\. Pass them to RuntimeOptions"
         ):
             options(runtime=runtime, **{name: "one"}).runtime_options()
         left = options(**{name: "one"}).on(runtime)

@@ -67,14 +67,14 @@ def keep_model(
         keep_shapes(path, model, request)
     elif takes_many_shapes(network):
         # What may be there could not be used, or the model would have been started from it.
-        network.keeper = ShapesKeeper(path, model, request.settled(), replaces=True)
+        network.keeper = ShapesKeeper(path, model, request.with_absolute_path(), replaces=True)
 
 
 def keep_shapes(path: str, model: Model, request: LoadRequest) -> None:
     """Keep what a model is prepared for from now on, if it takes several shapes."""
     network = model.handle.loaded
     if takes_many_shapes(network):
-        network.keeper = ShapesKeeper(path, model, request.settled())
+        network.keeper = ShapesKeeper(path, model, request.with_absolute_path())
 
 
 class ShapesKeeper:

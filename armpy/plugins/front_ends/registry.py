@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -216,12 +218,17 @@ class FrontEndProxy:
         return [name for name in self.front_end.requires if not _is_installed(name)]
 
     def check_options(self, given: Mapping[str, object]) -> dict[str, object]:
-        """Options checked and completed with defaults.
+        """Options checked and completed with defaults; dictionaries become JSON.
 
         Raises InvalidArgumentError if one is not declared, or its value not allowed.
         """
         declared = self.front_end.options
-        scopes = check_options(declared, given, f"front-end '{self.name}'", whose="front-end")
+        values = dict(given)
+        for name, value in given.items():
+            if isinstance(value, dict):
+                with suppress(TypeError, ValueError):  # not JSON: refused like every wrong value
+                    values[name] = json.dumps(value, allow_nan=False)
+        scopes = check_options(declared, values, f"front-end '{self.name}'", whose="front-end")
         return {name: value for scope in OptionScope for name, value in scopes[scope].items()}
 
     def parse(self, file: ModelFile, settings: ParseSettings) -> Network | Graph:

@@ -25,14 +25,14 @@ _OPTIONS = (
     BackendOption(
         "dimensions",
         "",
-        'Sizes of dimensions that have names, as JSON: {"batch": 1}.',
+        'Sizes of named dimensions, as JSON (in Python also as a dict): {"batch": 1}.',
         OptionScope.RUNTIME,
     ),
     BackendOption(
         "structures",
         "",
-        "What inputs that are no tensors hold, as JSON: the length of a sequence; null for an "
-        "empty optional, true for one that holds a tensor.",
+        "What inputs that are not tensors hold, as JSON (in Python also as a dict): the length of "
+        "a sequence; null for an empty optional, true for one that holds a tensor.",
         OptionScope.RUNTIME,
     ),
     BackendOption(

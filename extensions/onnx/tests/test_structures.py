@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -173,11 +174,11 @@ def test_a_loop_that_carries_a_sequence() -> None:
 def test_sequences_are_inputs_and_outputs_by_their_elements() -> None:
     """The option says how many there are; the output's own name is its length."""
     rows = {"xs[0]": X[0], "xs[1]": X[1]}
-    options = {"structures": '{"xs": 2, "o": true}'}
+    options: dict[str, Any] = {"structures": '{"xs": 2, "o": true}'}
     outputs = _load(OPTIONAL, front_end_options=options).run({**rows, "o": X[2]})
     assert outputs["ys"] == 3
     np.testing.assert_array_equal([outputs[f"ys[{i}]"] for i in range(3)], X[:3])
-    options = {"structures": '{"xs": 2, "o": null}'}
+    options = {"structures": {"xs": 2, "o": None}}
     assert list(_load(OPTIONAL, front_end_options=options).run(rows)) == ["ys", "ys[0]", "ys[1]"]
     with pytest.raises(ParserError, match=r"input 'xs': it has to be said how many .*input 'o'"):
         _load(OPTIONAL)
@@ -185,8 +186,12 @@ def test_sequences_are_inputs_and_outputs_by_their_elements() -> None:
 
 def test_dimensions_with_names_can_be_given_sizes() -> None:
     """Then the model's shapes are known when it is loaded."""
-    loaded = _load(CHOICE, front_end_options={"dimensions": '{"n": 4, "m": 3}'})
-    assert loaded.inputs[1].info.shape == (4, 3)
+    sizes = {"n": 4, "m": 3}
+    for dimensions in (sizes, json.dumps(sizes)):
+        loaded = _load(CHOICE, front_end_options={"dimensions": dimensions})
+        assert loaded.inputs[1].info.shape == (4, 3)
+    with pytest.raises(InvalidArgumentError, match=r"Expected str; got \{'n': \{4\}\}.*as a dict"):
+        _load(CHOICE, front_end_options={"dimensions": {"n": {4}}})
 
 
 @pytest.mark.parametrize(
