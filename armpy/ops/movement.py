@@ -253,7 +253,7 @@ class BroadcastTo(DataMovement):
             length = length_of(require_operand(inputs, 1, "broadcast_to_shape"))
             return (None if length is None else unknown_dims(length),)
         require(
-            min(target, default=0) >= 0,
+            all(size >= 0 for size in target),
             "the shape to broadcast to has a negative size",
             expected="sizes of 0 or more",
             actual=target,

@@ -92,10 +92,10 @@ class StridedSlice(DataMovement):
             elif self._bit(self.shrink_axis_mask, entry):
                 result.append(self._element(entry, dim))
             else:
-                span = range(*self._range(entry, dim))
+                first, last, step = self._range(entry, dim)
                 # A stop of -1 is in front of the first element here, never the last one.
-                stop = None if span.stop < 0 else span.stop
-                result.append(slice(span.start, stop, span.step) if span else slice(0, 0))
+                span = slice(first, None if last < 0 else last, step)
+                result.append(span if _length(first, last, step) else slice(0, 0))
         return tuple(result)
 
     def _entry_count(self, inputs: Sequence[TensorInfo]) -> Dimension:
@@ -185,7 +185,7 @@ class StridedSlice(DataMovement):
         """Number of elements taken along an axis; None if not known."""
         step = self._step(entry)
         known = entry < 0 or None not in (self.begin, self.end, step)
-        return len(range(*self._range(entry, dim))) if known and dim is not None else None
+        return _length(*self._range(entry, dim)) if known and dim is not None else None
 
     def _range(self, entry: int, dim: int) -> tuple[int, int, int]:
         """Return the first element, the one after the last, and the step along an axis."""
@@ -200,6 +200,11 @@ class StridedSlice(DataMovement):
             end = self.end[entry] + (first if self.end_is_offset else 0)
             last = _clamped(end, dim, lowest, highest)
         return first, last, step
+
+
+def _length(first: int, last: int, step: int) -> int:
+    """Return how many elements a range has; `range` would fix traced sizes."""
+    return max(-((first - last) // step), 0)
 
 
 def _clamped(position: int, dim: int, lowest: int, highest: int) -> int:

@@ -6,6 +6,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 
 from armpy.compiler import Evaluator, specialize
 from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
@@ -103,8 +104,12 @@ class PlanCache:
     def resized(self, shapes: Shapes) -> NetworkProgram | None:
         """The plan for some input shapes, if it follows from the plans for others."""
         self._check_shapes(shapes)
+        return self._resized(self.symbolic, shapes)
+
+    def _resized(self, symbolic: SymbolicPrograms, shapes: Shapes) -> NetworkProgram | None:
+        """The plan for some shapes, if it follows from the plans for others."""
         try:
-            return self.symbolic.program(shapes, self.planner)
+            return symbolic.program(shapes, self.planner)
         except (PreparationError, SessionError) as error:
             _log.info("the plan for %s is made from the network: %s", shapes, error)
             return None
@@ -161,10 +166,13 @@ class PlanCache:
             None if split.dynamic is None else self.planner.dynamic_layers(split.dynamic.graph)
         )
         head = self.planner.program(split.head.graph)
-        return StagedProgram(split, head, dynamic, self._rest)
+        rest = graph if split.rest is None else split.rest.graph
+        symbolic = self.symbolic.of_rest(rest, split.decisive)
+        return StagedProgram(split, head, dynamic, partial(self._rest, symbolic))
 
     def _rest(
         self,
+        symbolic: SymbolicPrograms,
         key: PlanKey,
         graph: Graph,
         shapes: Sequence[tuple[int, ...]],
@@ -174,8 +182,12 @@ class PlanCache:
         with self._lock:
             plan = self.plans.get(key)
             if plan is None:
+                numbers = [tuple(value.ravel().tolist()) for value in values if value is not None]
+                plan = self._resized(symbolic, (*shapes, *numbers))
+            if plan is None:
                 # The plan keeps the values, and the caller may be handed the same arrays.
                 copies = [None if value is None else value.copy() for value in values]
                 with profiled_by(self._settings.profiler), phase("prepare"):
                     plan = self._make(specialize(graph, shapes, copies, self._evaluator))
+                symbolic.add(plan)
             return self.keep(key, plan)

@@ -5,6 +5,9 @@ Notes
 A symbolic program comes of preparing the network once more for shapes whose open dimensions are
 traced (`armpy.core.symbolic`). It holds for all shapes that meet the conditions which that has
 found, and makes a plan of numbers alone. Shapes that meet those of none are traced themselves.
+
+Elements of inputs that decide on shapes are traced as well: those of each such input, as a tuple,
+follow the shapes of all inputs.
 """
 
 from __future__ import annotations
@@ -30,12 +33,13 @@ from armpy.compiler import (
     specialize,
 )
 from armpy.compiler.optimize import simplified
-from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace, is_traced
+from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace, elements_of, is_traced
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
 from armpy.execution.programs.compiled_program import CompiledProgram, SizedLayer, SizedNetwork
+from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.steps.control_flow import Shapes
-from armpy.graph import Graph, Layer, Value
+from armpy.graph import SIZE_TYPES, Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
@@ -63,6 +67,9 @@ ENOUGH_TRACES = 12
 """After which more are made only if they have been of use as often: else they hold for single
 shapes, which backends had better compile and keep on disk."""
 
+_MOST_ELEMENTS = 16
+"""Of an input whose elements are traced: shapes have fewer axes."""
+
 _UNTRACEABLE = (
     ArmpyError,
     ArithmeticError,
@@ -89,6 +96,8 @@ class SymbolicPrograms:
     settings : NetworkSettings
     is_possible : bool
         Whether sizes may be traced at all.
+    decisive : sequence of bool
+        Per input, whether its elements are traced; none if left out.
 
     Attributes
     ----------
@@ -104,8 +113,11 @@ class SymbolicPrograms:
         settings: NetworkSettings,
         *,
         is_possible: bool = True,
+        decisive: Sequence[bool] = (),
     ) -> None:
         self._graph = graph
+        self._decisive = decisive
+        self._is_wished = is_possible
         self._backends = backends
         self._evaluator = evaluator
         self._settings = settings
@@ -117,6 +129,11 @@ class SymbolicPrograms:
         self._least_plans = ORDINARY_PLANS
         self._is_reported = False
         self._is_possible = is_possible and self._may_be_traced()
+
+    def of_rest(self, graph: Graph, decisive: Sequence[bool]) -> SymbolicPrograms:
+        """Templates for a part of the network that waits for elements of its inputs."""
+        about = graph, self._backends, self._evaluator, self._settings
+        return SymbolicPrograms(*about, is_possible=self._is_wished, decisive=decisive)
 
     def program(self, shapes: Shapes, planner: Planner) -> CompiledProgram | None:
         """The program for some shapes; None if it is to be made the ordinary way.
@@ -151,8 +168,8 @@ class SymbolicPrograms:
         is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
         if is_in_vain and self._symbolic and not self._is_reported:
             self._is_reported = True
-            axes = ", ".join(self._symbolic[0].fixed_axes())
-            _log.warning("the network is prepared anew for each size of %s", axes or "its axes")
+            names = ", ".join(map(self._name, self._symbolic[0].fixed_sizes()))
+            _log.warning("the network is prepared anew for each size of %s", names or "its axes")
         if not self._is_possible or self._num_plans < self._least_plans or is_in_vain:
             return None
         self._num_traces += 1
@@ -223,6 +240,12 @@ class SymbolicPrograms:
             not self._graph.is_fully_shaped
             and not self._graph.variables
             and all(value.info.shape is not None for value in self._graph.inputs)
+            and all(
+                value.info.is_fully_shaped
+                and value.info.num_elements <= _MOST_ELEMENTS
+                and value.info.data_type in SIZE_TYPES
+                for value in self._deciding()
+            )
             and not options.is_placed_by_cost
             and all(isinstance(choice, bool) for choice in options.passes.values())
             and options.shape_inference != "validate_only"
@@ -240,13 +263,14 @@ class SymbolicPrograms:
         trace = SymbolicTrace([shapes[number][axis] for number, axis in positions])
         sizes = iter(trace.given)
         traced_shapes = [
-            tuple([next(sizes) if dim is None else dim for dim in value.info.shape or ()])
-            for value in self._graph.inputs
+            tuple([next(sizes) if dim is None else dim for dim in dims]) for dims in self._open()
         ]
         # Other backends are not asked, as all layers are the first one's.
         backends, options = self._backends[:1], self._settings.optimizer
-        about = self._graph, options, self._evaluator
+        about = self._graph, options, self._evaluator, self._decisive
         graph = _shaped(*about, backends, traced_shapes)  # type: ignore[arg-type]  # sizes for integers
+        if not is_shaped(graph):
+            return None
         check_layers(graph, self._settings.memory_limit_bytes)
         network = optimize_graph(graph, backends, options)
         holds = all(_is_resizable(layer) or _is_fixed(layer) for layer in network.graph.layers)
@@ -259,25 +283,56 @@ class SymbolicPrograms:
             self._fail(error)
             return None
 
+    def _deciding(self) -> list[Value]:
+        """The inputs whose elements are traced."""
+        pairs = zip(self._graph.inputs, self._decisive, strict=False)
+        return [value for value, is_decisive in pairs if is_decisive]
+
+    def _open(self) -> list[Sequence[int | None]]:
+        """The inputs' shapes, and a dimension for each element that is traced; None if open."""
+        shapes = [value.info.shape or () for value in self._graph.inputs]
+        return [*shapes, *[(None,) * value.info.num_elements for value in self._deciding()]]
+
     def _positions(self) -> list[tuple[int, int]]:
-        """Input and axis of each open dimension."""
+        """Input and axis of each open dimension; elements follow the inputs."""
         return [
             (number, axis)
-            for number, value in enumerate(self._graph.inputs)
-            for axis, dim in enumerate(value.info.shape or ())
+            for number, dims in enumerate(self._open())
+            for axis, dim in enumerate(dims)
             if dim is None
         ]
+
+    def _name(self, position: tuple[int, int]) -> str:
+        """The name of a traced size in messages: an axis, or an element and where it is read."""
+        number, at = position
+        inputs = self._graph.inputs
+        if number < len(inputs):
+            return f"axis {at} of input '{inputs[number].name}'"
+        value = self._deciding()[number - len(inputs)]
+        layer = next(layer for layer in self._graph.layers if value in layer.inputs)
+        # A part's inputs are named apart by their ids, which users do not know.
+        name = value.name.removesuffix(f"#{value.id}")
+        return f"element {at} of '{name}', which {layer.where} reads"
 
 
 def _shaped(
     graph: Graph,
     options: OptimizerOptions,
     evaluator: Evaluator | None,
+    decisive: Sequence[bool],
     backends: Sequence[BackendProxy],
     shapes: Shapes,
 ) -> Graph:
     """The graph for some shapes, after the optimiser's passes."""
-    return simplified(specialize(graph, shapes, (), evaluator), backends, options)
+    elements = iter(shapes[len(graph.inputs) :])
+    values = [
+        elements_of(next(elements), value.info.data_type.dtype).reshape(value.info.known_shape)
+        if is_decisive
+        else None
+        for value, is_decisive in zip(graph.inputs, decisive, strict=False)
+    ]
+    shapes = shapes[: len(graph.inputs)]
+    return simplified(specialize(graph, shapes, values, evaluator), backends, options)
 
 
 def _is_resizable(layer: Layer) -> bool:
@@ -364,12 +419,12 @@ class SymbolicProgram:
         # Its source is made on request.
         self._network = replace(network, source=graph)
 
-    def fixed_axes(self) -> list[str]:
-        """Axes of inputs whose size has to be the traced one."""
-        sizes, inputs = self._sizes, self._network.graph.inputs
+    def fixed_sizes(self) -> list[tuple[int, int]]:
+        """Positions of the first sizes that have to be the traced ones."""
+        sizes = self._sizes
         return [
-            f"axis {axis} of input '{inputs[number].name}'"
-            for at, (number, axis) in enumerate(self._positions)
+            position
+            for at, position in enumerate(self._positions)
             if self._formula([*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
         ]
 
@@ -428,7 +483,7 @@ class SymbolicProgram:
                     for layer, (operation, _) in zip(graph.layers, layers, strict=True)
                 ]
             ),
-            default_shapes=shapes,
+            default_shapes=shapes[: len(graph.inputs)],
         )
 
     def _network_for(

@@ -189,7 +189,7 @@ def _tiled(operation: Tile, source: Array, target: Array) -> tuple[Array, Array]
     pairs = list(zip(operation.multiples or (), source.shape, strict=True))
     repeated = target.reshape([size for pair in pairs for size in pair])
     single = source.reshape([size for _, length in pairs for size in (1, length)])
-    return np.broadcast_to(single, repeated.shape), repeated
+    return broadcast(single, repeated.shape), repeated
 
 
 def _broadcast(operation: BroadcastTo, source: Array, target: Array) -> tuple[Array, Array]:
