@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 
-# NNAPI's codes of types and operations keep 16 bits for it, below the extension's prefix.
+# NNAPI packs the id into the low 16 bits of a type or operation code, below the extension's prefix.
 LARGEST_EXTENSION_ID = 0xFFFF
 """Largest number of an operand type or operation within its extension."""
 
@@ -39,8 +39,8 @@ class ExtensionOperandType:
     Notes
     -----
     The core does not know what elements mean. It carries them as unsigned integers of their
-    size; elements that are not 1, 2, 4 or 8 bytes large are carried as UNSIGNED8 with one
-    more axis, the last, of their size.
+    size; elements that are not 1, 2, 4 or 8 bytes large are carried as UNSIGNED8 with an
+    extra last axis of length `size_bytes`.
 
     References
     ----------
@@ -166,8 +166,7 @@ def check_extension_name(name: object) -> None:
     ----------
     NNAPI HAL 1.2 ``Extension::name``.
     """
-    is_short = isinstance(name, str) and len(name) <= _MAX_NAME_LENGTH
-    if not is_short or _NAME.fullmatch(name) is None:  # type: ignore[call-overload]  # a str
+    if not (isinstance(name, str) and len(name) <= _MAX_NAME_LENGTH and _NAME.fullmatch(name)):
         raise InvalidArgumentError(
             "not a valid extension name",
             where=repr(name)[:300],

@@ -79,7 +79,7 @@ class ILayerSupport(ABC):
         Parameters
         ----------
         operation : Operation
-            With all operands resolved that become attributes.
+            Operands whose constant values became attributes are filled in.
         inputs : sequence of (TensorInfo or None)
             Valid under the operation's own rules; dimensions may be unknown.
 
@@ -94,8 +94,8 @@ class ILayerSupport(ABC):
 
         Notes
         -----
-        For devices whose answer to one question takes as long as that to many. Only backends that
-        override it are asked, and those in processes of their own are not.
+        Override it if a query takes as long for one layer as for many. It is not called on isolated
+        backends.
         """
         return [self.is_layer_supported(x.operation, x.input_infos, x.output_infos) for x in layers]
 

@@ -56,7 +56,7 @@ def test_a_backend_that_cannot_be_loaded_is_listed_with_the_reason(
 def test_the_whole_table_shows_the_reason(
     registry: BackendRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_backends(list_backends(registry, load=True), with_rejected=True)
+    print_backends(list_backends(registry, load=True), shows_all=True)
     assert "the device is asleep" in capsys.readouterr().out
 
 

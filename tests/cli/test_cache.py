@@ -11,11 +11,11 @@ from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
 from armpy.cli.__main__ import main
 from armpy.cli.cache.caches import (
     clear_caches,
+    filter_by_model,
     forget_models,
     list_caches,
-    of_models,
 )
-from armpy.cli.cache.models import CacheReport, models_of
+from armpy.cli.cache.models import CacheReport, summarize_models
 from armpy.cli.cache.work import print_caches
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.graph.network import Network
@@ -256,11 +256,11 @@ def test_what_is_kept_is_summed_up_per_model(capsys: pytest.CaptureFixture[str])
 
 def test_models_are_chosen_by_patterns() -> None:
     reports = list_caches(registry_of(Keeping(Cache(MANY))), ["Keeping"])
-    (report,) = of_models(reports, ["mobile*"])
+    (report,) = filter_by_model(reports, ["mobile*"])
     assert [entry.name for entry in report.entries] == ["1", "3"]
-    assert of_models(reports, []) == reports
+    assert filter_by_model(reports, []) == reports
     with pytest.raises(InvalidArgumentError, match=r"got 'resnet'\. 'armpy cache list' shows all"):
-        of_models(reports, ["mobilenet", "resnet"])
+        filter_by_model(reports, ["mobilenet", "resnet"])
 
 
 def test_what_one_model_has_is_added_up_over_all_caches() -> None:
@@ -275,7 +275,7 @@ def test_what_one_model_has_is_added_up_over_all_caches() -> None:
             (grouped("program-0a.entry", "net", 10, 30.0), grouped("tuned-0a.entry", "net", 1, 1)),
         ),
     ]
-    (model_found,) = models_of(reports)
+    (model_found,) = summarize_models(reports)
     assert (
         model_found.model,
         model_found.size_bytes,

@@ -179,7 +179,7 @@ def test_a_backend_with_such_a_name_is_left_out_and_says_why(
     (candidate,) = registry.candidates
     assert candidate.status is CandidateStatus.REJECTED
     assert "Odd.optimise_subgraph_view is not part of the contract" in caplog.text
-    print_backends(list_backends(registry), with_rejected=True)
+    print_backends(list_backends(registry), shows_all=True)
     assert "Odd.optimise_subgraph_view" in capsys.readouterr().out
 
 

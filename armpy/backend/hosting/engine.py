@@ -1,4 +1,4 @@
-"""Parts that all backends share which run whole subgraphs through an engine, another runtime.
+"""Shared base of backends that run whole subgraphs on another runtime, an engine.
 
 Such a backend is a subclass of `IEngineBackend` and one of `IEnginePrograms`: it converts a
 subgraph to a model of the engine's format, has the engine compile it, and runs the result on
@@ -52,7 +52,7 @@ class IEngineProgram(ABC):
 
     @abstractmethod
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Compute the outputs, in several threads at a time.
+        """Compute the outputs; may be called from several threads at once.
 
         Parameters
         ----------
@@ -61,7 +61,7 @@ class IEngineProgram(ABC):
         """
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
-        """Prepare many executions with the same arrays, by one thread at a time.
+        """Prepare many executions with the same arrays; one thread at a time calls it.
 
         Parameters
         ----------
@@ -219,7 +219,9 @@ class IEngineBackend(IBackendInternal):
     def find_difference(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> str:
-        """Say how the engine's answer to a layer differs; empty by default.
+        """Return how the engine's result of a layer differs from armpy's.
+
+        A layer with a difference is refused. Empty, the default, if there is none.
 
         Parameters
         ----------
@@ -297,14 +299,14 @@ _compiled_parts: WeakValueDictionary[_Part, IEngineProgram] = WeakValueDictionar
 
 
 class _EngineLayerSupport(ILayerSupport):
-    """Supports the layers that an engine compiles, together with their neighbours or alone."""
+    """Layer support by compiling: layers with their neighbours first, then alone."""
 
     def __init__(
         self, backend: IEngineBackend, options: OptionValues, *, compiles_parts: bool
     ) -> None:
         self._backend = backend
         self._about = backend.get_engine().describe(options)
-        # A deadline is kept for preparations, and not for questions: these are to be short then.
+        # The deadline limits compiling, not support queries: with one, these compile no parts.
         self._compiles_parts = compiles_parts
         self._programs: list[IEngineProgram] = []  # lives as long as this object
 

@@ -9,11 +9,9 @@ from armpy.cli.options import dynamic_backends_option, report_options
 
 
 @click.command("backends")
+@click.option("--all", "shows_all", is_flag=True, help="List also what cannot be used, and why.")
 @click.option(
-    "--all", "with_rejected", is_flag=True, help="List also what cannot be used, and why."
-)
-@click.option(
-    "--load", is_flag=True, help="Load each backend, after a trial in a process of its own."
+    "--load", is_flag=True, help="Load each backend, after a test import in a separate process."
 )
 @dynamic_backends_option
 @report_options

@@ -38,7 +38,7 @@ class BackendReport:
 
 def backends(
     settings: CommandSettings,
-    with_rejected: bool,
+    shows_all: bool,
     load: bool,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
@@ -51,7 +51,7 @@ def backends(
     if as_json:
         print_json({"backends": reports, "skipped": registry.skipped_paths})
     else:
-        print_backends(reports, registry.skipped_paths, with_rejected=with_rejected)
+        print_backends(reports, registry.skipped_paths, shows_all=shows_all)
 
 
 def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[BackendReport]:
@@ -88,14 +88,14 @@ def print_backends(
     reports: Sequence[BackendReport],
     skipped: Sequence[SkippedPath] = (),
     *,
-    with_rejected: bool = False,
+    shows_all: bool = False,
 ) -> None:
     """Print a table of backends; those that cannot be used, with the reasons, if asked for."""
     printer = Printer()
-    shown = [report for report in reports if with_rejected or report.status in _USABLE]
+    shown = [report for report in reports if shows_all or report.status in _USABLE]
     if shown:
         columns = ["id", "version", "API", "device", "status", "source", "reason"]
-        end = None if with_rejected or any(report.reason for report in shown) else -1
+        end = None if shows_all or any(report.reason for report in shown) else -1
         rows = [
             (
                 report.id or f"({report.name})",

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from armpy.backend import CacheEntry, IBackendCache
-from armpy.cli.cache.models import CacheReport, check_patterns, is_chosen, model_of, models_of
+from armpy.cli.cache.models import (
+    CacheReport,
+    check_patterns,
+    is_chosen,
+    model_name,
+    summarize_models,
+)
 from armpy.compiler.compiled_cache import compiled_cache
 from armpy.errors import BackendError
 from armpy.model.archive.kept_models import ModelCache
@@ -52,18 +58,18 @@ def clear_caches(
     ]
 
 
-def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[CacheReport]:
+def filter_by_model(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[CacheReport]:
     """Reports with only the entries of the models that patterns name.
 
     Patterns are names, or such as ``mobilenet*``; there are none for all models.
     """
     if not patterns:
         return [*reports]
-    check_patterns(patterns, models_of(reports))
+    check_patterns(patterns, summarize_models(reports))
     narrowed = [
         replace(
             report,
-            entries=tuple(e for e in report.entries if is_chosen(model_of(report, e), patterns)),
+            entries=tuple(e for e in report.entries if is_chosen(model_name(report, e), patterns)),
         )
         for report in reports
     ]
@@ -73,12 +79,12 @@ def of_models(reports: Sequence[CacheReport], patterns: Sequence[str]) -> list[C
 def forget_models(
     registry: BackendRegistry, backend_ids: Sequence[BackendId] | None, patterns: Sequence[str]
 ) -> list[tuple[BackendId, str, int, int]]:
-    """Delete the entries of the models that patterns name, as for `of_models`.
+    """Delete the entries of the models that patterns name, as for `filter_by_model`.
 
     Each answer is a backend, the name of its cache, how many files were deleted, and how many were
     not, as the backend's cache can only be cleared as a whole.
     """
-    chosen = of_models(list_caches(registry, backend_ids), patterns)
+    chosen = filter_by_model(list_caches(registry, backend_ids), patterns)
     entries = {(report.backend, report.name): report.entries for report in chosen}
     cleared = []
     for backend_id, name, cache in _caches(registry, backend_ids):

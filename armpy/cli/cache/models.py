@@ -81,7 +81,7 @@ class KeptModel:
         return ", ".join(kind if count == 1 else f"{kind} ({count})" for kind, count in counts)
 
 
-def model_of(report: CacheReport, entry: CacheEntry) -> str:
+def model_name(report: CacheReport, entry: CacheEntry) -> str:
     """The model that a file was made for, as its row is called."""
     group = entry.group if isinstance(entry, GroupedCacheEntry) else ""
     return group or (OWN if report.backend == "armpy" and report.name == "devices" else UNKNOWN)
@@ -94,12 +94,12 @@ def kind_of(report: CacheReport, entry: CacheEntry) -> str:
     return _KINDS.get(kind, kind)
 
 
-def models_of(reports: Iterable[CacheReport]) -> list[KeptModel]:
+def summarize_models(reports: Iterable[CacheReport]) -> list[KeptModel]:
     """Return the notes on each model, the last used first."""
     models: dict[str, KeptModel] = {}
     for report in reports:
         for entry in report.entries:
-            name = model_of(report, entry)
+            name = model_name(report, entry)
             models.setdefault(name, KeptModel(name)).add(entry, kind_of(report, entry))
     return sorted(models.values(), key=lambda model: (-model.last_used_s, model.model))
 

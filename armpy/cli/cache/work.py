@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from armpy.cli.cache.caches import clear_caches, forget_models, list_caches, of_models
-from armpy.cli.cache.models import CacheReport, model_of, models_of
+from armpy.cli.cache.caches import clear_caches, filter_by_model, forget_models, list_caches
+from armpy.cli.cache.models import CacheReport, model_name, summarize_models
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.core.units import bytes_text
@@ -23,7 +23,7 @@ def list_command(
     shows_all: bool,
 ) -> None:
     """List the entries, the last used first: a row per model with its purposes."""
-    reports = of_models(list_caches(_registry(dynamic_backends_path), backends), models)
+    reports = filter_by_model(list_caches(_registry(dynamic_backends_path), backends), models)
     if as_json:
         print_json(_document(reports))
     else:
@@ -71,7 +71,7 @@ def _registry(dynamic_backends_path: tuple[str, ...]) -> BackendRegistry:
 
 
 def _document(reports: Sequence[CacheReport]) -> dict[str, object]:
-    models = models_of(reports)
+    models = summarize_models(reports)
     return {
         "caches": reports,
         "models": models,
@@ -86,7 +86,7 @@ def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> 
     if not reports:
         printer.line("no backend keeps anything")
         return
-    models = models_of(reports)
+    models = summarize_models(reports)
     if not models:
         printer.line("nothing is kept")
     elif shows_all:
@@ -98,7 +98,7 @@ def print_caches(reports: Sequence[CacheReport], *, shows_all: bool = False) -> 
                 (
                     _when(e.last_used_s),
                     bytes_text(e.size_bytes),
-                    model_of(r, e),
+                    model_name(r, e),
                     e.description,
                     e.name,
                 )

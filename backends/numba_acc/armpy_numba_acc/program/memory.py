@@ -23,7 +23,7 @@ class Join:
 def plan_arena(buffers: Sequence[Buffer]) -> int:
     """Place buffers so that those that live at the same time do not overlap.
 
-    Where too many live together to look at all pairs, they are placed in order of time.
+    They are placed by size, or in order of time if too many live at once to check all pairs.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def plan_arena(buffers: Sequence[Buffer]) -> int:
     used = [buffer for buffer in buffers if buffer.first >= 0]
     lifetimes = [(buffer.first, buffer.last) for buffer in used]
     near = neighbours(lifetimes)
-    # Looking at all pairs takes quadratic time, which large loops would feel at every load.
+    # Checking all pairs takes quadratic time: `neighbours` returns None if that is too slow.
     if near is None:
-        offsets = place_in_order(lifetimes, [reach(buffer.size_bytes) for buffer in used])
+        offsets = place_in_order(lifetimes, [padded_size(buffer.size_bytes) for buffer in used])
         for buffer, offset in zip(used, offsets, strict=True):
             buffer.offset = offset
     else:
@@ -62,16 +62,17 @@ def _place_by_size(buffers: Sequence[Buffer], near: Sequence[Sequence[int]]) -> 
         for other in sorted(others, key=lambda b: b.offset):
             if offset + buffer.size_bytes <= other.offset:
                 break
-            offset = max(offset, other.offset + reach(other.size_bytes))
+            offset = max(offset, other.offset + padded_size(other.size_bytes))
         buffer.offset = offset
         is_placed[number] = True
 
 
 def plan_places(buffers: Sequence[Buffer]) -> int:
-    """Place buffers whose sizes are traced: those that share a place never meet.
+    """Plan an arena whose buffers have symbolic sizes.
 
-    A place is as large as the largest buffer that it is shared by. Which share one is decided for
-    the sizes that are traced, the largest first.
+    Buffers share a place only if their lifetimes do not overlap, so that the plan holds for every
+    size. A place is as large as its largest buffer. Places are assigned for the current sizes,
+    the largest first.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ def _meets(buffer: Buffer, others: Iterable[Buffer]) -> bool:
 
 def _end_of_place(begin: int, *sizes: int) -> int:
     """Return where the next place begins."""
-    return begin + reach(max(sizes))
+    return begin + padded_size(max(sizes))
 
 
 _PAGE_BYTES = 4096
@@ -118,14 +119,14 @@ _STEP_BYTES = 320
 """By how much large buffers are moved against each other within a page."""
 
 
-def reach(size_bytes: int) -> int:
-    """Return how far after a buffer's beginning the next one may begin.
+def padded_size(size_bytes: int) -> int:
+    """Return the size of a buffer with the padding before the next one.
 
     Large buffers are often as long as whole pages. If they began at the same place of a page, or
     a little after it, a command's inputs and outputs would share few lines of the
     cache: depthwise convolutions take up to twice as long then.
     """
-    # Small buffers stay in a near cache anyway, and steps between them would waste it.
+    # Small buffers stay in the L1 cache anyway, and steps between them would waste it.
     if size_bytes < 8 * _PAGE_BYTES:
         return _aligned(size_bytes)
     return _aligned(-(-size_bytes // _PAGE_BYTES) * _PAGE_BYTES + _STEP_BYTES)

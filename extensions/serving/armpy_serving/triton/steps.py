@@ -17,10 +17,10 @@ Step = Callable[[dict[str, Array]], dict[str, Array]]
 
 
 class TritonPreprocess:
-    """Makes of real numbers, or pixels, what a model's inputs store."""
+    """Quantises real numbers or pixels to the types of a model's inputs."""
 
     def initialize(self, args: Mapping[str, str]) -> None:
-        """Read the command's arguments."""
+        """Read the step's settings from the model version's folder."""
         self._settings = StepSettings.of(VersionFile.of(version_folder(args)).settings)
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:  # Any: of the server's module
@@ -37,7 +37,7 @@ class TritonPostprocess:
     """Converts a model's outputs to real numbers, or selects the best classes."""
 
     def initialize(self, args: Mapping[str, str]) -> None:
-        """Read the command's arguments."""
+        """Read the step's settings from the model version's folder."""
         self._settings = StepSettings.of(VersionFile.of(version_folder(args)).settings)
 
     def execute(self, requests: Sequence[Any]) -> list[Any]:  # Any: of the server's module
@@ -45,7 +45,7 @@ class TritonPostprocess:
         return [_answer(request, self._read) for request in requests]
 
     def _read(self, stored: dict[str, Array]) -> dict[str, Array]:
-        """Real numbers, of the first output alone where its best classes are asked for."""
+        """Dequantised outputs, or the best classes of the first output if they are asked for."""
         settings = self._settings
         real = {
             s.name: stored[s.name] if s.quantization is None else s.dequantize(stored[s.name])
