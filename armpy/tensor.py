@@ -285,7 +285,7 @@ class TensorInfo:
         text = f"{self.data_type.name} {format_shape(self.shape)}"
         if self.quantization is not None:
             scales = "per-axis" if self.has_per_axis_quantization else f"{self.scale:g}"
-            text += f" scale {scales} zero point {self.zero_point}"
+            text += f", scale {scales}, zero point {self.zero_point}"
         return text
 
 

@@ -273,7 +273,7 @@ def test_assigning_says_what_the_next_execution_reads(net: Network) -> None:
         (i32(2), r"FLOAT32 \(2,\); got SIGNED32 \(2,\)"),
         (
             TensorInfo((2,), DataType.FLOAT32, Quantization.per_tensor(2.0)),
-            "got .*scale 2 zero point 0",
+            "got .*scale 2, zero point 0",
         ),
     ],
 )

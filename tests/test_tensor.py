@@ -116,11 +116,11 @@ def test_scale_and_zero_point_have_defaults() -> None:
         (TensorInfo(None, F32), "FLOAT32 (?...)"),
         (
             TensorInfo((1, None), DataType.QASYMM_U8, Quantization.per_tensor(0.5, 7)),
-            "QASYMM_U8 (1, ?) scale 0.5 zero point 7",
+            "QASYMM_U8 (1, ?), scale 0.5, zero point 7",
         ),
         (
             TensorInfo((2,), DataType.QSYMM_S8, Quantization.per_axis([1, 2], 0)),
-            "QSYMM_S8 (2,) scale per-axis zero point 0",
+            "QSYMM_S8 (2,), scale per-axis, zero point 0",
         ),
     ],
 )

@@ -20,6 +20,8 @@ OptionValues: TypeAlias = Mapping[str, OptionValue]
 NO_OPTIONS: OptionValues = MappingProxyType({})
 """No options at all."""
 
+_NOUNS = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "a text"}
+
 
 class OptionScope(enum.Enum):
     """Scope of an option: runtime or model.
@@ -63,13 +65,14 @@ class BackendOption:
     @property
     def allowed(self) -> str:
         """Return the allowed values, in words."""
+        noun = _NOUNS[self.type_name]
         if self.choices:
             return "one of " + ", ".join(map(repr, self.choices))
         if self.minimum is not None and self.maximum is not None:
-            return f"{self.type_name} from {self.minimum:g} to {self.maximum:g}"
+            return f"{noun} from {self.minimum:g} to {self.maximum:g}"
         bounds = {"at least": self.minimum, "at most": self.maximum}
         words = [f" {word} {bound:g}" for word, bound in bounds.items() if bound is not None]
-        return self.type_name + "".join(words)
+        return noun + "".join(words)
 
     def check(self, value: object, where: str = "") -> OptionValue:
         """A value that is allowed, in the option's own type.
@@ -98,12 +101,13 @@ class BackendOption:
             in_range = (low is None or value >= low) and (high is None or value <= high)
             is_bad = not in_range  # a NaN is in no range that has a bound
         if is_bad or not isinstance(value, (bool, int, float, str)):
+            meaning = f" ({self.name}: {self.help.rstrip('.')})" if self.help else ""
             raise InvalidArgumentError(
                 f"the option '{self.name}' cannot have this value",
                 where=where,
                 expected=self.allowed,
                 actual=repr(value),
-                fix=f"Pass an allowed value or leave the option out. {self.name}: {self.help}",
+                fix=f"Pass an expected value, or leave the option out{meaning}",
             )
         return value
 

@@ -164,7 +164,10 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
     context = command.context_class(command, info_name=command.name, parent=parent, **settings)
     try:
         _, _, params = command.make_parser(context).parse_args([*arguments])
-    except click.UsageError:
+    except click.UsageError as error:
+        if isinstance(error, click.BadOptionUsage) and not parent.resilient_parsing:
+            error.ctx = context  # which the command leaves out
+            raise
         return  # the command says it itself
     for option, count in Counter(params).items():
         if not isinstance(option, click.Option) or option.multiple or option.count:
@@ -195,7 +198,10 @@ def _with_fix(error: click.ClickException) -> str:
         pieces = error.ctx.command.collect_usage_pieces(error.ctx)
         return f"{text} Usage: {' '.join([error.ctx.command_path, *pieces])}"
     if isinstance(error, click.BadOptionUsage) and "requires" in text:
-        return f"{text} Write it after the option: {error.option_name} VALUE."
+        params = () if error.ctx is None else error.ctx.command.params
+        metavars = {name: param.metavar for param in params for name in param.opts}
+        value = metavars.get(error.option_name) or "VALUE"
+        return f"{text} Write it after the option: {error.option_name} {value}."
     if isinstance(error, click.BadParameter) and error.param is not None:
         where = error.param.get_error_hint(error.ctx).replace("'", "")
         value, refused, _ = error.message.partition(" is not ")

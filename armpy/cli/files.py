@@ -55,13 +55,15 @@ def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
     if not fitting and len(names) == 1 and ("=" not in option or Path(option).is_file()):
         return names[0], option
     if not fitting:
-        named = option.partition("=")[0]
+        named, _, path = option.partition("=")
+        # Only one input can be meant.
+        example = f"{names[0]}={path}" if path and len(names) == 1 else "NAME=FILE.npy"
         raise InvalidArgumentError(
             "the model has no such input" if "=" in option else "not of the form name=file.npy",
             where="--input",
-            expected="one of " + ", ".join(f"'{name}'" for name in names),
+            expected="one of " * (len(names) > 1) + ", ".join(map(repr, names)),
             actual=f"'{named}'",
-            fix=did_you_mean(named, names, "Write --input NAME=FILE.npy with an expected name"),
+            fix=did_you_mean(named, names, f"Write --input {example}"),
         )
     name = max(fitting, key=len)
     return name, option[len(name) + 1 :]

@@ -412,6 +412,7 @@ def _act_on_fallback(
     count = placement.fallbacks
     raise BackendCapabilityError(
         f"{count} layer{'s do' if count != 1 else ' does'} not run on {backends[0].get_id()}",
+        expected=f"{backends[0].get_id()} to run every layer",
         actual="; ".join(
             f"{r.operation} '{r.layer}', refused by {r.backend}: {r.text}"
             # A large model can have thousands, too many for an error.

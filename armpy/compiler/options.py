@@ -191,11 +191,12 @@ class OptimizerOptions:
                 )
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise InvalidArgumentError(
-                    "no layer of the network has this name",
+                    f"no layer of the network has the name '{pattern}', or matches it",
                     where="affinity",
-                    expected=f"the name of a layer ({listed(names)}) or a pattern",
+                    expected=f"the name of a layer ({listed(sorted(names, key=len), 1)}) or a "
+                    "pattern such as '*conv*'",
                     actual=f"'{pattern}'",
-                    fix="List all names with 'armpy inspect MODEL'; a pattern is '*conv*'",
+                    fix="List all names with 'armpy inspect MODEL'",
                 )
 
     @property

@@ -13,7 +13,7 @@ MOST_BYTES = 2**63 - 1
 """More than any system can have; its calls do not take larger values."""
 # The system keeps descriptors as C's int.
 MOST_DESCRIPTORS = 2**31 - 1
-MOST_THREADS = 1 << 12
+MOST_THREADS = 1 << 8
 """Beyond that a number of threads is a mistake, of which the system would start most."""
 
 

@@ -315,9 +315,14 @@ class Operation(ABC):
             "this combination of data types is not allowed",
             where=self.name,
             expected=expected,
-            actual=f"inputs {_type_names(inputs)} and outputs {_type_names(outputs)}",
+            actual=f"{self._input_types(inputs)} and outputs {_type_names(outputs)}",
             fix="Convert an input with a Cast layer, or correct its TensorInfo",
         )
+
+    def _input_types(self, inputs: OperandInfos) -> str:
+        """Names and types of the inputs that are there."""
+        present = [(self.input_operand(i).name, info) for i, info in enumerate(inputs) if info]
+        return ", ".join(f"'{name}' {info.data_type.name}" for name, info in present)
 
     def with_attributes(self, **attributes: object) -> Operation:
         """A copy with some attributes changed."""
@@ -401,7 +406,7 @@ def _check_operands(operation: Operation, inputs: OperandInfos) -> None:
                 where=operation.name,
                 expected="rank " + " or ".join(map(str, ranks)),
                 actual=f"rank {len(info.shape)}, shape {format_shape(info.shape)}",
-                fix="Pass a tensor of this rank; a Reshape layer changes it",
+                fix="Pass a tensor of the expected rank; a Reshape layer changes the rank",
             )
 
 

@@ -282,7 +282,7 @@ class BackendRegistry:
         return BackendUnavailableError(
             f"there is no backend '{backend_id}'",
             expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
-            fix=did_you_mean(backend_id, self.backend_ids, "Install the package of this backend")
+            fix=did_you_mean(backend_id, self.backend_ids, f"Install the package of '{backend_id}'")
             + ("".join(f"; left out is {reason}" for reason in unknown)),
         )
 

@@ -46,26 +46,26 @@ def test_an_integer_will_do_for_a_float(option: BackendOption, value: int) -> No
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        (THREADS, -1, "int from 0 to 64; got -1"),
-        (THREADS, 65, "int from 0 to 64; got 65"),
-        (THREADS, True, "int from 0 to 64; got True"),
-        (THREADS, 2.0, "int from 0 to 64; got 2.0"),
-        (THREADS, "2", "int from 0 to 64; got '2'"),
-        (THREADS, None, "int from 0 to 64; got None"),
-        (RATIO, 1.5, "float from 0 to 1; got 1.5"),
-        (RATIO, math.nan, "float from 0 to 1; got nan"),
-        (RATIO, True, "float from 0 to 1; got True"),
-        (SCALE, 10**400, "float; got 1000"),
-        (SCALE, "1", "float; got '1'"),
+        (THREADS, -1, "a whole number from 0 to 64; got -1"),
+        (THREADS, 65, "a whole number from 0 to 64; got 65"),
+        (THREADS, True, "a whole number from 0 to 64; got True"),
+        (THREADS, 2.0, "a whole number from 0 to 64; got 2.0"),
+        (THREADS, "2", "a whole number from 0 to 64; got '2'"),
+        (THREADS, None, "a whole number from 0 to 64; got None"),
+        (RATIO, 1.5, "a number from 0 to 1; got 1.5"),
+        (RATIO, math.nan, "a number from 0 to 1; got nan"),
+        (RATIO, True, "a number from 0 to 1; got True"),
+        (SCALE, 10**400, "a number; got 1000"),
+        (SCALE, "1", "a number; got '1'"),
         (MODE, "slow", "one of 'fast', 'exact'; got 'slow'"),
         (MODE, 1, "one of 'fast', 'exact'; got 1"),
         (LEVEL, 3, "one of 1, 2, 4; got 3"),
         (LEVEL, True, "one of 1, 2, 4; got True"),
         (LEVEL, 1.0, "one of 1, 2, 4; got 1.0"),
-        (CACHE, 1, "bool; got 1"),
-        (CACHE, "true", "bool; got 'true'"),
-        (BackendOption("x", 1, "", minimum=1), 0, "int at least 1; got 0"),
-        (BackendOption("x", 1.5, "", maximum=2.5), 3.0, "float at most 2.5; got 3.0"),
+        (CACHE, 1, "True or False; got 1"),
+        (CACHE, "true", "True or False; got 'true'"),
+        (BackendOption("x", 1, "", minimum=1), 0, "a whole number at least 1; got 0"),
+        (BackendOption("x", 1.5, "", maximum=2.5), 3.0, "a number at most 2.5; got 3.0"),
     ],
 )
 def test_values_that_are_not_allowed_are_rejected(
@@ -77,7 +77,7 @@ def test_values_that_are_not_allowed_are_rejected(
 
 
 def test_the_message_ends_with_the_options_help() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"0 is one per core\.$"):
+    with pytest.raises(InvalidArgumentError, match=r"0 is one per core\)\.$"):
         THREADS.check(-1)
 
 

@@ -233,7 +233,7 @@ def test_verbose_logs_to_stderr(cli: Cli, arguments: tuple[str, ...]) -> None:
         (["run", MODEL, "--image", SEVEN, "--mean", "1,2"], "Expected 1 number; got 2"),
         (["run", MODEL, "--image", LABELS], "not a picture that can be read"),
         (["run", MODEL, "--image", SEVEN, "--labels", SEVEN], "not a text file"),
-        (["run", MODEL, "--input", "y=x.npy"], f"no such input. Expected one of '{INPUT}'"),
+        (["run", MODEL, "--input", "y=x.npy"], f"no such input. Expected '{INPUT}'"),
         (["run", MODEL, "--input", f"{INPUT}={MODEL}"], "not a .npy file"),
         (["run", MODEL, "--input", f"{INPUT}={LABELS}"], "not an array of numbers"),
         (["run", MODEL, "--signature", "other"], "no such signature. Expected 'serving_default'"),
@@ -368,7 +368,7 @@ def test_layers_are_assigned_and_calls_are_spread(cli: Cli) -> None:
     [
         ("CpuRef", "--affinity: the text assigns no layers to a backend. Expected PATTERN=BACKEND"),
         ("conv*=Npu", "the runtime does not use the backend 'Npu'"),
-        ("zz*=CpuRef", "no layer of the network has this name"),
+        ("zz*=CpuRef", "no layer of the network has the name 'zz*'"),
     ],
 )
 def test_an_affinity_that_cannot_be_kept_is_refused(cli: Cli, affinity: str, message: str) -> None:

@@ -161,7 +161,7 @@ def test_all_is_well_where_nothing_is_wrong(tmp_path: Path, cli: Cli) -> None:
         {
             "name": "num_threads",
             "default": 0,
-            "allowed": "int at least 0",
+            "allowed": "a whole number at least 0",
             "scope": "runtime",
             "help": "Threads.",
         }

@@ -237,7 +237,8 @@ def test_models_have_a_line_and_a_table_for_notebooks() -> None:
             "Model('<b>net</b>': x<1> QASYMM_S8 (1, 8) -> y QASYMM_S8 (1, 8); on CpuRef)"
         )
         assert (
-            repr(model.inputs) == "(TensorSpec('x<1>', QASYMM_S8 (1, 8) scale 0.5 zero point -3),)"
+            repr(model.inputs)
+            == "(TensorSpec('x<1>', QASYMM_S8 (1, 8), scale 0.5, zero point -3),)"
         )
         html = model._repr_html_()
         for text in ("&lt;b&gt;net", "x&lt;1&gt;", "0.5 × (q − -3)", "CpuRef", "(1, 8)"):

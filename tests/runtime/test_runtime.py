@@ -340,7 +340,7 @@ def _constant_graph() -> Graph:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"num_threads": 0}, "num_threads: .*1 to 4096; got 0"),
+        ({"num_threads": 0}, "num_threads: .*1 to 256; got 0"),
         ({"backends": "CpuRef"}, r"a sequence of ids; got 'CpuRef'. Write \['CpuRef'\]"),
         ({"code": "any"}, "code: .* Expected 'trusted', 'signed' or 'never'; got 'any'"),
         ({"trusted_keys": "key.pem"}, r"a sequence of keys; got 'key.pem'. Write \['key.pem'\]"),

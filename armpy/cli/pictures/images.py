@@ -57,8 +57,8 @@ def open_image(path: str) -> Image.Image:
         raise InvalidArgumentError(
             "not a picture that can be read",
             where=path,
-            expected="a PNG or JPEG file, or another format that Pillow knows",
-            actual="a file of another format",
+            expected="a PNG or JPEG file, or another picture that Pillow reads",
+            actual="a file that Pillow does not recognize",
             fix="Pass a picture, or convert it to PNG",
         ) from error
     except FileNotFoundError as error:

@@ -108,7 +108,7 @@ def _first_odd(argument: object) -> tuple[tuple[int, ...] | None, object]:
     return (None, None) if is_number else ((), argument)
 
 
-def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
+def shape_fix(name: str, wanted: Shape | None, given: tuple[int, ...]) -> str:
     """Return the fix for an array of another shape than an input's; empty if unknown."""
     if wanted is None:
         return ""
@@ -123,7 +123,7 @@ def shape_fix(wanted: Shape | None, given: tuple[int, ...]) -> str:
         if _agree(wanted, (n, c, a, b)):
             return "The channels go first: array.transpose(0, 3, 1, 2)"
     if len(given) == len(wanted) and None not in wanted and _agree(wanted[1:], given[1:]):
-        return f"Make a model for batch size {given[0]}: model.reshape({{name: {given}}})"
+        return f"Make a model for batch size {given[0]}: model.reshape({{{name!r}: {given}}})"
     return ""
 
 

@@ -71,7 +71,7 @@ def _check_shape(name: str, info: TensorInfo, array: Array) -> None:
     except InvalidArgumentError as error:
         from armpy.execution.arrays.array_errors import shape_fix  # noqa: PLC0415 - seldom needed
 
-        error.fix = shape_fix(info.shape, array.shape) or error.fix
+        error.fix = shape_fix(name, info.shape, array.shape) or error.fix
         raise
 
 
@@ -209,10 +209,12 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
             fix = f"{there} {low} to {high}, and astype would wrap them: shift or scale them first"
     if info.data_type.is_quantized and array.dtype.kind == "f":
         fix = "Load the model with armpy.load(..., quantize_inputs=True) to pass real numbers"
+    # Without armpy's name for the type; NumPy's says it.
+    rest = str(info).removeprefix(info.data_type.name)
     raise InvalidArgumentError(
         "the array has the wrong type",
         where=f"input '{name}'",
-        expected=f"{dtype} for {info}",
+        expected=f"{dtype}{rest}",
         actual=f"{array.dtype} {format_shape(array.shape)}",
         fix=fix,
     )

@@ -83,7 +83,8 @@ class CancellationToken(Cancellation):
             return ExecutionTimeoutError(
                 "the execution was stopped at its deadline",
                 expected=limit,
-                fix="Raise deadline_s, or call model.warm_up() first",
+                fix="Raise deadline_s above the time of a run without it, or call "
+                "model.warm_up() first",
             )
         return ExecutionCancelledError("the execution was cancelled")
 

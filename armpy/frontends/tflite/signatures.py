@@ -56,7 +56,7 @@ def choose_signature(model: TableReader, name: str) -> TfliteSignature:
         raise ParserError(
             f"the model has no signature '{name}'",
             expected=", ".join(f"'{known}'" for known in listed) or "none, as it has no signatures",
-            fix=did_you_mean(name, listed, "Choose one of these, or leave the signature out"),
+            fix=did_you_mean(name, listed, "Pass an expected name, or leave the signature out"),
         )
     return listed[name]
 

@@ -17,6 +17,8 @@ _KNOWN_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer in place of the file itself"),
     (b"<", "an HTML or XML page, perhaps of a failed download"),
 )
+_TEXT = "a text file"
+_NO_MODELS = (_TEXT, *(kind for _, kind in _KNOWN_BEGINNINGS[-2:]))
 
 
 def is_tflite(source: ModelSource) -> bool:
@@ -38,13 +40,15 @@ def check_identifier(data: memoryview) -> None:
     Raises ParserError if they do not; the text says what they look like instead.
     """
     if not _has_identifier(data):
+        kind = _describe(bytes(data[:64]))
+        is_model = data and kind not in _NO_MODELS
         raise ParserError(
             "not a .tflite file",
             expected=f"'{IDENTIFIER.decode()}' in bytes 4 to 7, as in every .tflite file",
-            actual=_describe(bytes(data[:64])),
+            actual=kind,
             fix="Convert the model to .tflite, or pass its format to load, such as front_end='onnx'"
-            if data
-            else "Copy or export the file again",
+            if is_model
+            else "Check the path, or download or export the file again",
         )
 
 
@@ -60,7 +64,7 @@ def _describe(head: bytes) -> str:
     if head[0] == 0x08 and head[2:3] == b"\x12":
         return "an ONNX file (protocol buffers)"
     if all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head):
-        return "a text file"
+        return _TEXT
     if len(head) < _IDENTIFIER_END:
         return f"a file of {len(head)} bytes"
     return f"the bytes {head[4:_IDENTIFIER_END]!r}"

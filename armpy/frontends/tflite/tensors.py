@@ -110,9 +110,9 @@ class Tensors:
         extent = math.prod(dim or 1 for dim in info.shape or ())
         if extent * info.data_type.size_bytes > self._memory_limit_bytes:
             raise table.error(
-                "a tensor is larger than the memory limit",
+                "the tensor is larger than the memory limit",
                 expected=f"at most {self._memory_limit_bytes} bytes",
-                actual=f"{extent * info.data_type.size_bytes} bytes for {info.data_type.name} "
+                actual=f"{extent * info.data_type.size_bytes} bytes for {info.data_type.dtype} "
                 f"{format_shape(info.shape)}",
                 fix="Raise memory_limit_bytes if you trust the model",
             )

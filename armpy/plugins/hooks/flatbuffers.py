@@ -441,8 +441,8 @@ class TableReader:
         """The error for an offset that leads nowhere."""
         return self.error(
             "the file is damaged or cut short",
-            expected=f"the part '{part}' within its {self._ledger.size_bytes} bytes",
-            actual="a position outside of the file",
+            expected=f"all parts within the {self._ledger.size_bytes} bytes of the file",
+            actual=f"part '{part}' outside of them",
             fix="Copy or export the file again",
         )
 

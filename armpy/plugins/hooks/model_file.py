@@ -87,11 +87,10 @@ def _map_file(path: Path) -> mmap.mmap | bytes:
         if not stat.S_ISREG(mode):
             kind = "a directory" if stat.S_ISDIR(mode) else "no regular file"
             raise ParserError(
-                "not a model file",
-                where=str(path),
+                f"'{path}' is not a model file",
                 expected="a file",
                 actual=kind,
-                fix="Give the path of a regular file, such as model.tflite",
+                fix="Give the path of a model file, such as model.tflite",
             )
         with path.open("rb") as file:
             # The system maps no empty file.

@@ -324,5 +324,5 @@ def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> Non
                 f"there is no backend '{name}'",
                 where="isolation",
                 expected=", ".join(registry.backend_ids),
-                fix=did_you_mean(name, registry.backend_ids, "Install the package of this backend"),
+                fix=did_you_mean(name, registry.backend_ids, f"Install the package of '{name}'"),
             )
