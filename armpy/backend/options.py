@@ -65,7 +65,7 @@ class BackendOption:
     @property
     def allowed(self) -> str:
         """Return the allowed values, in words."""
-        noun = _NOUNS[self.type_name]
+        noun = _NOUNS.get(self.type_name, self.type_name)
         if self.choices:
             return "one of " + ", ".join(map(repr, self.choices))
         if self.minimum is not None and self.maximum is not None:

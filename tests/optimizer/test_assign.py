@@ -222,7 +222,7 @@ def test_fallback_can_be_a_warning(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_fallback_can_be_an_error() -> None:
     text = (
-        "on_fallback='error': 3 layers do not run on First. Got "
+        "on_fallback='error': 3 layers do not run on First. Expected First to run every layer; got "
         "ElementwiseBinary 'left', refused by First: First does not do ElementwiseBinary"
     )
     with pytest.raises(BackendCapabilityError, match=text):
