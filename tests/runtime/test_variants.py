@@ -243,7 +243,7 @@ def test_state_that_cannot_be_shared_is_an_error() -> None:
     ("names", "message"),
     [
         (["doubel"], "no such tensor.*Did you mean 'double'"),
-        (["zzzzz"], "Expected y, x, .*; got 'zzzzz'"),
+        (["zzzzz"], "Expected 'y', 'x', .*; got 'zzzzz'"),
         ("double", "outputs are not given by name.*got 'double'"),
         ([], "outputs are not given by name"),
         ([1], "got list"),
