@@ -94,7 +94,9 @@ def test_what_a_bound_workload_raises_is_an_error_with_its_name(fault: BaseExcep
     execution = Model(chain(3), runtime_of(backend)).bind({"x": floats(1, 2, 3, 4)})
     backend.raised = fault
     for _ in range(2):
-        with pytest.raises(BackendError, match=r"^Fake / ElementwiseBinary 'add_0': the backend raised"):
+        with pytest.raises(
+            BackendError, match=r"^Fake / ElementwiseBinary 'add_0': the backend raised"
+        ):
             execution()
     backend.raised = None
     assert execution()["y"].tolist() == [4, 5, 6, 7]

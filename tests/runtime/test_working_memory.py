@@ -337,7 +337,9 @@ def test_one_thread_at_a_time_has_it_and_it_goes_when_that_is_done() -> None:
 
 def test_what_is_for_other_shapes_or_networks_is_refused() -> None:
     model = Model(chain(2, (None,)), runtime_of())
-    with pytest.raises(InvalidArgumentError, match=r"shapes of the inputs are not known.*x \(\?,\)"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"shapes of the inputs are not known.*x \(\?,\)"
+    ):
         model.create_working_memory()
     memory = model.create_working_memory({"x": (4,)})
     np.testing.assert_array_equal(model.run({"x": X}, memory=memory)["y"], X + 2)
