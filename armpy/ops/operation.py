@@ -311,18 +311,16 @@ class Operation(ABC):
         )
         if len(wrong) in (0, len(inputs)):
             expected = " or ".join(sorted({_names(r.inputs[0]) for r in self.type_rules}))
+        present = [(self.input_operand(i).name, info) for i, info in enumerate(inputs) if info]
+        input_types = ", ".join(f"'{name}' {info.data_type.name}" for name, info in present)
+        output_types = ", ".join("-" if i is None else i.data_type.name for i in outputs)
         raise LayerValidationError(
             "this combination of data types is not allowed",
             where=self.name,
             expected=expected,
-            actual=f"{self._input_types(inputs)} and outputs {_type_names(outputs)}",
+            actual=f"{input_types} and outputs ({output_types})",
             fix="Convert an input with a Cast layer, or correct its TensorInfo",
         )
-
-    def _input_types(self, inputs: OperandInfos) -> str:
-        """Names and types of the inputs that are there."""
-        present = [(self.input_operand(i).name, info) for i, info in enumerate(inputs) if info]
-        return ", ".join(f"'{name}' {info.data_type.name}" for name, info in present)
 
     def with_attributes(self, **attributes: object) -> Operation:
         """A copy with some attributes changed."""
@@ -349,10 +347,6 @@ class Operation(ABC):
 
 def _names(types: frozenset[DataType]) -> str:
     return "/".join(sorted(data_type.name for data_type in types))
-
-
-def _type_names(infos: OperandInfos) -> str:
-    return "(" + ", ".join("-" if i is None else i.data_type.name for i in infos) + ")"
 
 
 @cache
