@@ -9,18 +9,21 @@ from dataclasses import dataclass, field
 class IBackendContext:
     """Observer of loads and unloads of networks, kept by the Runtime for its lifetime.
 
-    Every context is notified of every network, also if another one raises. Each
-    `before_load_network` is followed by `after_unload_network`, each `after_load_network` by
-    `before_unload_network`, unless it raised. So a failed load is ended for every notified context;
-    its id is never used again. If `before_unload_network` raises, the network stays loaded, unless
-    the runtime is closed, and the contexts that agreed get `after_load_network` again.
+    Every context is notified of every network, even if another context raises.
+
+    - `before_load_network` returned: `after_unload_network` follows, also when the load fails; the
+      id of a failed load is never used again.
+    - `after_load_network` returned: `before_unload_network` follows.
+    - `before_unload_network` raised: the network stays loaded, and contexts whose
+      `before_unload_network` returned get `after_load_network` again. A runtime that is being
+      closed unloads the network nevertheless.
     """
 
     def before_load_network(self, network_id: int) -> None:
         """A network is about to be loaded."""
 
     def after_load_network(self, network_id: int) -> None:
-        """A network was loaded, or stays so as another context refused its unload."""
+        """A network was loaded, or stays loaded because another context refused its unload."""
 
     def before_unload_network(self, network_id: int) -> None:
         """A network is about to be unloaded."""
@@ -32,27 +35,26 @@ class IBackendContext:
         """An execution of a network has ended; errors are only logged."""
 
     def close(self) -> None:
-        """The runtime was closed, or its last reference has gone; called once.
+        """The runtime was closed or garbage-collected; called once.
 
         Notes
         -----
-        Every network has been unloaded before; what this raises is only logged. Where
-        the application has not closed its runtime, unloads and this come in whatever thread drops
-        it, in the midst of the backend's own code if the garbage collector does: a lock that they
-        take has to be reentrant.
+        Every network has been unloaded before. Exceptions are only logged. If the application
+        does not close its runtime, the garbage collector can call this and the unload methods in
+        any thread, even inside the backend's own code: use reentrant locks (`threading.RLock`).
         """
 
 
 class IBackendModelContext:
-    """Per-network state of a backend; only the backend looks inside."""
+    """State of a backend for one network; the core only keeps and closes it."""
 
     def close(self) -> None:
-        """The network has gone, with all executions; called once.
+        """The network was unloaded and no execution runs; called once.
 
         Notes
         -----
-        What this raises is only logged. It comes before
-        `IBackendContext.after_unload_network`, unless an execution is still under way then.
+        Exceptions are only logged. It comes before `IBackendContext.after_unload_network`, unless
+        an execution is still running then.
         """
 
 
@@ -72,14 +74,15 @@ class Measurement:
     duration_us: float
     thread: int = 0  # number of the thread, as of `threading.get_ident`
     details: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """Other figures. armpy shows ``operations``, ``bytes`` read and written, ``roofline_us``, the
-    device's least time for both, and ``compute_us`` and ``memory_us``, that for each.
+    """Other quantities. armpy shows ``operations`` (number), ``bytes`` (read and written), and
+    minimum times of the device in microseconds: ``compute_us`` for the operations, ``memory_us``
+    for the bytes, and ``roofline_us`` for both.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class LayerMeasurement(Measurement):
-    """Measurement of one layer of the model, of several that a backend runs as one."""
+    """Measurement of one of several model layers that a backend runs as one layer."""
 
     # Operation and name of the model's layer, such as ``Convolution2d`` and ``conv_3``.
     operation: str = ""

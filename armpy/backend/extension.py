@@ -11,15 +11,15 @@ from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 
-# NNAPI packs the id into the low 16 bits of a type or operation code, below the extension's prefix.
 LARGEST_EXTENSION_ID = 0xFFFF
-"""Largest number of an operand type or operation within its extension."""
+"""Largest number of an operand type or operation within its extension: NNAPI's type and operation
+codes reserve their low 16 bits for it."""
 
 OEM_EXTENSION = "android.oem"
 """Name of the extension by which a backend opts in to NNAPI's deprecated ``OEM_OPERATION``."""
 
 OEM_OPERATION_ID = 10000
-"""Number of ``OEM_OPERATION`` in `OEM_EXTENSION`."""
+"""Number of the operation ``OEM_OPERATION`` in `OEM_EXTENSION`."""
 
 _Entry = TypeVar("_Entry", "ExtensionOperandType", "ExtensionOperation")
 _NAME = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)+")
@@ -131,9 +131,7 @@ class Extension:
     """
 
     name: str
-    """Unique in the world, so it begins with the vendor's domain, reversed:
-    ``com.example.fibonacci``.
-    """
+    """Globally unique: begins with the vendor's reversed domain, as ``com.example.fibonacci``."""
     operand_types: Sequence[ExtensionOperandType] = ()
     operations: Sequence[ExtensionOperation] = ()
 
@@ -213,5 +211,5 @@ def _check_id(number: object, where: str) -> None:
 
 def _is_integer(value: object) -> bool:
     """Return whether a value is a plain integer."""
-    # A truth value is an int in Python, and no number of a type.
+    # bool is a subclass of int.
     return isinstance(value, int) and not isinstance(value, bool)

@@ -28,4 +28,4 @@ SUFFIXES: Mapping[str, str] = {".armnn": "armpy-compat", ".onnx": "armpy-onnx"}
 def install_command(distribution: str) -> str:
     """The command that installs an extension, for the fix of an error."""
     folder = distribution.removeprefix("armpy-")
-    return f"pip install {distribution} (from a checkout: pip install ./extensions/{folder})"
+    return f"pip install ./extensions/{folder} (in a checkout of armpy)"

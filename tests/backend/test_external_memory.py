@@ -11,7 +11,7 @@ import pytest
 
 import armpy
 from armpy.backend import ExternalMemory, MemorySource
-from armpy.errors import InvalidArgumentError, MemoryImportError
+from armpy.errors import InvalidArgumentError, MemoryImportError, UnimplementedError
 from tests.support.networks import floats
 
 
@@ -40,6 +40,9 @@ def test_elements_that_do_not_lie_side_by_side_are_refused(array: np.ndarray) ->
         (MemorySource.UNDEFINED, 4, None, "not of one kind"),
         (MemorySource.MALLOC | MemorySource.DMA_BUF, 4, None, "not of one kind"),
         (MemorySource.DMA_BUF, -1, None, "Expected a whole number of 0 or more; got -1"),
+        (MemorySource.MALLOC, 4, None, "Expected only an array; got no array and file d"),
+        (MemorySource.DMA_BUF, 4, None, "Expected only a file descriptor; .* descriptor -1"),
+        (MemorySource.DEVICE, 4, np.zeros(4, np.uint8), "Expected only a device; got an array"),
         (MemorySource.MALLOC, 4, np.zeros(3, np.uint8), r"uint8 \(4,\); got uint8 \(3,\)"),
         (MemorySource.MALLOC, 4, np.zeros(4, np.int8), r"got int8 \(4,\)"),
         (MemorySource.MALLOC, 4, np.zeros(8, np.uint8)[::2], "not a plain array"),
@@ -50,6 +53,12 @@ def test_what_cannot_be_memory_is_refused(
 ) -> None:
     with pytest.raises(InvalidArgumentError, match=f"^ExternalMemory.*{text}"):
         ExternalMemory(source, size, array)
+
+
+def test_shared_memory_needs_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    with pytest.raises(UnimplementedError, match="no anonymous shared memory"):
+        ExternalMemory.shared(4)
 
 
 def test_shared_memory_is_one_memory_for_all_who_map_it() -> None:
@@ -128,9 +137,9 @@ def test_protected_memory_is_never_mapped() -> None:
         np.asarray(memory)
 
 
-@pytest.mark.parametrize(("descriptor", "source"), [(-1, "DMA_BUF"), (0, "MALLOC")])
+@pytest.mark.parametrize(("descriptor", "source"), [(-1, "DMA_BUF"), (0, "MALLOC"), (0, "DEVICE")])
 def test_what_is_no_file_descriptor_is_refused(descriptor: int, source: str) -> None:
-    with pytest.raises(InvalidArgumentError, match="not a file descriptor"):
+    with pytest.raises(InvalidArgumentError, match=f"does not fit.*file descriptor {descriptor}"):
         ExternalMemory.of_file_descriptor(descriptor, 4, source=MemorySource[source])
 
 

@@ -361,7 +361,7 @@ def test_a_command_of_a_missing_extension_names_the_package_to_install(
     monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda own_names, with_own: {})
     err = cli.err(name, "--help")
     assert f"the command '{name}' is missing" in err
-    assert f"Run: pip install {COMMANDS[name]}" in err
+    assert f"Run: pip install ./extensions/{COMMANDS[name].removeprefix('armpy-')}" in err
 
 
 def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(

@@ -78,4 +78,4 @@ def test_its_backend_runs_sums_and_refuses_the_rest() -> None:
     assert model.placement is not None
     placed = {layer.layer: layer.backend for layer in model.placement.layers}
     assert placed["sum"] == "AcmeAdder" != placed["softmax"]
-    assert "is no sum of float32" in str(model.placement)
+    assert "is not a float32 sum" in str(model.placement)

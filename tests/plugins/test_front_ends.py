@@ -161,8 +161,8 @@ def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> N
         r"not a \.tflite file\. Expected 'TFL3' in bytes 4 to 7, as in every \.tflite file; "
         r"got a text file\. "
         r"Check the path, .*\. Other front-ends are toy \(\.toy\)\. "
-        r"To read \.armnn files, run: pip install armpy-compat .* "
-        r"To read \.onnx files, run: pip install armpy-onnx "
+        r"To read \.armnn files, run: pip install \./extensions/compat .* "
+        r"To read \.onnx files, run: pip install \./extensions/onnx "
         r".*\. Left out is armpy_register_front_end of plugin "
         r"'odd' from odd-plugin 1\.0: it returned 3\. Expected FrontEnd\."
     )
@@ -642,7 +642,7 @@ def test_a_format_of_an_extension_names_the_package_to_install(how: str, tmp_pat
     path = tmp_path / "model.onnx"
     path.write_bytes(b"\x08\x07\x12\x00")
     runtime = runtime_with(toy())
-    command = r"un: pip install armpy-onnx \(from a checkout: pip install \./extensions/onnx\)"
+    command = r"un: pip install \./extensions/onnx \(in a checkout of armpy\)"
     source = path.read_bytes() if how == "bytes" else path
     name = "onnx" if how == "name" else None
     with pytest.raises((ParserError, InvalidArgumentError), match=command):

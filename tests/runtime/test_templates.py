@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from armpy_numba_acc.program import sharing
-from armpy_numba_acc.program.offered import offer_constants, offered_constants
+from armpy_numba_acc.program import constant_pool
+from armpy_numba_acc.program.offered import live_constants, offer_constants
 
 import armpy
 from armpy.backend import Capabilities, Capability
@@ -329,15 +329,15 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
     x = net.input("x", f32(None, 64))
     net.output("y", net.add(FullyConnected(), x, net.constant(weights(1, 64, 64))))
     model = warmed(net, 2, 3)
-    before = len(sharing._known)
+    before = len(constant_pool._known)
     for size in (20, 21, 40, 60, 80, 100):
         model(values(size, net))
     programs = loaded(model).plan_cache.symbolic._symbolic
     held = {id(array) for program in programs for array in _held(program)}
-    assert len(held) <= len(sharing._known) - before <= 3  # one for each width that is packed
+    assert len(held) <= len(constant_pool._known) - before <= 3  # one for each width that is packed
     del programs, model
     gc.collect()
-    assert len(sharing._known) == before
+    assert len(constant_pool._known) == before
 
 
 def _held(symbolic: SymbolicProgram) -> Sequence[Array]:
@@ -351,7 +351,7 @@ def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
     x = net.input("x", f32(None, 640), default_shape=(1, 640))
     net.output("y", net.add(FullyConnected(), x, net.constant(weights(1, 832, 640))))
     model = load(net)
-    offered = offered_constants()
+    offered = live_constants()
     assert loaded(model).prepare_together([[(size, 640)] for size in (8, 4, 2)]) == 3
     held = [
         array for program in loaded(model).plan_cache.symbolic._symbolic for array in _held(program)
@@ -368,14 +368,21 @@ def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
 @pytest.mark.slow
 def test_what_another_program_has_outlives_it() -> None:
     data = weights(5, 64, 64)
-    constants = np.concatenate([np.zeros(64, np.float32), data.reshape(-1)]).view(np.uint8)
+    slack = np.zeros(constant_pool.SLACK_BYTES // 4, np.float32)
+    constants = np.concatenate([np.zeros(64, np.float32), data.reshape(-1), slack]).view(np.uint8)
     offer_constants(constants)
-    shared = sharing.shared(data, 0)
+    shared = constant_pool.share_bytes(data)
     assert np.shares_memory(shared, constants)
     del constants
     gc.collect()
     np.testing.assert_array_equal(shared.view(np.float32).reshape(64, 64), data)
-    assert not np.shares_memory(sharing.shared(data + 1, 0), shared)
+    assert not np.shares_memory(constant_pool.share_bytes(data + 1), shared)
+
+
+def test_constants_without_bytes_after_them_are_not_shared() -> None:
+    constants = weights(6, 64, 64).reshape(-1).view(np.uint8)
+    offer_constants(constants)  # kernels would read beyond its end
+    assert not np.shares_memory(constant_pool.share_bytes(constants), constants)
 
 
 def test_shapes_are_prepared_together_without_becoming_the_latest(

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armpy.core.arguments import MOST_DESCRIPTORS, check_whole
-from armpy.errors import InvalidArgumentError, MemoryImportError, MemoryLimitError
+from armpy.errors import (
+    InvalidArgumentError,
+    MemoryImportError,
+    MemoryLimitError,
+    UnimplementedError,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -46,8 +51,9 @@ class ExternalMemory:
     Raises
     ------
     InvalidArgumentError
-        If it is of no kind or of several, a number is negative, or the bytes are not an array as
-        they should be.
+        If `source` is not exactly one kind, a number is not a whole number in range, `array` is
+        given for another kind than MALLOC or is not contiguous uint8 of shape (size_bytes,), or a
+        file descriptor is given for MALLOC or DEVICE, or missing for another kind.
 
     Notes
     -----
@@ -67,15 +73,15 @@ class ExternalMemory:
     array([1., 2.], dtype=float32)
     """
 
-    source: MemorySource  # the one kind that it is of
-    size_bytes: int  # the tensor's
+    source: MemorySource  # exactly one kind
+    size_bytes: int  # size of the tensor
     array: Array | None = None
-    """ndarray, uint8, shape (size_bytes,). The bytes; only of `MemorySource.MALLOC`. Read-only
-    arrays are imported only for reading.
+    """ndarray, uint8, shape (size_bytes,). The bytes of `MemorySource.MALLOC`; None for other
+    kinds. Read-only arrays are imported only for reading.
     """
-    file_descriptor: int = -1  # of all kinds that are one; -1 without
+    file_descriptor: int = -1  # -1 for MALLOC and DEVICE
     offset_bytes: int = 0  # where the tensor begins, counted from the beginning of the file
-    keep_alive: object = None  # whatever has to live as long as the memory is used
+    keep_alive: object = None  # object that has to live as long as the memory is used
 
     def __post_init__(self) -> None:
         is_one = isinstance(self.source, MemorySource) and self.source.value.bit_count() == 1
@@ -95,6 +101,13 @@ class ExternalMemory:
             check_whole(descriptor, where, least=-1, most=MOST_DESCRIPTORS),
         )
         array = self.array
+        is_array = self.source is MemorySource.MALLOC
+        is_file = not is_array and self.source is not MemorySource.DEVICE
+        if (array is not None) != is_array or (self.file_descriptor >= 0) != is_file:
+            wanted = "an array" if is_array else "a file descriptor" if is_file else "a device"
+            kind = "no array" if array is None else "an array"
+            actual = f"{kind} and file descriptor {self.file_descriptor}"
+            raise _unsound(f"the memory does not fit {self.source}", f"only {wanted}", actual)
         if array is None:
             return
         if not isinstance(array, np.ndarray):
@@ -148,20 +161,15 @@ class ExternalMemory:
         file_descriptor : int
             Stays open as long as the memory is used.
         source : MemorySource
-            Any kind but MALLOC.
+            Any kind but MALLOC and DEVICE.
         keep_alive : object
-            What closes the file descriptor when it goes, if something does.
+            Object that closes the file descriptor when it is freed, if any.
 
         Raises
         ------
         InvalidArgumentError
-            If it cannot be one.
+            If `file_descriptor` is negative, or `source` is MALLOC or DEVICE.
         """
-        where = "ExternalMemory.file_descriptor"
-        check_whole(file_descriptor, where, least=-1, most=MOST_DESCRIPTORS)
-        if source is MemorySource.MALLOC or file_descriptor < 0:
-            actual = f"{source} and {file_descriptor}"
-            raise _unsound("this is not a file descriptor of memory", "one of 0 or more", actual)
         return cls(source, size_bytes, None, file_descriptor, offset_bytes, keep_alive)
 
     @classmethod
@@ -173,7 +181,7 @@ class ExternalMemory:
         device : IDeviceMemory
             As the backend made it.
         size_bytes : int
-            Of the tensor that is in it, or is going to be.
+            Size of the tensor.
         """
         return cls(MemorySource.DEVICE, size_bytes, keep_alive=device)
 
@@ -184,21 +192,27 @@ class ExternalMemory:
         Parameters
         ----------
         name : str
-            For people who look at what a process has open.
+            Shown in listings of a process's open files.
 
         Raises
         ------
         InvalidArgumentError
-            If the size is none.
+            If `size_bytes` is not a whole number of 0 or more.
+        UnimplementedError
+            If the system is not Linux.
         MemoryLimitError
             If the system has no more memory, or the process can have no more descriptors.
 
         Notes
         -----
-        A ``memfd`` of Linux. Another process that is sent the file descriptor, or inherits it, maps
-        the same memory.
+        Linux only: it is a ``memfd``. Another process that is sent the file descriptor, or inherits
+        it, maps the same memory.
         """
         size_bytes = check_whole(size_bytes, "ExternalMemory.shared: size_bytes")
+        if not hasattr(os, "memfd_create"):
+            raise UnimplementedError(
+                "this system has no anonymous shared memory", where="ExternalMemory.shared"
+            )
         # The descriptor is closed with its owner, which the memory keeps alive.
         owner = _Owner()
         try:
@@ -249,9 +263,7 @@ class ExternalMemory:
             raise _unmappable(self, "protected memory is never mapped by the host")
         if self.source is MemorySource.DEVICE:
             raise _unmappable(self, "a backend's own buffer is copied, and never mapped")
-        if self.source is MemorySource.MALLOC:
-            if self.array is None:
-                raise _unmappable(self, "it has no array")
+        if self.array is not None:
             if write and not self.array.flags.writeable:
                 raise _unmappable(self, "it is read-only")
             return self.array

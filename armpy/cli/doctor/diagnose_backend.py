@@ -1,4 +1,4 @@
-"""Looks closely at one backend; `armpy doctor` has it done in a process of its own."""
+"""Examine one backend; `armpy doctor` does this in a separate process."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
 
 EXAMINATION = f"{__name__}:examine_backend"
-"""What a probe is to call."""
+"""Entry point (``module:function``) that the separate process imports and calls."""
 
 
 def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     """Query all properties of a backend, and run small networks on it.
 
-    The answer is of the form of JSON; ``problems`` is empty if all is well, and ``missing_device``
-    if its device is there.
+    Returns a JSON-compatible dict. ``problems``: messages, empty if there are none.
+    ``missing_device``: why the device is missing, empty if it is present.
     """
     guarded = BackendProxy(backend)
     error = find_unavailability(guarded)
@@ -26,7 +26,7 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     trials = run_trials(backend) if error is None else []
     failed = [f"{t['operation']} {t['text']}" for t in trials if t["outcome"] == FAILED]
     problems += failed[:1]  # the others are among the trials
-    problems += _why_without_figures(guarded)
+    problems += _figure_problems(guarded)
     return {
         "version": guarded.version,
         "options": [
@@ -47,9 +47,10 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
     }
 
 
-def _why_without_figures(backend: BackendProxy) -> list[str]:
+def _figure_problems(backend: BackendProxy) -> list[str]:
+    """Return the errors of declared figures, which the guard would replace by None."""
     problems = []
-    for device in backend.wrapped.get_devices():  # whose form was checked when it was loaded
+    for device in backend.wrapped.get_devices():
         try:
             if device.figures is not None:
                 check_figures(device.figures, backend.get_id())

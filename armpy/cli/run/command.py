@@ -100,7 +100,7 @@ def command() -> None:
     --labels does.
 
     Several pictures, folders and patterns, objects and people in pictures, masks and drawings, and
-    files of results are for `armpy pictures` (pip install armpy-tools).
+    files of results are for `armpy pictures` (extension armpy-tools).
 
     With --compile background, the answer comes from backends that need not compile, and the rest
     is compiled for the next time; the command ends with that.

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
 from types import MappingProxyType
-from typing import Any, SupportsFloat, TypeVar
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+
+import numpy as np
 
 from armpy.errors import ParserError
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.plugins.proxy.guarded_call import describe, plain_text
 
-R = TypeVar("R")
-Plain = Callable[[object], Any]  # Any: by field
-"""Makes a value plain, or raises ParserError if it is of another type."""
+Record = TypeVar("Record")
+Converter = Callable[[object], Any]  # Any: by field
+"""Converts a value to a plain one, or raises ParserError if it is of another type."""
 
 
 def plain_metadata(given: object) -> ModelMetadata:
-    """A file's metadata as plain text and numbers; None says nothing.
+    """Return a file's metadata as plain text and numbers; empty metadata for None.
 
-    Raises ParserError if it is something else, or a field is of another type; BaseException
-    (whatever the plugin's objects raise).
+    Raises
+    ------
+    ParserError
+        If it is not a ModelMetadata, or a field has the wrong type.
+    BaseException
+        What the plugin's objects raise.
     """
     return ModelMetadata() if given is None else _record(ModelMetadata, given)
 
 
 def plain_outline(given: object) -> FileOutline:
-    """An outline of plain texts and numbers, whose places all lead somewhere.
+    """Return an outline of plain text and numbers, whose indexes are all in range.
 
-    Raises ParserError if it is something else, or a place leads nowhere; BaseException (whatever
-    the plugin's objects raise).
+    Raises
+    ------
+    ParserError
+        If it is not a FileOutline, a field has the wrong type, or an index is out of range.
+    BaseException
+        What the plugin's objects raise.
     """
     outline = _record(FileOutline, given)
     num_graphs = len(outline.graphs)
@@ -39,24 +50,29 @@ def plain_outline(given: object) -> FileOutline:
         raise ParserError("the outline has no graph")
     for graph in outline.graphs:
         num_tensors = len(graph.tensors)
-        _check_places((*graph.inputs, *graph.outputs), num_tensors)
-        for operator in graph.operators:
-            _check_places((*operator.inputs, *operator.outputs), num_tensors, LEFT_OUT)
-            _check_places([place for _, place in operator.graphs], num_graphs)
+        where = f"graph '{graph.name}' of the outline"
+        _check_indexes((*graph.inputs, *graph.outputs), num_tensors, where, "tensor")
+        for node in graph.operators:
+            inside = f"{where} / operator '{node.name}'"
+            _check_indexes((*node.inputs, *node.outputs), num_tensors, inside, "tensor", LEFT_OUT)
+            _check_indexes([index for _, index in node.graphs], num_graphs, inside, "graph")
     return outline
 
 
-def _check_places(places: Iterable[int], count: int, lowest: int = 0) -> None:
-    for place in places:
-        if not lowest <= place < count:
+def _check_indexes(
+    indexes: Iterable[int], count: int, where: str, noun: str, lowest: int = 0
+) -> None:
+    for index in indexes:
+        if not lowest <= index < count:
             raise ParserError(
-                "a place in the outline leads nowhere",
+                f"{noun} index {index} is out of range",
+                where=where,
                 expected=f"{lowest} to {count - 1}",
-                actual=str(place),
+                actual=str(index),
             )
 
 
-def _record(kind: type[R], answer: object) -> R:
+def _record(kind: type[Record], answer: object) -> Record:
     """A record whose fields are of plain types; not one of a subclass, which may be code."""
     if type(answer) is not kind:
         raise _wrong(kind.__name__, answer)
@@ -76,30 +92,39 @@ def _number(answer: object) -> float:
     return float(answer)
 
 
-def _whole(answer: Any) -> int:  # Any: NumPy's numbers will do as well
-    return int(answer)
+def _whole(answer: object) -> int:
+    if not isinstance(answer, SupportsIndex):  # NumPy's integers, too
+        raise _wrong("a whole number", answer)
+    return int(operator.index(answer))
 
 
-def _optional(make: Plain, answer: object) -> Any:  # Any: by field
-    return None if answer is None else make(answer)
+def _truth(answer: object) -> bool:
+    # Not `bool` of any object, which would run its code.
+    if not isinstance(answer, bool | np.bool_):
+        raise _wrong("True or False", answer)
+    return bool(answer)
 
 
-def _items(make: Plain, answer: object) -> tuple[Any, ...]:  # Any: by field
-    # A text can be gone through as well, letter by letter, and is no list of texts.
+def _optional(convert: Converter, answer: object) -> Any:  # Any: by field
+    return None if answer is None else convert(answer)
+
+
+def _items(convert: Converter, answer: object) -> tuple[Any, ...]:  # Any: by field
+    # A str is iterable too, but is not a list of strings.
     if isinstance(answer, str) or not isinstance(answer, Iterable):
         raise _wrong("a list", answer)
-    return tuple(make(item) for item in answer)
+    return tuple(convert(item) for item in answer)
 
 
-def _named(make: Plain, answer: object) -> dict[str, Any]:  # Any: by field
+def _named(convert: Converter, answer: object) -> dict[str, Any]:  # Any: by field
     if not isinstance(answer, Mapping):
         raise _wrong("a mapping", answer)
-    return {_text(name): make(item) for name, item in answer.items()}
+    return {_text(name): convert(item) for name, item in answer.items()}
 
 
-def _named_place(answer: Any) -> tuple[str, int]:  # Any: a pair, or unpacking raises
-    name, place = answer
-    return _text(name), int(place)
+def _named_index(answer: Any) -> tuple[str, int]:  # Any: a pair, or unpacking raises
+    name, index = answer
+    return _text(name), _whole(index)
 
 
 def _wrong(expected: str, answer: object) -> ParserError:
@@ -108,11 +133,10 @@ def _wrong(expected: str, answer: object) -> ParserError:
     )
 
 
-_KINDS: Mapping[str, Plain] = MappingProxyType(
+_KINDS: Mapping[str, Converter] = MappingProxyType(
     {
         "str": _text,
-        # Not by `bool`, which would run the code of other objects.
-        "bool": lambda answer: answer is True,
+        "bool": _truth,
         "int | None": partial(_optional, _whole),
         "tuple[str, ...]": partial(_items, _text),
         "tuple[float, ...]": partial(_items, _number),
@@ -120,7 +144,7 @@ _KINDS: Mapping[str, Plain] = MappingProxyType(
         "tuple[int | None, ...] | None": partial(
             _optional, partial(_items, partial(_optional, _whole))
         ),
-        "tuple[tuple[str, int], ...]": partial(_items, _named_place),
+        "tuple[tuple[str, int], ...]": partial(_items, _named_index),
         "tuple[FileTensor, ...]": partial(_items, partial(_record, FileTensor)),
         "tuple[FileOperator, ...]": partial(_items, partial(_record, FileOperator)),
         "tuple[FileGraph, ...]": partial(_items, partial(_record, FileGraph)),
@@ -129,4 +153,7 @@ _KINDS: Mapping[str, Plain] = MappingProxyType(
         "Mapping[str, TensorMetadata]": partial(_named, partial(_record, TensorMetadata)),
     }
 )
-"""What makes a field plain, by its type."""
+"""Converters of fields, by the text of their annotations in `outline` and `metadata`, which
+``from __future__ import annotations`` keeps. Each record converts all its fields, so that a test of
+one record finds a missing converter.
+"""

@@ -1,4 +1,4 @@
-"""Outline: the operators and tensors of a model file, in the file's own words."""
+"""Outline: the operators and tensors of a model file, in the file's own terms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 LEFT_OUT = -1
-"""In the place of an operand that an operator leaves out."""
+"""Index of an operand that an operator leaves out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,20 +15,20 @@ class FileTensor:
 
     name: str
     shape: tuple[int | None, ...] | None
-    """None for dimensions that callers choose, and for an unknown rank."""
+    """Shape; a dimension that callers choose is None, and so is a shape of unknown rank."""
     type: str
-    """In the format's words: ``FLOAT32``, ``INT8``."""
+    """Data type in the format's terms: ``FLOAT32``, ``INT8``."""
     is_constant: bool = False
     """Whether the file holds its elements."""
     is_parameter: bool = False
-    """Whether these are learnt: weights and biases, not shapes, axes and the like."""
+    """Whether the elements are learnt: weights and biases, not shapes, axes and the like."""
     size_bytes: int | None = None
-    """Of its elements, as they are stored for a constant; None where that is not known."""
+    """Size of its elements, for a constant as stored; None if unknown."""
     # Quantisation: one number, or one for each channel; empty if not quantised.
     scales: tuple[float, ...] = ()
     zero_points: tuple[int, ...] = ()
     axis: int | None = None
-    """Of the channels."""
+    """Axis of the channels."""
 
     @property
     def num_elements(self) -> int:
@@ -41,17 +41,17 @@ class FileOperator:
     """One operator of a model file."""
 
     kind: str
-    """In the format's words: ``CONV_2D``, ``Conv``."""
+    """Kind in the format's terms: ``CONV_2D``, ``Conv``."""
     name: str
-    # Places of tensors in the graph's list; `LEFT_OUT` for an operand that is left out.
+    # Indexes of tensors in the graph's list; `LEFT_OUT` for an operand that is left out.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     layer_names: tuple[str, ...] = ()
-    """Names of the layers that the front-end makes of it, or the part of their names before the
-    ``/`` that follows; its own name if left out.
+    """Names of the layers created for this operator, or prefixes of them up to ``/``. Empty: the
+    operator's `name`.
     """
     graphs: tuple[tuple[str, int], ...] = ()
-    """Graphs that it runs, by its names for them: places in the outline's list."""
+    """Graphs that it runs: the operator's name for each, and its index in the outline's list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class FileGraph:
     name: str
     tensors: tuple[FileTensor, ...]
     operators: tuple[FileOperator, ...]
-    """In the file's order."""
-    # Places of tensors.
+    """Operators in the file's order."""
+    # Indexes of tensors.
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
@@ -72,4 +72,4 @@ class FileOutline:
     """Outline of a model file, whether armpy can run it or not."""
 
     graphs: tuple[FileGraph, ...]
-    """The main one first, then those that operators run."""
+    """The main graph first, then those that operators run."""

@@ -30,6 +30,7 @@ def _strided_slice(node: BoundOperator) -> StridedSlice:
 def _split(node: BoundOperator) -> Sequence[Value]:
     node.expect_outputs(node.options("SplitOptions").integer("NumSplits"))
     operation = Splitter(num_splits=len(node.outputs))
+    # SPLIT has the axis first. Without sizes (None), the parts are equal.
     return node.layer(operation, node.input(1), None, node.input(0))
 
 

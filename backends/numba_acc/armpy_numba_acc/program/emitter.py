@@ -26,12 +26,12 @@ from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.packing.origins import Origin, PackedArray, views_of
 from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.constant_pool import MIN_SHARED_BYTES, SLACK_BYTES, share_bytes
 from armpy_numba_acc.program.fusion import Fusion
 from armpy_numba_acc.program.limits import LayerUsage
 from armpy_numba_acc.program.memory import Join, plan_arena, plan_places
 from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.program.resizable import ResizableProgram
-from armpy_numba_acc.program.sharing import LEAST_BYTES, shared
 from armpy_numba_acc.program.views import Views
 
 LowerGraph: TypeAlias = Callable[["Emitter", SubgraphView, Mapping[Value, Buffer], str], "Emitter"]
@@ -57,9 +57,6 @@ def no_graphs(
 
 TOP_BIT = 0x80
 """What bytes of int8 tensors are changed by inside a region."""
-
-SLACK_BYTES = 64
-"""Kernels may read so many bytes after a buffer of the arena or the constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,8 +491,8 @@ class Emitter:
         """Large constants in memory that other programs have as well; return the shared ones."""
         held = []
         for buffer, array in self._constants:
-            if array.nbytes >= LEAST_BYTES:
-                held.append(shared(array, SLACK_BYTES))
+            if array.nbytes >= MIN_SHARED_BYTES:
+                held.append(share_bytes(array))
                 buffer.space, buffer.offset = Space.SHARED, address_of(held[-1])
         self._constants = [pair for pair in self._constants if pair[0].space is Space.CONSTANTS]
         return tuple(held)

@@ -1,4 +1,4 @@
-"""Constants that programs offer others to use, as long as they are there."""
+"""Constants of live programs, which other programs may use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _offered: dict[int, weakref.ref[Array]] = {}
 
 
 def offer_constants(constants: Array) -> None:
-    """Let other programs use what lies among a program's constants.
+    """Let other programs use a program's constants as long as the program is alive.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def offer_constants(constants: Array) -> None:
     _offered[number] = weakref.ref(constants, lambda _: _offered.pop(number, None))
 
 
-def offered_constants() -> list[Array]:
-    """Constants of all programs that are there."""
-    constants_offered = [reference() for reference in [*_offered.values()]]
-    return [constants for constants in constants_offered if constants is not None]
+def live_constants() -> list[Array]:
+    """Return the constants of all live programs."""
+    references = [reference() for reference in [*_offered.values()]]
+    return [constants for constants in references if constants is not None]
