@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import partial
@@ -17,7 +16,7 @@ from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileO
 from armpy.plugins.proxy.guarded_call import describe, plain_text
 
 Record = TypeVar("Record")
-Converter = Callable[[object], Any]  # Any: by field
+Converter = Callable[[Any], Any]  # Any: by field
 """Converts a value to a plain one, or raises ParserError if it is of another type."""
 
 
@@ -86,23 +85,10 @@ def _text(answer: object) -> str:
     return plain_text(answer)
 
 
-def _number(answer: object) -> float:
-    if not isinstance(answer, SupportsFloat):  # NumPy's numbers, too
-        raise _wrong("a number", answer)
-    return float(answer)
-
-
-def _whole(answer: object) -> int:
-    if not isinstance(answer, SupportsIndex):  # NumPy's integers, too
-        raise _wrong("a whole number", answer)
-    return int(operator.index(answer))
-
-
-def _truth(answer: object) -> bool:
-    # Not `bool` of any object, which would run its code.
-    if not isinstance(answer, bool | np.bool_):
-        raise _wrong("True or False", answer)
-    return bool(answer)
+def _scalar(kinds: Any, expected: str, convert: Converter, answer: object) -> Any:  # Any: by field
+    if not isinstance(answer, kinds):
+        raise _wrong(expected, answer)
+    return convert(answer)
 
 
 def _optional(convert: Converter, answer: object) -> Any:  # Any: by field
@@ -124,7 +110,7 @@ def _named(convert: Converter, answer: object) -> dict[str, Any]:  # Any: by fie
 
 def _named_index(answer: Any) -> tuple[str, int]:  # Any: a pair, or unpacking raises
     name, index = answer
-    return _text(name), _whole(index)
+    return _text(name), _WHOLE(index)
 
 
 def _wrong(expected: str, answer: object) -> ParserError:
@@ -133,16 +119,21 @@ def _wrong(expected: str, answer: object) -> ParserError:
     )
 
 
+# NumPy's numbers, too. Other objects are not asked for their truth, which would run their code.
+_NUMBER = partial(_scalar, SupportsFloat, "a number", float)
+_WHOLE = partial(_scalar, SupportsIndex, "a whole number", int)
+_TRUTH = partial(_scalar, bool | np.bool_, "True or False", bool)
+
 _KINDS: Mapping[str, Converter] = MappingProxyType(
     {
         "str": _text,
-        "bool": _truth,
-        "int | None": partial(_optional, _whole),
+        "bool": _TRUTH,
+        "int | None": partial(_optional, _WHOLE),
         "tuple[str, ...]": partial(_items, _text),
-        "tuple[float, ...]": partial(_items, _number),
-        "tuple[int, ...]": partial(_items, _whole),
+        "tuple[float, ...]": partial(_items, _NUMBER),
+        "tuple[int, ...]": partial(_items, _WHOLE),
         "tuple[int | None, ...] | None": partial(
-            _optional, partial(_items, partial(_optional, _whole))
+            _optional, partial(_items, partial(_optional, _WHOLE))
         ),
         "tuple[tuple[str, int], ...]": partial(_items, _named_index),
         "tuple[FileTensor, ...]": partial(_items, partial(_record, FileTensor)),
