@@ -27,6 +27,7 @@ from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program import emitter, estimate
 from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.constant_pool import SLACK_BYTES
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime import instance
 
@@ -100,7 +101,7 @@ def guard(pages: GuardPages) -> None:
 
     def packed_constants(self: emitter.Emitter) -> Array:
         constants = self._constants
-        sizes = [buffer.size_bytes + emitter.SLACK_BYTES for buffer, _ in constants]
+        sizes = [buffer.size_bytes + SLACK_BYTES for buffer, _ in constants]
         offsets, size = pages.plan(sizes, 64)
         memory = pages.memory(size)
         for (buffer, array), offset, room in zip(constants, offsets, sizes, strict=True):
