@@ -9,9 +9,7 @@ import re
 import signal
 import sys
 import tempfile
-import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
@@ -213,91 +211,6 @@ def pytest_report_collectionfinish() -> list[str]:
         else f"not collected: {count} files of tests, as {name} is not installed"
         for name, count in sorted(_LEFT_OUT.items())
     ]
-
-
-_UNTRACED = (
-    "backends/numba_acc/tests",
-    "extensions/onnx/tests/test_onnx_golden.py",
-    "extensions/onnx/tests/test_onnx_mobilenet.py",
-    "tests/caching/test_attacks.py",
-    "tests/differential",
-    "tests/examples",
-    "tests/frontends/test_guarded_fuzz.py",
-    "tests/frontends/test_tflite_fuzz.py",
-    "tests/models",
-    "extensions/nnapi/tests/test_definition_tables.py",
-    "extensions/nnapi/tests/test_execution_soak.py",
-    "extensions/nnapi/tests/test_versions.py::test_published",
-    "tests/optimizer/passes/test_random_graphs.py",
-    "tests/prepared/test_mutations.py::test_changed_files",
-    "tests/runtime/test_containment.py",
-    "tests/runtime/test_control_flow.py::TestMemory::test_memory_does_not_grow",
-    "tests/runtime/test_interrupts.py",
-    "tests/runtime/test_leaks.py",
-    "tests/runtime/test_lifetimes.py::test_many",
-    "tests/runtime/test_random_networks.py",
-    "tests/runtime/test_signals.py",
-    "tests/runtime/test_stopping_soak.py",
-    "extensions/conformance/tests/test_breaking_backends.py",
-    "extensions/conformance/tests/test_cases.py",
-    "extensions/conformance/tests/test_conformance_kit.py::test_a_layer_given_back_alone",
-    "extensions/conformance/tests/test_conformance_kit.py::test_a_workload_that_threads_cannot_share",
-    "extensions/conformance/tests/test_conformance_kit.py::test_an_honest_backend",
-    "extensions/conformance/tests/test_conformance_kit.py::test_cpu_ref_passes_every_case",
-    "extensions/conformance/tests/test_conformance_kit.py::test_what_a_backend_declares",
-    "extensions/conformance/tests/test_definitions.py",
-    "extensions/conformance/tests/test_nnapi_vectors.py::test_every_published",
-    "extensions/conformance/tests/test_nnapi_vectors.py::test_no_published",
-    "extensions/conformance/tests/test_random_graphs.py",
-    "extensions/conformance/tests/test_sabotaged_backends.py",
-    "extensions/conformance/tests/test_signed_twins.py::test_published",
-)
-"""How names begin of tests that run the same lines thousands of times, or lines of other packages.
-
-Tracing makes them take more than twice the time. What only they reach counts as not covered.
-Where handlers of signals raise, it must not be at all: one that comes while coverage holds its own
-lock leaves that held, and the process waits for ever.
-"""
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Leave tests that would cost much more with it out of the measurement of coverage.
-
-    pytest-cov's own marker for that, ``no_cover``, has no effect in the processes of pytest-xdist:
-    there it has started two measurements, and stops one.
-    """
-    is_measured = item.config.pluginmanager.hasplugin("_cov")
-    if not is_measured or not item.nodeid.startswith(_UNTRACED):
-        return (yield)
-    here, in_threads = sys.gettrace(), threading.gettrace()
-    monitored = _monitored()
-    sys.settrace(None)
-    threading.settrace(None)
-    _monitor(dict.fromkeys(monitored, 0))
-    try:
-        return (yield)
-    finally:
-        _monitor(monitored)
-        threading.settrace(in_threads)
-        sys.settrace(here)
-
-
-def _monitored() -> dict[int, int]:
-    """Tools of `sys.monitoring` that are coverage's, and the events that each hears of."""
-    events: dict[int, int] = {}
-    if sys.version_info >= (3, 12):
-        for tool in range(6):
-            if sys.monitoring.get_tool(tool) == "coverage.py":
-                events[tool] = sys.monitoring.get_events(tool)
-    return events
-
-
-def _monitor(events: Mapping[int, int]) -> None:
-    """Have tools hear of other events."""
-    if sys.version_info >= (3, 12):
-        for tool, heard in events.items():
-            sys.monitoring.set_events(tool, heard)
 
 
 def pytest_collection_finish() -> None:

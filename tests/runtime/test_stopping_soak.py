@@ -167,7 +167,7 @@ def summary(case: Case) -> str:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_stops_at_random_times_are_soon_effective_and_leave_networks_right() -> None:
     all_cases = soak(NUM_STOPS)
     print()

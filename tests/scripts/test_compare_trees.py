@@ -146,6 +146,7 @@ def test_nothing_to_compare_is_an_error(tmp_path: Path) -> None:
     assert "there are no kit to compare" in text
 
 
+@pytest.mark.nightly
 def test_what_the_backend_has_no_part_in_proves_nothing(tmp_path: Path) -> None:
     options = ("--only", "kit", "--backend", "CpuRef", "--filter", "kit/Rank/")  # the core's own
     code, text = compare(ROOT, ROOT, tmp_path / "cache", *options)

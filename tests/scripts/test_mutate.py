@@ -191,6 +191,7 @@ def test_mutations_that_once_escaped_can_still_be_made() -> None:
     assert set(KNOWN) - texts == set()
 
 
+@pytest.mark.nightly
 def test_mutations_that_once_escaped_are_caught() -> None:
     command = [
         sys.executable,

@@ -109,6 +109,7 @@ def test_an_execution_stops_at_its_deadline_or_when_it_is_cancelled(
                 execute(program)
 
 
+@pytest.mark.nightly
 def test_a_library_with_start_keeps_to_the_contract(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     build(tmp_path, starting_source(), "Acme_Npu_backend.so", "-pthread")

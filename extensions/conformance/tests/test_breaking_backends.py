@@ -41,7 +41,7 @@ def test_every_rule_has_a_backend_that_breaks_it() -> None:
     assert {*BREAKERS, *OLD_BREAKERS} | RULES_WITHOUT_BREAKERS | BROKEN_ELSEWHERE == set(RULES)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("rule", NEW_RULES)
 def test_a_device_that_breaks_nothing_keeps_every_rule(rule: str) -> None:
     outcome, text = judged(Breaker(mappable_device()), rule)

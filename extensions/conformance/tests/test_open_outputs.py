@@ -22,7 +22,7 @@ OPEN = sorted(
 )
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(13)
 @pytest.mark.parametrize("name", OPEN)
 def test_a_correct_backend_of_open_outputs_passes_alone(name: str) -> None:
     capabilities: Capabilities = {

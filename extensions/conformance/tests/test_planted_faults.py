@@ -68,7 +68,7 @@ def judged(
 EVERY_FAULT = FAULTS | GROWTH_FAULTS | MANNERS_FAULTS | SHARING_FAULTS | VALUE_FAULTS
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize("name", EVERY_FAULT)
 def test_a_planted_fault_is_found(name: str) -> None:
     planted = EVERY_FAULT[name]
@@ -158,7 +158,7 @@ AREAS = (
 )
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("shape", HONEST)
 @pytest.mark.parametrize("area", AREAS)
 def test_an_honest_backend_of_each_shape_passes(area: str, shape: str) -> None:

@@ -98,6 +98,7 @@ def test_a_known_failure_is_expected_to_fail(tmp_path: Path, liar: str) -> None:
     assert "unused line in the file of known failures" in text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -38,7 +38,7 @@ def class_of(example: str, classes: Classes) -> type[IBackendInternal]:
     return classes[example]
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.nightly
 @pytest.mark.parametrize("example", CLASSES)
 def test_an_honest_example_passes_and_runs_what_it_claims(example: str, classes: Classes) -> None:
     if example.startswith("template_") and not IS_FULL:
