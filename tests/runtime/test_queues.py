@@ -210,11 +210,12 @@ def test_a_device_is_notified_in_every_way_of_executing_its_layers(
         execute()
         assert backend.log.count("enqueue add_0") == backend.log.count("wait add_0")
     backend.is_stuck = True
-    ways = [partial(model.run, {"x": x}, deadline_s=0.02), model.bind({"x": x}, deadline_s=0.02)]
+    ways = [partial(model.run, {"x": x}, deadline_s=0.2), model.bind({"x": x}, deadline_s=0.2)]
     for execute in ways:
         with pytest.raises(ExecutionTimeoutError, match="deadline"):
             execute()
-    assert "cancel add_0" in backend.log
+    while "cancel add_0" not in backend.log:
+        time.sleep(0.001)  # abandoned commands are cancelled at its next check
 
 
 def test_a_profile_gives_each_layer_the_time_of_its_device() -> None:
