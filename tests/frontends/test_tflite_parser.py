@@ -279,7 +279,7 @@ def test_output_above_the_memory_limit_is_refused() -> None:
     add(graph, x, y, z)
     graph.inputs(x, y)
     graph.outputs(z)
-    with pytest.raises(ParserError, match=r"operator 0 ADD 'z': a tensor is larger"):
+    with pytest.raises(ParserError, match=r"operator 0 ADD 'z': the tensor is larger"):
         parse_tflite(model.to_bytes(), memory_limit_bytes=1_000_000)
 
 

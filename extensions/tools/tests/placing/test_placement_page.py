@@ -20,12 +20,12 @@ def test_the_page_lists_every_preference() -> None:
 
 def test_the_pages_numbers_are_those_of_the_code() -> None:
     for text in (
-        f"more than {WIDTH} ways",
+        f"more than {WIDTH} partial placements",
         f"for at most {trials.RACE_S} s, each turn at least {1e3 * trials.SAMPLE_S:.1f} ms",
         f"take {trials.FAR_SLOWER:.0f} times as long as the fastest",
         f"those that take {trials.SLOWER} times as long",
         f"at most {100 * (trials.SIMPLER - 1):.0f} % longer",
         f"more than {trials.DEADLINE_S:.0f} s, is never chosen",
-        "crossings five times as dear",
+        "five times these (cut parts lose fusion)",
     ):
         assert text in TEXT
