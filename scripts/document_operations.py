@@ -31,8 +31,8 @@ HEAD = """# Operations
 Generated from the definitions in `armpy/ops/` by `scripts/document_operations.py`; do not edit.
 
 - **Shapes**: `input` has any shape if none is stated.
-- **Names elsewhere** follow the description. A framework without a name has the operation's own, in
-  capitals in NNAPI and TFLite. Papers are in the docstrings: `help(armpy.ops.Attention)`.
+- **Names elsewhere** follow the description. Papers are in the docstrings:
+  `help(armpy.ops.Attention)`.
 - **Call**: `input -> output` if nothing else is stated. Operands in brackets are optional.
   `[axis=]` becomes the attribute `axis` when its value is known; until then that is None.
 - **Attributes** have their default after `=`, or their type, where `?` stands for None as the
@@ -65,9 +65,6 @@ GROUPS = {
 }
 """Words for types that are often allowed together."""
 
-LISTED_AGAIN = 10
-"""Most inputs that are listed although an earlier operation has the same ones."""
-
 
 def operations() -> list[type[Operation]]:
     """Every operation that `armpy.ops` exports, by name, but for abstract ones."""
@@ -80,8 +77,8 @@ def operations() -> list[type[Operation]]:
 
 
 def describe(kind: type[Operation], earlier: Sequence[type[Operation]]) -> str:
-    """The section of one operation, which refers to earlier ones of the same operands or types."""
-    parts = [f"## {kind.__name__}", *_texts(kind), *_call(kind, earlier)]
+    """The section of one operation, which refers to an earlier one of the same types."""
+    parts = [f"## {kind.__name__}", *_texts(kind), *_call(kind)]
     parts += _attributes(kind)
     if kind.type_rules:
         lines = _type_lines(kind.type_rules)
@@ -99,27 +96,16 @@ def _texts(kind: type[Operation]) -> list[str]:
     """The description, and the names of the operation elsewhere."""
     text, _, references = prose(kind.__doc__).partition("\n\nReferences: ")
     paragraphs = [part.removeprefix("input (...); ") for part in text.split("\n\n")]
-    names = [_short_name(name, kind.__name__) for name in references.rstrip(".").split("; ")]
+    names = references.rstrip(".").replace("*", r"\*").split("; ")
     listed = "; ".join(name for name in names if name and not re.search(r", \d{4}$", name))
     return [*paragraphs, f"*{listed}*"] if listed else paragraphs
 
 
-def _short_name(reference: str, name: str) -> str:
-    """A reference without a name that follows from the operation's, unless others follow."""
-    capitals = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
-    own = rf"(?<=Arm NN) {name}|(?<=ONNX) {name}|(?<=NNAPI) {capitals}|(?<=TFLite) {capitals}"
-    shortened = re.sub(rf"(?:{own})(?![\w*]|, [A-Z])", "", reference)
-    return shortened.replace("NNAPI and TFLite", "NNAPI, TFLite").replace("*", r"\*")
-
-
-def _call(kind: type[Operation], earlier: Sequence[type[Operation]]) -> list[str]:
+def _call(kind: type[Operation]) -> list[str]:
     """The operands, unless there is one input and one output, which have these names."""
     inputs, outputs = (", ".join(map(_operand, side)) for side in (kind.inputs, kind.outputs))
     if (inputs, outputs) == ("`input`", "`output`"):
         return []
-    like = [other for other in earlier if other.inputs == kind.inputs]
-    if like and len(kind.inputs) > LISTED_AGAIN:
-        inputs = f"as of `{like[0].__name__}`"
     return [f"Call: {inputs} -> {outputs}".strip()]
 
 

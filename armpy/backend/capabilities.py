@@ -18,18 +18,18 @@ class Capability(enum.StrEnum):
     Notes
     -----
     ``DynamicOutputShapes``: it can run layers whose output shapes depend on elements, and is asked
-    about them with these infos. Their tensors are in host memory whatever its handle factories say,
-    such outputs `DynamicTensorHandle`.
+    about them with these infos. Their tensors are in host memory, whatever its handle factories
+    say; such an output arrives as a `DynamicTensorHandle`.
 
-    ``CancellableExecution``: its workloads stop within 10 ms by `current_cancellation`. Executions
-    of others are abandoned: they end unheard.
+    ``CancellableExecution``: its workloads look at `current_cancellation` often enough to stop
+    within 10 ms. Executions of others are abandoned: they run to their end unwatched.
 
     ``TracedSizes``: it takes layers and subgraphs in whose shapes sizes are traced
     (`armpy.core.symbolic.Size` instead of integers); its programs of those are `IResizableProgram`.
 
     ``LoopTimeout``: its workloads end their loops in time, by `control_flow_time_left_s`, with an
-    `armpy.errors.ExecutionTimeoutError`. Executions of others' loops run on their own thread and
-    are abandoned.
+    `armpy.errors.ExecutionTimeoutError`. The core stops the loops of others: they run on their
+    own thread, which is abandoned.
 
     ``OwnCache``: it keeps compiled code for the next process itself, and lists it in
     `IBackendInternal.get_caches`; the core caches nothing for it.

@@ -20,7 +20,7 @@ OptionValues: TypeAlias = Mapping[str, OptionValue]
 NO_OPTIONS: OptionValues = MappingProxyType({})
 """No options at all."""
 
-_NOUNS = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "a text"}
+_NOUNS = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "a string"}
 
 
 class OptionScope(enum.Enum):

@@ -33,8 +33,8 @@ class IWorkload(ABC):
 
     Notes
     -----
-    Several threads may execute one workload at the same time, each with its own handles: it keeps
-    nothing of an execution.
+    Several threads may execute one workload at the same time, each with its own handles: it must
+    not keep anything of an execution.
     """
 
     @abstractmethod

@@ -82,3 +82,9 @@ def test_ci_runs_slow_tests() -> None:
     text = (ROOT / ".ci" / "run").read_text("utf-8")
     _, _, after = text.partition("\nexport ARMPY_SLOW_TESTS=1\n")
     assert "pytest -q -m slow --" in after
+
+
+def test_the_nightly_workflow_runs_what_ci_leaves_out() -> None:
+    text = (ROOT / ".github" / "workflows" / "checks.yml").read_text("utf-8")
+    assert "- run: .ci/servers\n" in text
+    assert "- run: python -m pytest -m nightly " in text

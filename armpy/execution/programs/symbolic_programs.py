@@ -117,7 +117,7 @@ class SymbolicPrograms:
     ) -> None:
         self._graph = graph
         self._decisive = decisive
-        self._is_wished = is_possible
+        self._may_trace = is_possible
         self._backends = backends
         self._evaluator = evaluator
         self._settings = settings
@@ -133,7 +133,7 @@ class SymbolicPrograms:
     def of_rest(self, graph: Graph, decisive: Sequence[bool]) -> SymbolicPrograms:
         """Templates for a part of the network that waits for elements of its inputs."""
         about = graph, self._backends, self._evaluator, self._settings
-        return SymbolicPrograms(*about, is_possible=self._is_wished, decisive=decisive)
+        return SymbolicPrograms(*about, is_possible=self._may_trace, decisive=decisive)
 
     def program(self, shapes: Shapes, planner: Planner) -> CompiledProgram | None:
         """The program for some shapes; None if it is to be made the ordinary way.

@@ -8,17 +8,20 @@ from armpy.plugins.hooks.model_file import ModelSource, open_model_file
 IDENTIFIER = b"TFL3"
 _IDENTIFIER_END = 8
 
-_KNOWN_BEGINNINGS: tuple[tuple[bytes, str], ...] = (
+_MODELS: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive, such as a .keras or PyTorch file"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras .h5 file"),
     (b"\x1f\x8b", "a gzip archive, which has to be unpacked first"),
     (b"GGUF", "a GGUF file"),
     (b"\x80\x02", "a Python pickle, such as an old PyTorch file"),
+)
+"""How models of other formats begin."""
+
+_NO_MODELS: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer in place of the file itself"),
     (b"<", "an HTML or XML page, perhaps of a failed download"),
 )
-_TEXT = "a text file"
-_NO_MODELS = (_TEXT, *(kind for _, kind in _KNOWN_BEGINNINGS[-2:]))
+"""How files begin that are found in the place of a model."""
 
 
 def is_tflite(source: ModelSource) -> bool:
@@ -40,31 +43,39 @@ def check_identifier(data: memoryview) -> None:
     Raises ParserError if they do not; the text says what they look like instead.
     """
     if not _has_identifier(data):
-        kind = _describe(bytes(data[:64]))
-        is_model = data and kind not in _NO_MODELS
+        head = bytes(data[:64])
+        kind = _without_model(head)
         raise ParserError(
             "not a .tflite file",
             expected=f"'{IDENTIFIER.decode()}' in bytes 4 to 7, as in every .tflite file",
-            actual=kind,
-            fix="Convert the model to .tflite, or pass its format to load, such as front_end='onnx'"
-            if is_model
-            else "Check the path, or download or export the file again",
+            actual=kind or _describe(head),
+            fix="Check the path, or download or export the file again"
+            if kind
+            else "Convert the model to .tflite, or pass its format to load, such as "
+            "front_end='onnx'",
         )
 
 
-def _describe(head: bytes) -> str:
-    """Describe the beginning of a file."""
+def _without_model(head: bytes) -> str:
+    """Describe the beginning of a file that holds no model; empty if it may hold one."""
     if not head:
         return "an empty file"
-    for beginning, kind in _KNOWN_BEGINNINGS:
+    for beginning, kind in _NO_MODELS:
+        if head.startswith(beginning):
+            return kind
+    is_text = all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head)
+    return "a text file" if is_text else ""
+
+
+def _describe(head: bytes) -> str:
+    """Describe the beginning of a file that may hold a model."""
+    for beginning, kind in _MODELS:
         if head.startswith(beginning):
             return kind
     if head[4:_IDENTIFIER_END] == b"ORTM":
         return "ONNX Runtime's own format (.ort); load the .onnx file that it was made from"
     if head[0] == 0x08 and head[2:3] == b"\x12":
         return "an ONNX file (protocol buffers)"
-    if all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head):
-        return _TEXT
     if len(head) < _IDENTIFIER_END:
         return f"a file of {len(head)} bytes"
     return f"the bytes {head[4:_IDENTIFIER_END]!r}"

@@ -190,7 +190,7 @@ def test_dimensions_with_names_can_be_given_sizes() -> None:
     for dimensions in (sizes, json.dumps(sizes)):
         loaded = _load(CHOICE, front_end_options={"dimensions": dimensions})
         assert loaded.inputs[1].info.shape == (4, 3)
-    with pytest.raises(InvalidArgumentError, match=r"a text; got \{'n': \{4\}\}.*as a dict"):
+    with pytest.raises(InvalidArgumentError, match=r"a string; got \{'n': \{4\}\}.*as a dict"):
         _load(CHOICE, front_end_options={"dimensions": {"n": {4}}})
 
 
