@@ -71,7 +71,7 @@ class BackendOption:
         if self.minimum is not None and self.maximum is not None:
             return f"{noun} from {self.minimum:g} to {self.maximum:g}"
         bounds = {"at least": self.minimum, "at most": self.maximum}
-        words = [f" {word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+        words = [f" of {word} {bound:g}" for word, bound in bounds.items() if bound is not None]
         return noun + "".join(words)
 
     def check(self, value: object, where: str = "") -> OptionValue:

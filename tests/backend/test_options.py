@@ -64,8 +64,8 @@ def test_an_integer_will_do_for_a_float(option: BackendOption, value: int) -> No
         (LEVEL, 1.0, "one of 1, 2, 4; got 1.0"),
         (CACHE, 1, "True or False; got 1"),
         (CACHE, "true", "True or False; got 'true'"),
-        (BackendOption("x", 1, "", minimum=1), 0, "a whole number at least 1; got 0"),
-        (BackendOption("x", 1.5, "", maximum=2.5), 3.0, "a number at most 2.5; got 3.0"),
+        (BackendOption("x", 1, "", minimum=1), 0, "a whole number of at least 1; got 0"),
+        (BackendOption("x", 1.5, "", maximum=2.5), 3.0, "a number of at most 2.5; got 3.0"),
     ],
 )
 def test_values_that_are_not_allowed_are_rejected(

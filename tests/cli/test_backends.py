@@ -208,7 +208,7 @@ def test_an_unknown_option_names_the_nearest(tunable: BackendRegistry) -> None:
 
 
 def test_a_forbidden_value_is_reported_with_the_allowed_ones(tunable: BackendRegistry) -> None:
-    with pytest.raises(InvalidArgumentError, match="Expected a whole number at least 0; got -1"):
+    with pytest.raises(InvalidArgumentError, match="Expected a whole number of at least 0; got -1"):
         parse_backend_options(tunable, [("Acme.Npu", "num_threads", "-1")])
 
 

@@ -139,7 +139,7 @@ def test_a_tflite_file_says_so_without_a_plugin(cli: Cli) -> None:
         (["--front-end-option", "depth=3"], "front-end 'other' of toy-plugin 1.0: depth 3"),
         (
             ["--front-end-option", "depth=0"],
-            "'depth' cannot have this value. Expected a whole number at least",
+            "'depth' cannot have this value. Expected a whole number of at least",
         ),
         (["--front-end-option", "dept=3"], "the front-end has no option 'dept'"),
         (["--front-end-option", "depth"], "this is not an option of a front-end"),

@@ -73,7 +73,8 @@ def test_a_removed_wheel_takes_its_format_and_command_along(tmp_path: Path, chai
     shutil.rmtree(site)
     done = run_beside(site, "-m", "armpy", "run", str(chain))
     assert done.returncode == 1
-    assert "not a .tflite file. Expected 'TFL3' in bytes 4 to 7" in done.stderr
+    expected = "'TFL3' in bytes 4 to 7, as in every .tflite file"
+    assert f"not a .tflite file. Expected {expected}; got a text file" in done.stderr
     assert run_beside(site, "-m", "armpy", "chain-new", str(chain)).returncode == 2
 
 

@@ -294,8 +294,10 @@ def test_an_empty_environment_variable_means_every_backend(
     site.install_backend("Npu")
     monkeypatch.setenv("ARMPY_BACKENDS", value)
     ids = Runtime().get_device_spec().supported_backends
-    assert (ids[0], ids[-1]) == ("Npu", "CpuRef")
-    assert "NumbaAcc" in ids  # beside backends of other installed packages
+    assert ids[0] == "Npu"
+    # Other installed packages may bring more.
+    assert [id for id in ids if id in {"NumbaAcc", "CpuRef"}] == ["NumbaAcc", "CpuRef"]
+    assert ids[-1] == "CpuRef"
 
 
 def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> None:

@@ -60,7 +60,7 @@ def test_the_backend_is_listed_with_what_is_missing() -> None:
     assert done.returncode == 0, done.stderr
     supported, status, compiler = done.stdout.splitlines()
     ids = supported.split()  # with those of other installed packages
-    assert [ids[0], ids[-1]] == ["NumbaAcc", "CpuRef"]
+    assert [known for known in ids if known in {"NumbaAcc", "CpuRef"}] == ["NumbaAcc", "CpuRef"]
     assert status == "registered"
     assert compiler == REASON
 
