@@ -224,12 +224,12 @@ def test_a_time_that_runs_while_fences_are_waited_for(device: Device) -> None:
         execution.compute()
 
 
-@pytest.mark.parametrize("from_start_s", [0.05, 20.0])
+@pytest.mark.parametrize("from_start_s", [0.5, 20.0])
 def test_of_two_times_the_shorter_counts(device: Device, from_start_s: float) -> None:
     device.block()
     execution, _, _ = execution_of(device.compiled())
     execution.set_timeout(int(from_start_s * 1e9))
-    after_fence_s = 20.05 - from_start_s
+    after_fence_s = 20.5 - from_start_s
     started = time.perf_counter()
     event = execution.start_compute_with_dependencies([], int(after_fence_s * 1e9))
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "deadline"):
@@ -699,7 +699,7 @@ def test_times_without_end_are_no_limit(device: Device, duration_ns: int) -> Non
         compute(execution)
         assert total.tolist() == [11, 22]
     later, _, _ = execution_of(compilation)  # the watch of deadlines is still there
-    later.set_timeout(20_000_000)
+    later.set_timeout(500_000_000)  # a busy machine takes a while to begin
     device.block()
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "deadline"):
         later.start_compute().wait(30)

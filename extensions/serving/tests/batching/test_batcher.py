@@ -221,7 +221,7 @@ def test_an_item_ends_at_its_deadline_while_it_waits_and_while_it_runs(
     model: Model, gate: Gate
 ) -> None:
     with Batcher(model, 1, 0) as batcher:
-        running = batcher.submit({"x": floats(0, 0, 0)}, deadline_s=0.05)
+        running = batcher.submit({"x": floats(0, 0, 0)}, deadline_s=0.5)
         assert gate.entered.wait(30)
         with pytest.raises(ExecutionTimeoutError, match="deadline"):
             batcher.run({"x": floats(1, 1, 1)}, deadline_s=0.01)
