@@ -125,13 +125,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _mark_cases(items: list[pytest.Item]) -> None:
-    """Move all cases but some of `sampled` tests one tier down; nightly tests are slow as well."""
+    """Mark the cases of `sampled` tests by tier; nightly tests are slow as well."""
     counts: Counter[tuple[str, str]] = Counter()
     for item in items:
         if sampled := item.get_closest_marker("sampled"):
             test = str(item.path), getattr(item, "originalname", item.name)
-            if counts[test] % sampled.args[0]:
-                item.add_marker("nightly" if item.get_closest_marker("slow") else "slow")
+            rest = counts[test] % sampled.args[0]
+            if rest:
+                is_next = rest == 1 and not item.get_closest_marker("slow")
+                item.add_marker("slow" if is_next else "nightly")
             counts[test] += 1
         if item.get_closest_marker("nightly"):
             item.add_marker("slow")

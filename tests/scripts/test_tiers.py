@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,10 @@ ROOT = Path(__file__).parents[2]
 FOLDER = "tests/scripts"
 FILE = f"{FOLDER}/test_tiers.py::"
 OF_A_SLOW_FILE = f"{FOLDER}/test_mutate.py::"
-QUICK = f"{FILE}test_ci_runs_slow_tests"
+QUICK = f"{FILE}test_ci_runs_slow_tests_of_every_folder"
 SLOW = f"{FILE}test_all_tests_are_run_where_a_variable_asks_for_them"
 NIGHTLY = f"{FILE}test_nightly_tests_are_run_in_full_only"
-FIRST, SECOND = (f"{FILE}test_a_sample[{number}]" for number in (1, 2))
+FIRST, SECOND, THIRD = (f"{FILE}test_a_sample[{number}]" for number in (1, 2, 3))
 SLOW_FIRST, SLOW_SECOND = (f"{FILE}test_a_slow_sample[{number}]" for number in (1, 2))
 
 
@@ -29,10 +30,10 @@ def collected(*arguments: str, **variables: str) -> str:
     return ran.stdout
 
 
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_sample(number: int) -> None:
-    assert number in (1, 2)
+    assert number in (1, 2, 3)
 
 
 @pytest.mark.slow
@@ -47,7 +48,7 @@ def test_folders_are_run_without_slow_tests() -> None:
     listed = collected(FOLDER)
     assert QUICK in listed
     assert FIRST in listed
-    others = SLOW, SECOND, SLOW_FIRST, SLOW_SECOND, NIGHTLY, OF_A_SLOW_FILE
+    others = SLOW, SECOND, THIRD, SLOW_FIRST, SLOW_SECOND, NIGHTLY, OF_A_SLOW_FILE
     assert not [name for name in others if name in listed]
     assert "files of slow tests, which ARMPY_SLOW_TESTS=1 runs" in listed
     assert "deselected" in listed
@@ -59,29 +60,33 @@ def test_all_tests_are_run_where_a_variable_asks_for_them(variable: str) -> None
     listed = collected(FOLDER, **{variable: "1"})
     expected = QUICK, FIRST, SECOND, SLOW, SLOW_FIRST, OF_A_SLOW_FILE
     assert all(name in listed for name in expected)
-    assert (NIGHTLY in listed) == (SLOW_SECOND in listed) == (variable == "ARMPY_FULL_TESTS")
+    in_full = NIGHTLY in listed, THIRD in listed, SLOW_SECOND in listed
+    assert in_full == (variable == "ARMPY_FULL_TESTS",) * 3
 
 
 @pytest.mark.nightly
 def test_nightly_tests_are_run_in_full_only() -> None:
     listed = collected(FOLDER, "-m", "nightly")
-    assert NIGHTLY in listed
-    assert QUICK not in listed
+    assert all(name in listed for name in (NIGHTLY, THIRD, SLOW_SECOND))
+    assert not [name for name in (QUICK, SECOND, SLOW) if name in listed]
 
 
 @pytest.mark.slow
 def test_slow_tests_that_are_named_are_run() -> None:
     listed = collected(FILE.rstrip(":"))
-    assert all(name in listed for name in (QUICK, FIRST, SECOND, SLOW, NIGHTLY))
+    assert all(name in listed for name in (QUICK, FIRST, SECOND, THIRD, SLOW, NIGHTLY))
     listed = collected(FOLDER, "-m", "slow")
     assert all(name in listed for name in (SECOND, SLOW, OF_A_SLOW_FILE))
-    assert not [name for name in (QUICK, FIRST, NIGHTLY) if name in listed]
+    assert not [name for name in (QUICK, FIRST, THIRD, NIGHTLY) if name in listed]
 
 
-def test_ci_runs_slow_tests() -> None:
+def test_ci_runs_slow_tests_of_every_folder() -> None:
     text = (ROOT / ".ci" / "run").read_text("utf-8")
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]
+    folders = " ".join(options["ini_options"]["testpaths"])
     _, _, after = text.partition("\nexport ARMPY_SLOW_TESTS=1\n")
-    assert "pytest -q -m slow --" in after
+    assert f"others=$(printf '%s\\n' {folders} | grep -vx \"$kit\")" in after
+    assert all(f"pytest -q -m slow {part} " in after for part in ("$kit", "$others"))
 
 
 def test_the_nightly_workflow_runs_what_ci_leaves_out() -> None:
