@@ -13,7 +13,7 @@ from armpy_numba_acc.packing.depthwise import pack_f32, pack_u8
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.origins import Origin, PackedArray, Part, views_of
 from armpy_numba_acc.packing.panels import with_depth
-from armpy_numba_acc.packing.vector_matrix import pack_columns, pack_rows
+from armpy_numba_acc.packing.vector_matrix import Word, pack_columns, pack_rows
 from armpy_numba_acc.packing.weights_dynamic import pack_weights_dynamic
 from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels, pack_pairs
 from armpy_numba_acc.packing.weights_real import (
@@ -148,14 +148,15 @@ def test_channels_of_bytes(channels: int, width: int, has_words: bool) -> None:
 
 @by_isa
 @pytest.mark.parametrize("columns", [1000, 8, 3])
-def test_matrices_that_vectors_are_multiplied_with(isa: Isa, columns: int) -> None:
+@pytest.mark.parametrize("word", [np.dtype(np.int8), np.dtype(np.int16)])
+def test_matrices_that_vectors_are_multiplied_with(word: Word, columns: int, isa: Isa) -> None:
     weights, bias = floats(columns, 37), floats(columns)
-    check(read(pack_columns(isa, weights, bias)), weights, bias)
+    check(read(pack_columns(isa, weights, bias, weights.dtype)), weights, bias)
     numbers, added = integers("int8", columns, 37), integers("int32", columns)
     part = Part(numbers, lambda values: values)
-    values = numbers.astype(np.int64) - 3
-    check(read(pack_columns(isa, values, added).after(part, 3)), numbers, added)
-    check(read(pack_rows(isa, values).after(part, 3)), numbers)
+    values = numbers.astype(np.int64) - 3  # bytes wrap around
+    check(read(pack_columns(isa, values, added, word).after(part, 3)), numbers, added)
+    check(read(pack_rows(isa, values, word).after(part, 3)), numbers)
 
 
 def test_parts_of_a_constant_are_read_as_one() -> None:

@@ -88,6 +88,29 @@ def test_a_vector_is_multiplied_with_every_column(kind: DataType, isa: str) -> N
     check_against_reference(network, inputs, _isa(isa))
 
 
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("least", [-128, -127])
+def test_no_sum_of_the_largest_bytes_saturates(least: int, isa: str) -> None:
+    """All elements and weights have the largest magnitudes, with equal and with mixed signs."""
+    random, network, inputs = np.random.default_rng(-least), Network(), {}
+    unit = Quantization.per_tensor(1.0, 0)
+    output = TensorInfo(None, QASYMM_S8, quantization=Quantization.per_tensor(20000.0, 0))
+    for columns, depth in ((3, 130), (67, 41), (128, 64)):
+        signs = random.integers(0, 2, (columns, depth), dtype=bool)
+        signs[:3] = np.arange(3)[:, None] == 1
+        stored = np.where(signs, 127, least).astype(np.int8)
+        weights = network.constant(stored, data_type=DataType.QSYMM_S8, quantization=unit)
+        for kind in ("least", "most", "mixed"):
+            name = f"{kind}{columns}"
+            x = network.input(name, TensorInfo((1, depth), QASYMM_S8, quantization=unit))
+            chosen = random.choice([-128, 127, 0], (1, depth), p=[0.45, 0.45, 0.1])
+            fixed = {"least": -128, "most": 127}.get(kind, chosen)
+            inputs[name] = np.broadcast_to(fixed, (1, depth)).astype(np.int8)
+            y = network.add(ops.FullyConnected(), x, weights, output=output)
+            network.output(f"y{name}", y)
+    check_against_reference(network, inputs, _isa(isa))
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_threads_share_the_columns(kind: DataType) -> None:
     network, feeds = _networks_layers(kind)

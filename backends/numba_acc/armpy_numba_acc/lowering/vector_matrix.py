@@ -20,17 +20,21 @@ from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import stored_bounds, zero_point_of
 from armpy_numba_acc.packing.vector_matrix import (
     AT_ONCE,
+    Word,
     filled_up,
     pack_columns,
     pack_rows,
 )
-from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point
+from armpy_numba_acc.packing.weights_u8 import GROUP, without_zero_point, word_of
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
 from armpy_numba_acc.program.fusion import CONVOLUTIONS, float_bounds
 
 _SUM_UP = 6.0
 """Cycles that summing up a row's lanes takes."""
+
+_SIGN = 128
+"""Added to signed elements, they are unsigned; their bytes differ by this bit."""
 
 
 def multiplies_vector(layer: Layer) -> bool:
@@ -96,6 +100,7 @@ def _matrix(
     weights: Array,
     bias: Array,
     constant: Part,
+    word: Word,
     subtracted: int = 0,
 ) -> calls.VectorMatrix:
     """Return the multiplied matrix.
@@ -106,13 +111,15 @@ def _matrix(
     bias : ndarray, float32 or int32, shape (columns,)
     constant
         The layer's weights, which are these plus the subtracted ones.
+    word : dtype
+        What they are stored as.
     """
-    isa, is_float, (columns, depth) = emit.isa, weights.dtype == np.float32, weights.shape
+    isa, is_float, (columns, depth) = emit.isa, word == np.float32, weights.shape
     if layout == "rows":
-        packed = pack_rows(isa, weights)
+        packed = pack_rows(isa, weights, word)
         pitch = packed.pitch
     else:
-        packed = pack_columns(isa, weights, bias)
+        packed = pack_columns(isa, weights, bias, word)
         pitch = packed.pitch // -(-columns // isa.lanes)
     return calls.VectorMatrix(
         source=source,
@@ -141,7 +148,8 @@ def _call_f32(emit: Emitter, layer: Layer) -> calls.VectorMatrixF32:
     source, target = emit.source(layer["input"]), emit.target(fusion.output)
     residual = 0 if fusion.residual is None else emit.source(fusion.residual)
     # By rows, sums would have another order than those of several vectors at once.
-    matrix = _matrix(emit, "columns", source, target, weights, bias, _constant_of(weight_data))
+    constant, word = _constant_of(weight_data), weights.dtype
+    matrix = _matrix(emit, "columns", source, target, weights, bias, constant, word)
     return calls.VectorMatrixF32("columns", matrix, residual, *float_bounds(fusion.bounds))
 
 
@@ -151,12 +159,14 @@ def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
     columns = len(weight_data)
     largest_sums(layer, weight_data.reshape(columns, -1).T, slice(None))  # they fit 32 bits
     zero_point = layer["weights"].info.zero_point
+    largest = np.abs(weight_data.astype(np.int16) - zero_point).max(initial=0)
+    is_signed = emit.isa.has_byte_signs and largest <= 127
     values, bias, correction = without_zero_point(
         emit.isa,
         weight_data.reshape(columns, 1, -1),
         zero_point,
         layer.constant("bias"),
-        zero_point_of(layer["input"].info),
+        zero_point_of(layer["input"].info) - (_SIGN if is_signed else 0),
     )
     weights, subtracted = values[:, 0], zero_point + correction
     depth = weights.shape[1]
@@ -164,21 +174,33 @@ def _call_u8(emit: Emitter, layer: Layer) -> calls.VectorMatrixU8:
     source, flip = _input(
         emit, layer, emit.isa.vector_bytes if layout == "rows" else GROUP, correction
     )
+    word = np.dtype(np.int8) if is_signed else word_of(emit.isa)
     target, out_flip = emit.flipped_target(output)
     low, high = stored_bounds(fusion_of(emit, layer).bounds, output.info)
     factors = output_factors(layer, columns)
     scales, nudges, exact, factor_step = _factors(emit, factors)
     return calls.VectorMatrixU8(
         layout,
+        has_signed_bytes=int(is_signed),
         has_correction=int(correction != 0),
         has_nudges=int(factors.nudges.any()),
         has_large_scales=int(factors.scales.max() >= 0.5),
         matrix=_matrix(
-            emit, layout, source, target, weights, bias, _constant_of(weight_data), subtracted
+            emit,
+            layout,
+            source,
+            target,
+            weights,
+            bias,
+            _constant_of(weight_data),
+            word,
+            subtracted,
         ),
         depth=depth,
         correction=correction,
-        flip=emit.constant(np.full(emit.isa.vector_bytes, flip, np.uint8)),
+        flip=emit.constant(
+            np.full(emit.isa.vector_bytes, flip ^ (_SIGN if is_signed else 0), np.uint8)
+        ),
         scales=scales,
         nudges=nudges,
         exact=exact,

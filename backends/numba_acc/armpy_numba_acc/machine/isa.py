@@ -56,6 +56,11 @@ class Isa(NamedTuple):
         return "avx" in self.name and not self.dot
 
     @property
+    def has_byte_signs(self) -> bool:
+        """True if one instruction multiplies bytes by the signs of others: AVX2, not AVX-512."""
+        return self.has_saturating_bytes and self.vector_bytes == 32
+
+    @property
     def has_half_conversions(self) -> bool:
         """Return whether instructions convert between float16 and float32."""
         return not {"+f16c", "+neon"}.isdisjoint(self.features.split(","))

@@ -143,6 +143,34 @@ class WordProducts(Dots):
         return total
 
 
+class SignedByteProducts(Dots):
+    """Products of signed bytes where an instruction multiplies weights by the signs of elements.
+
+    The magnitudes of elements, at most 128, are multiplied with these weights: two products of
+    weights from -127 to 127 are at most 32512 together, so that 16 bits hold them.
+
+    Weights: for each column four signed bytes, none of them -128.
+    """
+
+    def __init__(self, isa: Isa) -> None:
+        super().__init__(isa)
+        self._kind = vector(I8, isa.vector_bytes)
+
+    def weights(self, line: CodeValue, j: int) -> CodeValue:
+        return line.load(self._kind, j)
+
+    def elements(self, words: CodeValue) -> tuple[CodeValue, CodeValue]:
+        elements = words.bitcast(self._kind)
+        return abs(elements), elements
+
+    def add(
+        self, total: CodeValue, elements: tuple[CodeValue, CodeValue], weights: CodeValue
+    ) -> CodeValue:
+        magnitudes, signs = elements
+        signed = total.code.call("llvm.x86.avx2.psign.b", self._kind, weights, signs)
+        return add_exact_bytes(self.isa, total, [magnitudes], [signed])
+
+
 class PairProducts(Dots):
     """Products of 16-bit elements by as few instructions as there are.
 

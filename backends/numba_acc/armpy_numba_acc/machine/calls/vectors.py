@@ -42,10 +42,19 @@ class VectorMatrixF32(Call):
 class VectorMatrixU8(Call):
     """Multiply a vector of bytes by a matrix, and requantise the sums."""
 
-    parameters = ("layout", "has_correction", "has_nudges", "has_large_scales")
+    parameters = (
+        "layout",
+        "has_signed_bytes",
+        "has_correction",
+        "has_nudges",
+        "has_large_scales",
+    )
     work: ClassVar[WorkKind] = WorkKind.BYTE_WEIGHTS
 
     layout: str  # how weights lie: see `armpy_numba_acc.packing.vector_matrix`
+    # Whether elements are signed and weights bytes where products are of 16-bit integers otherwise:
+    # see `armpy_numba_acc.llvm.arithmetic.dots.SignedByteProducts`.
+    has_signed_bytes: int
     # Whether `correction` or any nudge is not 0; the third as for
     # `armpy_numba_acc.tiles.finish.exact_scaling.ExactScaling`.
     has_correction: int

@@ -47,6 +47,11 @@ _read = reader(VectorMatrix)
 class VectorProducts(ABC):
     """Products of a vector's elements and weights, and how they are added up.
 
+    Parameters
+    ----------
+    made_for : VectorMatrixF32 or VectorMatrixU8
+        Of which only the parameters matter.
+
     Attributes
     ----------
     kind : Kind
@@ -62,7 +67,7 @@ class VectorProducts(ABC):
     is_ordered: ClassVar[bool] = False
     step_bytes: ClassVar[int] = 4
 
-    def __init__(self, isa: Isa, call: CallFields) -> None:
+    def __init__(self, isa: Isa, made_for: VectorCall, call: CallFields) -> None:
         self.isa, self.call = isa, call
         self.kind = vector(self.element, isa.lanes)
         self.bytes_per_vector = isa.vector_bytes
@@ -157,18 +162,18 @@ def vector_kernel(
 
     def panel(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
-        totals = _panel_sums(*_columns(products(isa, call), call.matrix, number, PANEL))
+        totals = _panel_sums(*_columns(products(isa, made_for, call), call.matrix, number, PANEL))
         finish(isa, made_for, call).write(number * lanes, totals, begun, None)
 
     def some(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
-        method = products(isa, call)
+        method = products(isa, made_for, call)
         totals = _sums_side_by_side(method, call.matrix, number)
         finish(isa, made_for, call).write(number * lanes, totals, begun, None)
 
     def single(code: Code, args: CodeValue, number: CodeValue, begun: CodeValue) -> None:
         call = CallFields(record, args)
-        method, column = products(isa, call), number * lanes
+        method, column = products(isa, made_for, call), number * lanes
         count = call.matrix.columns - column
         if made_for.layout == "rows":
             total = _sums_of_rows(method, call.matrix, column, smaller(count, lanes))

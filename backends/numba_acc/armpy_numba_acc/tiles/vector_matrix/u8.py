@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from armpy_numba_acc.llvm.arithmetic.dots import dot_products
+from armpy_numba_acc.llvm.arithmetic.dots import SignedByteProducts, dot_products
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.primitives import Definition
 from armpy_numba_acc.llvm.values import F32, I8, I32, I64, CodeValue, vector
@@ -28,9 +28,10 @@ class VectorByteProducts(VectorProducts):
 
     element = I32
 
-    def __init__(self, isa: Isa, call: CallFields) -> None:
-        super().__init__(isa, call)
-        self._dots = dot_products(isa)
+    def __init__(self, isa: Isa, made_for: VectorCall, call: CallFields) -> None:
+        super().__init__(isa, made_for, call)
+        is_signed = isinstance(made_for, VectorMatrixU8) and made_for.has_signed_bytes
+        self._dots = SignedByteProducts(isa) if is_signed else dot_products(isa)
         self.bytes_per_vector = self._dots.bytes_per_vector
         self._flip = call.flip.load(self.kind)
 
