@@ -39,6 +39,9 @@ WITHOUT_SCHEMA: Mapping[str, int] = {
 the standard does not have there. Those of ONNX's first years are taken in later ones, too, as
 `onnx.checker` does."""
 
+_LARGE_BYTES = 1 << 16
+"""Of initializers that are checked without their elements."""
+
 _UNCHECKED = "armpy.unchecked"
 """Domain of operators that `onnx.checker` is not to look at."""
 
@@ -78,7 +81,7 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
     model = load_model(file)
     sort_nodes(model.graph)
     try:
-        onnx.checker.check_model(_without_harmless(model))
+        onnx.checker.check_model(_without_harmless(_without_elements(model)))
     except Exception as error:  # whatever the library raises, the file is the cause
         raise _unsound(file, error) from error
     version = versions_of(model).get("", 1)
@@ -181,6 +184,46 @@ def declared_shape(
         if dim.HasField("dim_value")
         else sizes.get(dimension_name(dim))
         for dim in tensor.shape.dim
+    )
+
+
+def _without_elements(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model without the elements of large initializers, of which the checker makes two copies.
+
+    They are checked where they are read.
+    """
+    large = {tensor.name for tensor in model.graph.initializer if _is_large(tensor)}
+    if not large:
+        return model
+    light = onnx.ModelProto()
+    for source, target, without in (
+        (model, light, "graph"),
+        (model.graph, light.graph, "initializer"),
+    ):
+        for field, value in source.ListFields():
+            if field.name == without:
+                continue
+            if isinstance(value, int | str):
+                setattr(target, field.name, value)
+            else:  # a message or several
+                getattr(target, field.name).MergeFrom(value)
+    for tensor in model.graph.initializer:
+        copy = light.graph.initializer.add()
+        if tensor.name in large:
+            copy.name, copy.data_type, copy.dims[:] = tensor.name, tensor.data_type, [0]
+        else:
+            copy.CopyFrom(tensor)
+    return light
+
+
+def _is_large(tensor: onnx.TensorProto) -> bool:
+    """Return whether a tensor is nothing but many bytes of plain elements."""
+    fields = {field.name for field, _ in tensor.ListFields()}
+    return (
+        fields == {"dims", "data_type", "name", "raw_data"}
+        and tensor.ByteSize() > _LARGE_BYTES
+        and tensor.data_type != onnx.TensorProto.STRING
+        and min(tensor.dims) > 0
     )
 
 

@@ -16,6 +16,7 @@ import onnx.parser
 
 import armpy
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
+from armpy_onnx.structures.functions import bound_attributes
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
 W = np.random.default_rng(3).standard_normal((5, 3)).astype(np.float32)
@@ -299,3 +300,44 @@ def test_two_outputs_of_one_name_are_an_error_of_the_file() -> None:
     model.graph.output.add().CopyFrom(model.graph.output[0])
     with pytest.raises(ParserError, match=r"output 'y': two outputs have one name"):
         armpy.load(model.SerializeToString())
+
+
+def _with_weights(elements: bytes) -> onnx.ModelProto:
+    """A product with many weights."""
+    text = "graph (float[2, 512] x) => (float[2, 64] y) { y = Gemm <transA = 0> (x, w) }"
+    model = onnx.parser.parse_model(HEAD + text)
+    weights = model.graph.initializer.add()
+    weights.name, weights.data_type, weights.raw_data = "w", onnx.TensorProto.FLOAT, elements
+    weights.dims[:] = [512, 64]
+    return model
+
+
+def test_large_weights_are_not_copied_to_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+    check = onnx.checker.check_model
+
+    def checked(model: onnx.ModelProto) -> None:
+        sizes.append(model.ByteSize())
+        check(model)
+
+    monkeypatch.setattr(onnx.checker, "check_model", checked)
+    weights = np.random.default_rng(1).normal(size=(512, 64)).astype(np.float32)
+    x = np.ones((2, 512), np.float32)
+    data = _with_weights(weights.tobytes()).SerializeToString()
+    with armpy.load(data, backends=["CpuRef"]) as model:
+        np.testing.assert_allclose(model(x), x @ weights, rtol=1e-4)
+    assert 0 < sizes[0] < weights.nbytes / 10
+
+
+def test_large_weights_of_another_size_than_their_shape_are_an_error_of_the_file() -> None:
+    data = _with_weights(bytes(4 * 512 * 63)).SerializeToString()
+    with pytest.raises(ParserError, match="initializer 'w': the tensor cannot be read"):
+        armpy.load(data, backends=["CpuRef"])
+
+
+def test_a_node_s_attributes_keep_none_of_the_file_s_weights() -> None:
+    """A part of a message keeps all of it alive."""
+    (node,) = _with_weights(b"").graph.node
+    attribute = bound_attributes(node, {})["transA"]
+    node.attribute[0].i = 5
+    assert attribute.i == 0

@@ -16,6 +16,12 @@ from armpy_onnx.reading import FreeNames, kind_of, nodes_inside, versions_of
 
 _ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}
 
+_PLAIN = frozenset(
+    onnx.AttributeProto.AttributeType.Value(name)
+    for name in ("FLOAT", "FLOATS", "INT", "INTS", "STRING", "STRINGS")
+)
+"""Types of attributes that hold neither tensors nor graphs."""
+
 Attributes = Mapping[str, onnx.AttributeProto]
 """Attributes of a node by name."""
 
@@ -165,15 +171,26 @@ def too_deep() -> ParserError:
 
 
 def bound_attributes(node: onnx.NodeProto, attributes: Attributes) -> Attributes:
-    """A node's attributes with those of the function around it that they refer to."""
+    """A node's attributes with those of the function around it that they refer to.
+
+    Plain ones are copies: a part of a message keeps all of it alive, with the weights, and nodes
+    that wait for shapes keep their attributes.
+    """
     bound_by_name = {}
     for attribute in node.attribute:
         bound: onnx.AttributeProto | None = attribute
         if attribute.ref_attr_name:
             bound = attributes.get(attribute.ref_attr_name)
         if bound is not None:
-            bound_by_name[attribute.name] = bound
+            bound_by_name[attribute.name] = _detached(bound)
     return bound_by_name
+
+
+def _detached(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
+    """A copy of an attribute that holds neither tensors nor graphs."""
+    if attribute.type not in _PLAIN:
+        return attribute
+    return onnx.AttributeProto.FromString(attribute.SerializeToString())
 
 
 def _key(node: onnx.NodeProto) -> tuple[str, str, str]:
