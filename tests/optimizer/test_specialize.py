@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -372,3 +373,21 @@ def test_branches_know_the_shapes_and_constants_of_their_arguments() -> None:
         shapes = [value.info.shape for value in (layer["lhs"], layer["rhs"], layer.output)]
         assert shapes == [(3,)] * 3
         np.testing.assert_array_equal(layer.constant("rhs"), [1, 2, 3])
+
+
+def test_a_large_constant_is_folded_once_while_the_result_is_used(evaluator: Evaluator) -> None:
+    net = Network()
+    table = net.constant(np.random.default_rng(1).normal(size=(128, 256)).astype(np.float32))
+    net.output("y", net.add(ADD, net.input("x", f32(None, 128)), net.add(Transpose((1, 0)), table)))
+    graph = net.build()
+    before = len(evaluator._known)
+    first, second = (specialize(graph, [(256, 128)], evaluator=evaluator) for _ in range(2))
+    (one,), (other,) = (
+        [value.data for value in each.layers[0].inputs if value is not None and value.is_constant]
+        for each in (first, second)
+    )
+    assert np.shares_memory(one, other)
+    np.testing.assert_array_equal(one, np.asarray(table.data).T)
+    del first, second, one, other
+    gc.collect()
+    assert len(evaluator._known) == before

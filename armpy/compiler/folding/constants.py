@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
@@ -44,6 +45,9 @@ class Evaluator:
     def __init__(self, backend: IBackendInternal) -> None:
         self._factory = backend.create_workload_factory(NetworkResources())
         self._support = backend.get_layer_support(PreparationRequest())
+        # Large results of one array, which networks for other shapes read as well: weak references
+        # to both, so that none is kept for them.
+        self._known: dict[object, tuple[weakref.ref[Array], weakref.ref[Array]]] = {}
 
     def fold(
         self,
@@ -79,7 +83,7 @@ class Evaluator:
         try:
             if not self._support.is_layer_supported(operation, infos, outputs):
                 return None
-            return self._execute(operation, infos, arrays, outputs, allowed_bytes)
+            return self._known_or_executed(operation, infos, arrays, outputs, allowed_bytes)
         # The size of open outputs is known only while they are made; large ones stay unfolded.
         except MemoryLimitError:
             return None
@@ -91,6 +95,29 @@ class Evaluator:
             raise BackendError(
                 f"folding constants raised {describe(error)}", where=operation.name
             ) from error
+
+    def _known_or_executed(
+        self,
+        operation: Operation,
+        infos: Sequence[TensorInfo | None],
+        arrays: Sequence[Array | None],
+        outputs: Sequence[TensorInfo],
+        allowed_bytes: int,
+    ) -> list[Array]:
+        """The results of an earlier evaluation that are still used, or of one now."""
+        array = arrays[0] if len(arrays) == 1 else None
+        if array is None or len(outputs) != 1 or is_small(outputs):
+            return self._execute(operation, infos, arrays, outputs, allowed_bytes)
+        key = operation, infos[0], outputs[0], id(array)
+        source, known = self._known.get(key, (None, None))
+        if source is not None and known is not None and source() is array:
+            result = known()
+            if result is not None:
+                return [result]
+        (result,) = self._execute(operation, infos, arrays, outputs, allowed_bytes)
+        forget = self._known.pop
+        self._known[key] = weakref.ref(array), weakref.ref(result, lambda _: forget(key, None))
+        return [result]
 
     def _execute(
         self,
