@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -500,3 +501,22 @@ def test_an_application_s_pass_is_shown_no_traced_sizes() -> None:
     for size in (2, 3, 4, 5):
         model(values(size, net))
     assert {type(dim) for dim in seen} == {int}
+
+
+@pytest.mark.slow
+def test_tracing_packs_the_weights_of_one_layer_at_a_time() -> None:
+    net, width = Network(), 512
+    x = net.input("x", f32(None, width))
+    for seed in range(8):
+        x = net.add(FullyConnected(), x, net.constant(weights(seed, width, width)))
+    net.output("y", x)
+    model = warmed(net, 40, 41)
+    rows = values(42, net)
+    tracemalloc.start()
+    try:
+        model(rows)
+        now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert is_resized(model)
+    assert peak - now < 3 * 4 * width * width

@@ -46,6 +46,8 @@ def share_bytes(data: Array) -> Array:
         Not to be written to; `SLACK_BYTES` more bytes can be read after it. If a live program's
         constants contain these bytes, it is a view that keeps their memory alive.
     """
+    if isinstance(data, _SharedBytes):
+        return data
     raw_bytes = data.reshape(-1).view(np.uint8)
     key = hashlib.sha256(raw_bytes.data).digest()
     with _lock:

@@ -117,6 +117,8 @@ class Emitter:
         }
         self._given, self._wanted = set(self.view.inputs), set(self.view.outputs)
         self._read = {value for layer in self.view.layers for value in layer.inputs}
+        read = [value for value in (*self._read, *self._wanted) if value is not None]
+        self._is_traced = any(is_traced(*value.info.known_shape) for value in read)
 
     def nested(
         self,
@@ -357,6 +359,8 @@ class Emitter:
         """Memory that holds packed elements, of which some may be a constant's."""
         self.counter.add_bytes(packed.array.nbytes)
         array = np.ascontiguousarray(packed.array)
+        if self._is_traced and array.nbytes >= MIN_SHARED_BYTES:
+            array = share_bytes(array)  # at once, or all would be there twice for a while
         buffer = Buffer(Space.CONSTANTS, array.nbytes)
         self._constants.append((buffer, array))
         self._origins += [(buffer, origin) for origin in packed.origins]
