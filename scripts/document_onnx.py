@@ -3,18 +3,27 @@
 Usage::
 
     python scripts/document_onnx.py [--check]
+    python scripts/document_onnx.py --probe
+
+The second form runs ONNX's test of each operator with every element type of its definition, and
+keeps the types with which armpy runs it.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import onnx
-from documenting import write_or_check
+from documenting import in_groups, write_or_check
 
 from armpy_onnx.operators import converted_kinds, operator_of
 from armpy_onnx.reading import WITHOUT_SCHEMA
 from armpy_onnx.structures import structure_of
+from tests.support.onnx_types import definitions, facts, probe
 
 HEAD = """# ONNX models
 
@@ -83,32 +92,70 @@ that do not pass, with reasons.
 
 ## Operators
 
-| domain | how | operators |
-|---|---|---|
+- **In brackets**: the opsets in which ONNX adds or changes the operator. Each is supported.
+- **Element types**: those of ONNX's newest definition with which CpuRef runs ONNX's test of the
+  operator (`--probe`). Operators without types have fixed ones, or are not defined by ONNX.
+- `T`, `T1` ...: type variables of ONNX's definition.
+- NumbaAcc runs fewer types; CpuRef runs the layers that it refuses.
+
+GROUPS
+
 """
+
+GROUPS: Mapping[str, Sequence[str]] = {
+    "floats": ("bfloat16", "float16", "float32", "float64"),
+    "integers": (
+        *("int8", "int16", "int32", "int64"),
+        *("uint8", "uint16", "uint32", "uint64"),
+    ),
+    "small": (
+        *("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0"),
+        *("float4e2m1", "int4", "uint4", "int2", "uint2"),
+    ),
+}
+"""Words for types that are often allowed together."""
+
+_NAMES = {"float": "float32", "double": "float64"}
+"""ONNX's names of types that have clearer ones."""
 
 
 def main() -> int:
-    """Write the page, or compare it."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    """Write the page, compare it, or try the types."""
+    if "--probe" in sys.argv:
+        probe([kind for kind in _kinds() if definitions(kind)])
+        return 0
+    description = __doc__.splitlines()[0] if __doc__ else ""
+    return write_or_check("onnx.md", page(), "document_onnx.py", description)
+
+
+def page() -> str:
+    """The page's text."""
+    head = HEAD.replace("OPSET", str(onnx.defs.onnx_opset_version()))
+    words = "\n".join(f"- **{name}**: {', '.join(types)}" for name, types in GROUPS.items())
+    sections: dict[str, dict[str, list[str]]] = {}
     for kind in _kinds():
         domain, _, name = kind.rpartition(".")
-        groups.setdefault((domain, _how(kind)), []).append(name)
-    rows = [
-        f"| {domain or 'ONNX'} | {how} | {', '.join(names)} |"
-        for (domain, how), names in groups.items()
-    ]
-    description = __doc__.splitlines()[0] if __doc__ else ""
-    head = HEAD.replace("OPSET", str(onnx.defs.onnx_opset_version()))
-    page = head + "\n".join(rows) + "\n"
-    return write_or_check("onnx.md", page, "document_onnx.py", description)
+        title = f"{domain or 'ONNX'}, {_how(kind)}"
+        sections.setdefault(title, {}).setdefault(_types(kind), []).append(name + _opsets(kind))
+    return head.replace("GROUPS", words) + "\n".join(
+        line for title, groups in sections.items() for line in _section(title, groups)
+    )
+
+
+def _section(title: str, groups: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Lines of the operators of one domain: those with the same types together."""
+    yield f"### {title}\n"
+    for types, names in groups.items():
+        listed = ", ".join(names)
+        yield f"- **{listed}**: {types}" if types else f"- {listed}"
+    yield ""
 
 
 def _kinds() -> list[str]:
     """Operators of ONNX's domain, then those of other domains that are converted."""
     schemas = onnx.defs.get_all_schemas()
     names = {schema.name for schema in schemas if schema.domain == "" and not schema.deprecated}
-    names |= set(WITHOUT_SCHEMA)
+    names |= set(WITHOUT_SCHEMA) | {kind for kind in converted_kinds() if "." not in kind}
     return [*sorted(names), *sorted(kind for kind in converted_kinds() if "." in kind)]
 
 
@@ -118,8 +165,34 @@ def _how(kind: str) -> str:
         return "converted"
     if structure_of(kind) is not None:
         return "replaced at load, or run as control flow"
-    schema = onnx.defs.get_schema(kind, onnx.defs.onnx_opset_version(), "")
-    return "replaced by ONNX's function" if schema.all_function_opset_versions else "not supported"
+    newest = definitions(kind)[-1]
+    return "replaced by ONNX's function" if newest.all_function_opset_versions else "not supported"
+
+
+def _opsets(kind: str) -> str:
+    """The versions of an operator's definitions, in brackets; empty if ONNX does not define it."""
+    versions = "/".join(str(schema.since_version) for schema in definitions(kind))
+    return f" ({versions})" if versions else ""
+
+
+def _types(kind: str) -> str:
+    """The types of an operator, by type variable if they differ; empty if they were not tried."""
+    if operator_of(kind) is None and structure_of(kind) is not None:
+        return ""
+    variables: dict[str, list[str]] = {}
+    for variable, names in facts().get(kind, {}).items():
+        types = "; ".join(filter(None, map(", ".join, _grouped(names))))
+        variables.setdefault(types, []).append(f"`{variable}`")
+    if len(variables) == 1:
+        return next(iter(variables))
+    return "; ".join(f"{', '.join(names)} {types}" for types, names in variables.items())
+
+
+def _grouped(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Words for groups of types, and the types that are in none."""
+    words, rest = in_groups([_NAMES.get(name, name) for name in names], GROUPS)
+    yield words
+    yield sorted(rest)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import dataclasses
 import inspect
 import re
 import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs" / "reference"
@@ -79,6 +80,22 @@ def _divided(paragraph: str) -> str:
             parts.append("")
         parts[-1] = f"{parts[-1]} {sentence}".strip()
     return "\n\n".join(parts)
+
+
+def in_groups(
+    names: Sequence[str], groups: Mapping[str, Sequence[str]]
+) -> tuple[list[str], list[str]]:
+    """Words for groups of names, and the names that are in none of these groups.
+
+    A group counts if at most a quarter of it is absent; the word says which.
+    """
+    words, rest = list[str](), list(names)
+    for word, group in groups.items():
+        absent = [name for name in group if name not in rest]
+        if len(absent) <= len(group) // 4:
+            words.append(word + f" but {', '.join(absent)}" * bool(absent))
+            rest = [name for name in rest if name not in group]
+    return words, rest
 
 
 def write_or_check(name: str, page: str, script: str, description: str) -> int:

@@ -16,6 +16,7 @@ import onnx.parser
 
 from armpy.cli.__main__ import main
 from armpy_onnx.operators import converted_kinds
+from tests.support.onnx_types import cases, facts, refused_versions, types_of
 
 ROOT = Path(__file__).parents[3]
 TEXT = """<ir_version: 9, opset_import: ["" : 18], producer_name: "mine">
@@ -29,6 +30,20 @@ def test_the_page_is_up_to_date() -> None:
         [sys.executable, str(script), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("kind", facts())
+def test_the_types_of_the_page_run_and_no_others(kind: str) -> None:
+    assert types_of(kind) == facts()[kind]
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(20)
+@pytest.mark.parametrize("kind", sorted(facts().keys() - {"ImageDecoder", "OptionalHasElement"}))
+def test_every_definition_of_an_operator_is_supported(kind: str) -> None:
+    assert not cases().get(kind) or refused_versions(kind) == []
 
 
 @pytest.fixture
