@@ -137,7 +137,7 @@ class Quantization:
         Raises
         ------
         InvalidArgumentError
-            If `stored` are no integers, or has not as many channels as there are scales.
+            If `stored` are not integers, or has not as many channels as there are scales.
 
         References
         ----------
@@ -314,7 +314,7 @@ def _as_shape(dims: object) -> Shape:
 
 
 def format_shape(shape: Shape | None) -> str:
-    """Text of a shape with ``?`` for what is not known: ``(1, ?, 3)``, ``(?...)``."""
+    """Text of a shape with ``?`` for unknown sizes: ``(1, ?, 3)``, ``(?...)``."""
     if shape is None:
         return "(?...)"
     inner = ", ".join("?" if dim is None else str(dim) for dim in shape)

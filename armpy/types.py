@@ -1,4 +1,4 @@
-"""Small enums and value types that every room uses."""
+"""Small enums and value types that every package uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REFERENCE_BACKEND_ID = "CpuRef"
 """Id of the backend that defines right answers and supports every operation."""
 
 HOST = "host"
-"""Where the caller's arrays and constants are, and who runs control flow: the core itself."""
+"""The core itself: it holds the caller's arrays and constants, and runs control flow."""
 
 BackendId = str
 """A backend's name, compared by its exact text; those of `INVALID_BACKEND_IDS` are none."""

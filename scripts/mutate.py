@@ -3,7 +3,7 @@
 Usage::
 
     python scripts/mutate.py kit [--count 100] [--seed 0] [--vectors FOLDER]
-    python scripts/mutate.py tests ROOM... [--count 50] [--seed 0] [--tree FOLDER]
+    python scripts/mutate.py tests PACKAGE... [--count 50] [--seed 0] [--tree FOLDER]
 
 ``kit`` changes CpuRef: each mutant is a copy of it under another backend id, and the conformance
 kit judges it as a third party's backend. Of those that it lets through, many more layers say
@@ -65,7 +65,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(required=True, metavar="kit|tests")
     by_kit = commands.add_parser("kit", help="mutate CpuRef, judged by the conformance kit")
-    by_tests = commands.add_parser("tests", help="mutate rooms, judged by their tests")
+    by_tests = commands.add_parser("tests", help="mutate packages, judged by their tests")
     for command, judge, count, least in (
         (by_kit, judge_by_kit, 100, 0.95),
         (by_tests, judge_by_tests, 50, 0.0),
@@ -98,7 +98,7 @@ def _add_kit_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_test_options(parser: argparse.ArgumentParser) -> None:
     """Options of mutations that tests judge."""
-    parser.add_argument("rooms", nargs="+", metavar="ROOM", help="folders or files of the tree")
+    parser.add_argument("rooms", nargs="+", metavar="PACKAGE", help="folders or files of the tree")
     parser.add_argument("--tree", type=Path, default=Path(), help="the tree (this folder)")
     parser.add_argument("--python", default=sys.executable, help="interpreter of its environment")
     parser.add_argument(

@@ -4,9 +4,9 @@ Usage::
 
     python scripts/structure.py [--check | --lower] [--show RULE]
 
-Without an option it prints every rule with its count, its ceiling and its aim, and for each room
-of armpy and each package beside it the files, lines, lines of code and of docstrings, classes and
-comments. ``--show`` lists what a rule counts, by place. The ceilings stand in
+Without an option it prints every rule with its count, its ceiling and its aim, and for each
+package of armpy and each one beside it the files, lines, lines of code and of docstrings, classes
+and comments. ``--show`` lists what a rule counts, by place. The ceilings stand in
 ``scripts/structure.toml``. ``--check`` fails if a count is above its ceiling, and if it is below: a
 ceiling that was reached falls with it, so that it never rises again. ``--lower`` writes them down;
 it raises none.
@@ -45,7 +45,8 @@ CLASS_LINES = 400
 CLASS_METHODS = 30
 PROSE_WIDTH = 100
 VAGUE_WORDS = re.compile(
-    r"\b(told|tells?|telling|nobody|somebody|whoever|what becomes of|prepared files?|behind)\b",
+    r"\b(?:told|tells?|telling|nobody|somebody|whoever|what becomes of|prepared files?|behind)\b"
+    r"|(?<!there )\b(?:is|are) no (?!longer|more\b|reason|matter|faster|files?\b)\w+",
     re.IGNORECASE,
 )
 VAGUE_LOCALS = frozenset({"each", "found", "given", "kept", "made", "one", "taken", "told", "what"})
@@ -624,8 +625,8 @@ def lower(counts: dict[str, int], text: str) -> str:
 
 
 @dataclass
-class Room:
-    """Counts of one room of the core, or of one package beside it."""
+class PackageCounts:
+    """Counts of one package of the core, or of one beside it."""
 
     files: int = 0
     lines: int = 0
@@ -641,19 +642,19 @@ class Room:
         return f"{row} {100 * self.comments / max(self.code, 1):10.1f}"
 
 
-def rooms(tree: Tree) -> dict[str, Room]:
-    """Rooms of the core by their names, then the other packages."""
-    by_room: defaultdict[str, Room] = defaultdict(Room)
+def packages(tree: Tree) -> dict[str, PackageCounts]:
+    """Counts of the packages of the core by their names, then of the others."""
+    counts: defaultdict[str, PackageCounts] = defaultdict(PackageCounts)
     for name, source in sorted(tree.sources.items()):
         package, _, rest = name.partition(".")
-        room = by_room[f"armpy.{rest.partition('.')[0]}" if package == "armpy" else package]
-        room.files += 1
-        room.lines += source.text.count("\n")
-        room.code += source.code_lines
-        room.docstrings += len(source.docstring_lines)
-        room.classes += sum(isinstance(node, ast.ClassDef) for node in source.nodes)
-        room.comments += source.comments
-    return dict(by_room)
+        count = counts[f"armpy.{rest.partition('.')[0]}" if package == "armpy" else package]
+        count.files += 1
+        count.lines += source.text.count("\n")
+        count.code += source.code_lines
+        count.docstrings += len(source.docstring_lines)
+        count.classes += sum(isinstance(node, ast.ClassDef) for node in source.nodes)
+        count.comments += source.comments
+    return dict(counts)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -680,9 +681,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{counts[rule]:5d}  ceiling {ceiling:4d}  aim {aim:3d}  {about}")
     if not (options.check or options.lower):
         titles = ("files", "lines", "code", "docstrings", "classes", "comments/100")
-        print(f"\n{'room':24s}", *(f"{title:>10s}" for title in titles))
-        for name, room in rooms(tree).items():
-            print(f"{name:24s} {room}")
+        print(f"\n{'package':24s}", *(f"{title:>10s}" for title in titles))
+        for name, count in packages(tree).items():
+            print(f"{name:24s} {count}")
     problems = judge(counts, settings.ceilings) if options.check or options.lower else []
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0

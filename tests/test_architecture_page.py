@@ -1,4 +1,4 @@
-"""The rooms of docs/architecture.md are those of the tree, in the order that imports keep."""
+"""The packages of docs/architecture.md are those of the tree, in the order that imports keep."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ PACKAGE = ROOT / "armpy"
 
 
 def listed_rows() -> list[list[str]]:
-    """Rooms of armpy, row by row of the table."""
+    """Packages and modules of armpy, row by row of the table."""
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rooms = page.partition("\n## Rooms\n")[2].partition("\n## ")[0]
-    cells = re.findall(r"^\| (`[^|]+`) \|", rooms, re.MULTILINE)
+    table = page.partition("\n## Packages\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`[^|]+`) \|", table, re.MULTILINE)
     rows = [[name.rstrip("/") for name in re.findall(r"`([^`]+)`", cell)] for cell in cells]
     return [row for row in rows if not row[0].startswith("backends/")]
 

@@ -49,7 +49,7 @@ class IBackendProfiling(ABC):
         Raises
         ------
         InvalidArgumentError
-            If the backend has announced another one of that name; the same once more is no error.
+            If the backend has announced another counter of that name; the same one again is fine.
         """
 
     @abstractmethod
@@ -59,7 +59,7 @@ class IBackendProfiling(ABC):
         Raises
         ------
         InvalidArgumentError
-            If no such counter was declared, or the value is no finite number.
+            If no such counter was declared, or the value is not a finite number.
         """
 
     @abstractmethod
@@ -69,7 +69,7 @@ class IBackendProfiling(ABC):
         Raises
         ------
         InvalidArgumentError
-            If the times are no numbers.
+            If the times are not numbers.
 
         Notes
         -----

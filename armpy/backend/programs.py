@@ -55,7 +55,7 @@ class SavedProgram(NamedTuple):
     checked copies, and not at all where the file's code is not trusted.
     """
     views: Mapping[str, Sequence[View]] = MappingProxyType({})
-    """How arrays lie in parts that are no code, by the part's name, as `packed_view` describes
+    """How arrays lie in parts that are not code, by the part's name, as `packed_view` describes
     them. A constant of the model that is among them is read from there, and is not written a second
     time; others may be among them. A part that has none is compared as a whole.
     """

@@ -89,7 +89,7 @@ def _place(path: str) -> str:
     """Return the target of a path; the path itself if the working directory was deleted."""
     try:
         return os.path.realpath(path)
-    except FileNotFoundError:  # of the working directory; other missing parts are no error
+    except FileNotFoundError:  # of the working directory; other missing parts are not an error
         return path
 
 

@@ -99,7 +99,7 @@ def plain(value: object) -> object:
 
 
 class Printer:
-    """Prints lines and tables, plain where stdout is no terminal.
+    """Prints lines and tables, plain where stdout is not a terminal.
 
     Notes
     -----
@@ -197,7 +197,7 @@ def _is_plain() -> bool:
 
 
 def _terminal() -> Terminal:
-    """Stdout for people, as wide as a pipe if it is no terminal."""
+    """Stdout for people, as wide as a pipe if it is not a terminal."""
     # Most output goes to programs, and rich takes long to import.
     from armpy.cli.terminal import Terminal  # noqa: PLC0415
 

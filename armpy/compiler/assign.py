@@ -379,7 +379,7 @@ def assign_backends(
                 failure = answer.error
         else:
             raise _unplaceable(layer, refusals, oracle.assigned_backend(layer)) from failure
-        if not isinstance(layer.operation, ControlFlow):  # the core's own layers are no fallback
+        if not isinstance(layer.operation, ControlFlow):  # the core's own layers are not a fallback
             result.refusals += refusals
     return result
 

@@ -71,7 +71,7 @@ def _layers_by_output(graph: Graph) -> dict[Value, Layer]:
 def import_tensors(
     network: OptimizedNetwork,  # fully shaped
     factories: Mapping[BackendId, Factories],  # By backend id
-    inputs: Mapping[int, Importers],  # By index of an input, who has imported it, and with what
+    inputs: Mapping[int, Importers],  # By index of an input, importing backends and memory
     # By index of an output, its writer and its importers.
     outputs: Mapping[int, tuple[BackendId, HandleFactoryProxy]],
     strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None = None,  # how arenas are packed

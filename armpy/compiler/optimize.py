@@ -284,7 +284,7 @@ class _Rounds:
                 raise  # its caller takes other backends for the whole network
             # The boundary has turned every exception of a backend into one of these.
             except ArmpyError as error:
-                # Sizes are traced as a trial: nothing falls back where that comes to nothing.
+                # Sizes are traced as a trial: nothing falls back where that fails.
                 is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)
                 _log.log(
                     logging.INFO if is_trial else logging.WARNING,

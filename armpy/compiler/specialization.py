@@ -256,7 +256,7 @@ class _Specializer:
         inputs: Sequence[Value | None],
         infos: list[TensorInfo | None],
     ) -> tuple[Operation, Sequence[Value | None], list[TensorInfo | None]]:
-        """A layer whose windows are no larger than they need to be; see `trimmed`."""
+        """A layer whose windows are as small as possible; see `trimmed`."""
         if any(info is not None and not info.is_fully_shaped for info in infos):
             return operation, inputs, infos
         smaller, slices = trimmed(operation, infos)

@@ -24,7 +24,7 @@ def offer(
     Raises ArmpyError if the backend raises one; BackendError if the backend raises something else,
     or its answer cannot be applied.
 
-    What is to be deleted is written as substitutions by nothing.
+    Deletions are substitutions by nothing.
     """
     backend_id, name = backend.get_id(), "optimize_subgraph_view"
     request = request or PreparationRequest()
@@ -224,6 +224,6 @@ def _expand(
 
 def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
     """Return the layers that a replacement's layer stands for: declared ones, or the whole view."""
-    # Names that are not among the replaced layers are no claim that a backend can make.
+    # Names that are not among the replaced layers are not a claim that a backend can make.
     replaced, said = tuple(layer.name for layer in view.layers), set(layer.origins)
     return tuple(name for name in replaced if name in said) or replaced

@@ -104,7 +104,7 @@ def steps_to(
         if num_links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
         target = os.readlink(here)
-        # A target that is no whole path counts from the folder that the link lies in.
+        # A target that is not a whole path counts from the folder that the link lies in.
         place = os.sep if os.path.isabs(target) else place
         rest += target.split(os.sep)[::-1]
 
@@ -155,7 +155,7 @@ def why_exposed(
 
     The file, every directory above it and every link on the way have to belong to the current
     user or root, and neither file nor directories may be written by others; the user's private
-    group is no other. In a directory with a sticky bit only an entry's owner can put another in
+    group does not count. In a directory with a sticky bit only an entry's owner can put another in
     its place, so that such ones may be. The path has to lead to the opened file.
     """
     if not HAS_OWNERS:  # pragma: no cover - of Windows
@@ -229,7 +229,7 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> str:
 def make_own_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder, and those above it that are missing, for the user alone.
 
-    Raises OSError if it cannot be made, or is no folder.
+    Raises OSError if it cannot be made, or is not a folder.
 
     `os.makedirs` makes those above as the process's umask says: for everybody, where it is 0, who
     could then put other folders in the place of their contents.

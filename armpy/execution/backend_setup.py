@@ -134,7 +134,7 @@ class BackendSetup:
             try:
                 usable.append(self._set_up(backend_id, make))
             except _RefusalError as refusal:
-                # Who names a backend wants it; of all that there are, the others will do.
+                # A backend that the caller names is wanted; of all installed ones, others will do.
                 if named is not None:
                     raise refusal.cause from refusal.cause.__cause__
                 is_expected = isinstance(refusal.cause, DeviceNotFoundError)

@@ -21,7 +21,7 @@ def blamed(
 ) -> ArmpyError:
     """An error with the id of the backend that has failed while it executed."""
     if backend_id != HOST and (is_memory or isinstance(error, FAILURES)):
-        # Who was named first stays: the layers around an inner graph are not to blame.
+        # The first name stays: the layers around an inner graph are not to blame.
         vars(error).setdefault(_NAME, backend_id)
     return error
 

@@ -46,7 +46,7 @@ class NetworkSettings:
     environment: str = ""
     name: str = ""  # what it is called, for people; may be empty
     saved: ArchivedParts | None = None  # what a compiled model has compiled already
-    # {"calls", "rows"}; what is spread over all backends, see `armpy.RuntimeOptions`.
+    # {"calls", "rows"}; spread over all backends, see `armpy.RuntimeOptions`.
     spread: str | None = None
     # Decides where layers run; the order of the backends does if left out.
     place: Callable[[PlacementQuestion], PlacementDecision | None] | None = None

@@ -141,7 +141,7 @@ class Variable:
         Elements before the first execution.
     key : hashable, optional
         Identifies it in a model with several networks: networks that share state share the
-        variables with equal keys. Without one it is no other network's.
+        variables with equal keys. Without one it is not shared.
     """
 
     value: Value

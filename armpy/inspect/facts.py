@@ -68,7 +68,7 @@ class LayerFacts:
     """Of all operands that it reads and writes, constants included."""
     status: LayerStatus = LayerStatus.UNPLACED
     backends: tuple[str, ...] = ()
-    """Who runs it."""
+    """The backend that runs it."""
     programs: tuple[int, ...] = ()
     """Places in `ModelFacts.programs`."""
     into: str = ""

@@ -35,7 +35,7 @@ def find_outcomes(flat: Flat, placement: Placement, origins: Origins) -> None:
 
 
 def _placed(flat: Flat, index: int, layer: LayerPlacement, origins: Origins) -> ProgramFacts:
-    """Note who runs a layer's operators."""
+    """Note the backend that runs a layer's operators."""
     inside = flat.insides.get(layer.inside, layer.inside)
     members: dict[int, None] = {}
     for name, operation, parts in _parts(layer, origins):

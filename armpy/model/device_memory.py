@@ -91,7 +91,7 @@ def allocate_device_memory(
     backend = next(backend for backend in roles[0].network.backends if backend.get_id() == user)
     try:
         return backend.allocate_device_memory(request)
-    # A refusal is no error: the caller takes host memory, and the log says why it is slower.
+    # A refusal is not an error: the caller takes host memory, and the log says why it is slower.
     except ArmpyError as error:
         _log.info("%s makes no buffer for %s: %s", user, info, error)
         vlog("memory", "%s makes no buffer for %s: %s", user, info, error)

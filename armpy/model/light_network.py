@@ -262,7 +262,7 @@ class ArchivedNetwork:
         if not named.keys() <= chosen.keys():
             return None
         try:
-            every = [tuple(map(index, shape)) for shape in {**chosen, **named}.values()]  # type: ignore[arg-type]  # None is no shape
+            every = [tuple(map(index, shape)) for shape in {**chosen, **named}.values()]  # type: ignore[arg-type]  # None is not a shape
         except TypeError:
             return None
         shapes = tuple(every)

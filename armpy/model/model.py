@@ -203,7 +203,7 @@ class Model:
     def import_inputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """Let backends read inputs in memory that they have not allocated, where it lies.
 
-        Each is an ExternalMemory, or an array that fits exactly; what is returned is given in place
+        Each is an ExternalMemory, or an array that fits exactly; the result is given in place
         of arrays, for the shapes that the model is prepared for now. If the backend of an input's
         first reader refuses, MemoryImportError is raised, and nothing is imported; another reader
         that can neither import the memory nor share it gets a copy in each run.

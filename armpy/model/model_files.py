@@ -46,7 +46,7 @@ def load_file(
     request: LoadRequest,
     load: Callable[..., object],  # `armpy.load`, for another process that is to compile
 ) -> Model:
-    """Load a model file that is no prepared one."""
+    """Load a model file that is not a prepared one."""
     begin_system_trace()
     asked = request.options
     options = asked.runtime_options()

@@ -1,4 +1,4 @@
-"""Pickling: how a model comes to be in another process, or twice in one."""
+"""Pickling: models in other processes, and copies in the same process."""
 
 from __future__ import annotations
 

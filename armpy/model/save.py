@@ -285,7 +285,7 @@ class _Programs:
         self._known: dict[tuple[BackendId, str], int | None] = {}
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
-        self.kept: dict[BackendId, list[int]] = {}  # layers that are no programs
+        self.kept: dict[BackendId, list[int]] = {}  # layers that are not programs
         # What constants may be read out of, and how.
         self.packed: dict[str, tuple[Array, Sequence[View]]] = {}
         self.records: list[dict[str, object]] = []

@@ -35,7 +35,7 @@ class LayerBuilder(Protocol):
     def add_layer(
         self,
         operation: Operation,
-        inputs: Sequence[Any],  # Any: values of the graph, which this room does not know
+        inputs: Sequence[Any],  # Any: values of the graph, which this package does not know
         outputs: Sequence[TensorInfo | None] = (),
         name: str = "",
     ) -> tuple[Any, ...]:  # Any: as above

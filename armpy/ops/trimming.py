@@ -62,7 +62,7 @@ class _Axis:
 def trimmed(
     operation: Operation, inputs: Sequence[TensorInfo | None]
 ) -> tuple[Operation, Mapping[int, Slices]]:
-    """An operation whose windows are no larger than they need to be.
+    """An operation whose windows are as small as possible.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class PlacementQuestion:
     """Loads the graph to try a placement: an `armpy.execution.loaded_network.LoadedNetwork`, which
     the caller closes. It raises an `ArmpyError` if a backend fails. None if nothing may be run:
     in protected mode, after a backend has failed, and for graphs that control flow runs."""
-    # Any: a room below, which imports this one
+    # Any: of a package that imports this one
 
 
 @dataclass(frozen=True, slots=True)

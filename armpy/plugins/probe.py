@@ -269,7 +269,7 @@ def fingerprint(
         return ""
     if not files:
         return ""
-    package = importlib.import_module("armpy")  # by name: this room imports nothing above it
+    package = importlib.import_module("armpy")  # by name: this package imports nothing above it
     state = [
         *_identity(candidate),
         *(candidate.name, candidate.distribution, candidate.distribution_version),

@@ -125,7 +125,7 @@ class _Tree:
 
 def _measurements(profiler: Profiler, guids: Mapping[tuple[str, str], int]) -> _Document:
     """Repeated events under Arm NN's names; guids by operation and layer."""
-    # Its thread did something else meanwhile, so it is no part of an execution.
+    # Its thread did something else meanwhile, so it is not part of an execution.
     events = [e for e in profiler.events if e.kind is not EventKind.QUEUED]
     roots = nested([*events, *profiler.load_events])
     phases = [n for root in roots for n in root.walk() if n.event.kind is EventKind.LOAD]

@@ -48,7 +48,7 @@ class Counters:
         self._lock = threading.Lock()
 
     def declare(self, backend: str, counter: Counter) -> None:
-        """Announce a counter; once more is no mistake, if it is the same.
+        """Announce a counter; once more is not a mistake, if it is the same.
 
         Raises InvalidArgumentError if it cannot be used, or there is another one of that name.
         """
@@ -66,7 +66,7 @@ class Counters:
     def add(self, backend: str, name: str, value: float) -> None:
         """Add to a counter of kind TOTAL, or set one of kind GAUGE.
 
-        Raises InvalidArgumentError if no such counter was declared, or the value is no finite
+        Raises InvalidArgumentError if no such counter was declared, or the value is not a finite
         number.
         """
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -72,7 +72,7 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
     name : str
         For people; see `armpy.profiling.armnn_json` for what Arm NN calls it.
     backend : str
-        Who does it; empty for armpy itself.
+        The backend that does it; empty for armpy itself.
     about : str
         Its object.
     """

@@ -41,7 +41,7 @@ _OF_LOADING: Mapping[str, TracePhase] = MappingProxyType(
         "validate": TracePhase.VALIDATION,
     }
 )
-"""Of phases of loading that are no part of compilation."""
+"""Of phases of loading that are not part of compilation."""
 
 _TRANSFERS = frozenset(("MemCopy",))
 """Operations that copy from one memory to another."""

@@ -62,7 +62,7 @@ def locked(
 ) -> Iterator[bool]:
     """Run a block while no other process, nor another thread, runs one with the same file.
 
-    The system takes a lock from a process that dies. A lock is no recursive one. A forked child
+    The system takes a lock from a process that dies. A lock is not a recursive one. A forked child
     does not hold the locks of its parent.
 
     Yields

@@ -21,7 +21,7 @@ _LARGEST_BYTES = 1 << 22
 
 
 class UnusableError(Exception):
-    """A file that is no entry, or not the one that its name says, or not the user's own."""
+    """A file that is not an entry, or not the one that its name says, or not the user's own."""
 
 
 def is_switched_off(variables: Mapping[str, str]) -> bool:

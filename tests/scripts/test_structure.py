@@ -12,12 +12,12 @@ from scripts.structure import (
     CEILINGS,
     FILES_PER_FOLDER,
     RULES,
-    Room,
+    PackageCounts,
     Settings,
     Tree,
     judge,
     lower,
-    rooms,
+    packages,
 )
 
 SETTINGS = Settings.read()
@@ -239,15 +239,15 @@ def test_this_tree_is_at_its_ceilings() -> None:
 
 def test_rooms_of_the_core_and_other_packages_are_counted(tmp_path: Path) -> None:
     text = '"""Text."""\nclass A:\n    """More.\n\n    Text.\n    """\n\n    x = 1  # one\n'
-    found_rooms = rooms(tree(tmp_path, {"armpy/a.py": text, "armpy/b/c.py": "x = 1\n"}))
-    assert found_rooms["armpy.a"] == Room(1, 8, 2, 5, 1, 1)
-    assert found_rooms["armpy.b"] == Room(2, 1, 1)
+    found_packages = packages(tree(tmp_path, {"armpy/a.py": text, "armpy/b/c.py": "x = 1\n"}))
+    assert found_packages["armpy.a"] == PackageCounts(1, 8, 2, 5, 1, 1)
+    assert found_packages["armpy.b"] == PackageCounts(2, 1, 1)
 
 
 def test_vague_words_are_found_in_code_and_in_pages(tmp_path: Path) -> None:
     files = {
         "armpy/a.py": '"""Tells a caller."""\n\nx = 1  # a teller is told by nobody behind\n',
-        "docs/page.md": "A prepared file.\n",
+        "docs/page.md": "A prepared file.\nIt is no model.\nThere is no model, no longer.\n",
     }
     assert found("vague_words", tmp_path, files) == [
         "armpy/a.py:1: Tells",
@@ -255,6 +255,7 @@ def test_vague_words_are_found_in_code_and_in_pages(tmp_path: Path) -> None:
         "armpy/a.py:3: nobody",
         "armpy/a.py:3: behind",
         "docs/page.md:1: prepared file",
+        "docs/page.md:2: is no model",
     ]
 
 

@@ -1,1 +1,1 @@
-"""Helpers that several test rooms share."""
+"""Helpers that several folders of tests share."""

@@ -337,7 +337,7 @@ def _file_size(descriptor: int) -> int:
     status = os.fstat(descriptor)
     if stat.S_ISREG(status.st_mode):
         return status.st_size
-    # The position is shared with everybody who has the descriptor, so it is put back.
+    # Every holder of the descriptor shares the position, so it is put back.
     before = os.lseek(descriptor, 0, os.SEEK_CUR)
     size = os.lseek(descriptor, 0, os.SEEK_END)
     os.lseek(descriptor, before, os.SEEK_SET)

@@ -32,7 +32,7 @@ class ProgramExamination:
     backend_id: str
     target: str
     status: str
-    """`USED`, `NOT_USED`, or the value of a `ProgramFit` that is no acceptance."""
+    """`USED`, `NOT_USED`, or the value of a `ProgramFit` that is not an acceptance."""
     reason: str
     """Why it is not used; empty if it is."""
     size_bytes: int

@@ -44,7 +44,7 @@ def open_image(path: str) -> Image.Image:
             # A pipe would be waited for without end.
             raise InvalidArgumentError("not a file with a picture", where=path)
         with _OPENING, warnings.catch_warnings():
-            # Half of the size that Pillow refuses is no reason to say anything.
+            # Half of the size that Pillow refuses needs no warning.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             opened = Image.open(path)  # nothing is decoded yet
         with opened as file:

@@ -74,7 +74,7 @@ class OutputReport:
     regions: tuple[RegionShare, ...] = ()  # the largest ones of a mask, largest first
     # The best classes of each row of a batch that was classified; empty for one row alone.
     rows: tuple[tuple[ClassScore, ...], ...] = ()
-    has_logits: bool = False  # whether there are scores of classes that are no probabilities
+    has_logits: bool = False  # whether there are scores of classes that are not probabilities
     texts: tuple[str, ...] = ()  # the first elements of an output of strings
 
 

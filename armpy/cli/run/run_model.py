@@ -262,7 +262,7 @@ def random_inputs(
 def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:
     """Random elements that any model can take.
 
-    Integers that are no quantised numbers are 0 or 1: they may be indexes. Strings are empty.
+    Integers that are not quantised numbers are 0 or 1: they may be indexes. Strings are empty.
     """
     data_type = info.data_type
     if data_type.is_string:

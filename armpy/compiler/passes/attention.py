@@ -230,7 +230,7 @@ def _scaled(graph: Graph, value: Value) -> tuple[Value, float] | None:
         return None
     if pair[0].operation == ElementwiseBinary(BinaryOperation.MUL):
         return sides[0], number
-    # A number divided by scores is no multiple of them.
+    # A number divided by scores is not a multiple of them.
     return (sides[0], 1 / number) if pair[2] is sides[1] else None
 
 

@@ -121,7 +121,7 @@ def _step(
         return None
     is_left = following["lhs"] is value
     other = following["rhs"] if is_left else following["lhs"]
-    # A constant that broadcasts the output is no factor of it.
+    # A constant that broadcasts the output is not a factor of it.
     if other.data is None or following.output.info.shape != value.info.shape:
         return None
     numbers = per_channel(other.data.astype(np.float64), layer, channels)

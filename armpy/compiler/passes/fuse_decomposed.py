@@ -81,7 +81,7 @@ def _find_bias(graph: Graph, layer: Layer) -> FusedLayer | None:
     is_plain = attributes["activation"] is FusedActivation.NONE and len(above.outputs) == 1
     if not is_plain or above.operand("bias") is not None or len(above.inputs) > 3:
         return None
-    # A term that broadcasts the output is no bias.
+    # A term that broadcasts the output is not a bias.
     if above.output.info.shape != layer.output.info.shape:
         return None
     channels = above["weights"].info.known_shape[FILTER_AXIS[type(above.operation)]]

@@ -34,7 +34,7 @@ _REDUCED_PRODUCTS = (Convolution2d, DepthwiseConvolution2d, FullyConnected)
 class _Types:
     """The floating-point types that a layer is computed with."""
 
-    # `inputs` and `outputs`: one per operand; those that are no floats stay what they are.
+    # `inputs` and `outputs`: one per operand; those that are not floats stay what they are.
     inputs: tuple[DataType | None, ...]
     outputs: tuple[DataType, ...]
 

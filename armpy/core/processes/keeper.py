@@ -4,10 +4,10 @@ Notes
 -----
 The keeper starts the worker and does nothing but wait, for the worker's end or the application's;
 then it ends the worker with all its descendants, those in sessions and groups of their own
-included, and ends as the worker did. On Linux it is the descendants' *subreaper*: who loses its
-parent becomes the keeper's child. So it only ever ends children of its own. Their numbers cannot
-be those of others: the system does not give a number anew before the parent has waited for the
-child that had it, and only the keeper waits for these.
+included, and ends as the worker did. On Linux it is the descendants' *subreaper*: a process that
+loses its parent becomes the keeper's child. So it only ever ends its own children. Their numbers
+cannot be those of others: the system does not give a number anew before the parent has waited
+for the child that had it, and only the keeper waits for these.
 
 A control group would do as well, and few users may make one.
 

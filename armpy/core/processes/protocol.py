@@ -83,8 +83,8 @@ def receive_answer(
 ) -> dict[str, Any]:  # Any: the reader checks
     """The answer to a request.
 
-    Raises WorkerGoneError if there is none, or it is no answer; OSError if the connection fails, or
-    the time-out passes.
+    Raises WorkerGoneError if it is missing or invalid; OSError if the connection fails, or the
+    time-out passes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Array errors: why what a caller gave for an input is no array for it, and what to do."""
+"""Errors for objects that cannot be used as an input's array, with the fix."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def _converted(name: str, info: TensorInfo, array: Array, quantize: bool) -> Arr
     dtype = info.data_type.dtype
     if is_small(array.dtype):
         array = _widened(info, array)
-    # Another byte order changes no element, so it is no other type to the caller.
+    # Another byte order changes no element, so it is the same type to the caller.
     if array.dtype.newbyteorder("=") == dtype:
         return array.astype(dtype, copy=False)
     if array.dtype.kind not in _NUMBERS:

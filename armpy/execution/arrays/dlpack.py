@@ -58,7 +58,7 @@ def as_view(
 
 
 def _buffer(owner: object) -> memoryview | None:
-    """The buffer of an object; None if it has none, or NumPy's scalars, which are no memory."""
+    """The buffer of an object; None if it has none, or NumPy's scalars, which are not memory."""
     if isinstance(owner, (np.generic, str)):
         return None
     try:

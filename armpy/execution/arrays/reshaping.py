@@ -232,7 +232,7 @@ def _checked(name: str, shape: object) -> Shape:
 def checked_names(given: object) -> tuple[str, ...]:
     """Names of tensors that are asked for, each once.
 
-    Raises InvalidArgumentError if they are no sequence of names, or none.
+    Raises InvalidArgumentError if they are not a sequence of names, or none.
     """
     is_some = isinstance(given, Iterable) and not isinstance(given, (str, bytes))
     names = list(given) if is_some else []  # type: ignore[call-overload]  # it is asked

@@ -77,7 +77,7 @@ class CompileRequest(NamedTuple):
     """Request to compile in another process."""
 
     # Makes a model of it that waits for compilations; can be pickled.
-    again: Callable[[], Any]  # Any: a model, of which this room knows nothing
+    again: Callable[[], Any]  # Any: a model, of which this package knows nothing
     # One per input, where these are not the ones that the model is prepared for anyway.
     shapes: tuple[tuple[int, ...], ...] | None
     backends: tuple[BackendId, ...]  # whose code it is
@@ -190,7 +190,7 @@ def main(stream: BinaryIO, owner: int) -> None:  # pragma: no cover - runs in th
     Parameters
     ----------
     stream : binary stream
-        Gives a `CompileRequest`, pickled, and comes to its end with the application.
+        Gives a `CompileRequest`, pickled, and ends with the application.
     owner : int
         Process id of the application.
     """

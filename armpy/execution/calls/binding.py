@@ -28,7 +28,7 @@ class Binding:
     in place.
 
     All arrays are views of its own: whatever becomes of the shape or type of the caller's array
-    objects does not matter. It also keeps weak references to who owns the memory, as NumPy does
+    objects does not matter. It also keeps weak references to the memory's owners, as NumPy does
     not resize an array in place that has such a reference, whatever the arguments.
     """
 

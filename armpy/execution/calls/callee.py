@@ -66,7 +66,7 @@ class Callee(Protocol):
 
 
 class LoadedCallee(Callee, ImportingNetwork, Protocol):
-    """Loaded network, as who starts, binds or debugs its executions sees it."""
+    """Loaded network, as the code that starts, binds or debugs its executions sees it."""
 
     number: int
     executors: Executors

@@ -27,7 +27,7 @@ class Execution:
     binding : Binding
         The arrays.
     executors : Executors
-        Run what is started and not called, and what has to be left alone when it is stopped.
+        Run started executions, and abandon those that cannot be stopped.
     owner : object
         Whose share of the executors it takes.
     asked : Invocation
@@ -73,7 +73,7 @@ class Execution:
         asked: Invocation,
     ) -> None:
         deadline_s = asked.deadline_s
-        deadline_in(deadline_s)  # raises if it is no time
+        deadline_in(deadline_s)  # raises for other objects than a time
         self.outputs: dict[str, Array] = binding.shown
         self._binding = binding
         self._executors = executors
@@ -208,7 +208,7 @@ class Execution:
         return self._is_closed
 
     def close(self) -> None:
-        """Give its memory back; one that is under way comes to its end."""
+        """Free its memory, after a run that is under way."""
         self._is_closed = True
         # A new list: running work gives its turn back to the old one, which is not used again.
         self._turn, self._apart = [], None

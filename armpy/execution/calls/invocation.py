@@ -42,7 +42,7 @@ class Invocation(NamedTuple):
     # How long an outermost If or While may take, with all that it runs; None for no limit. Left
     # out, the settings say it.
     loop_timeout_s: float | Unset | None = UNSET
-    priority: Priority = Priority.MEDIUM  # of what is started and waits for a thread
+    priority: Priority = Priority.MEDIUM  # of a started execution that waits for a thread
     # Whether calls of a bound execution can be stopped at any time, also if backends do not stop
     # themselves.
     cancellable: bool = False

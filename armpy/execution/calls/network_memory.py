@@ -89,7 +89,7 @@ class NetworkMemory:
         return self._held.is_closed
 
     def close(self) -> None:
-        """Give it back; an execution that is under way comes to its end before."""
+        """Free it, after an execution that is under way."""
         network = self._network()
         is_gone = network is None or network.is_closed
         text = "the network has been unloaded" if is_gone else "the working memory was closed"

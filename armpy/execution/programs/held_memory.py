@@ -67,7 +67,7 @@ class HeldMemory:
             self._forget()  # one whose execution failed is not used again
             raise
         finally:
-            # In this order: who closes it meanwhile finds it taken, and leaves it to this thread.
+            # In this order: another thread that closes it finds it taken, and leaves it here.
             self._turn.append(None)
             self._free_if_closed()
 

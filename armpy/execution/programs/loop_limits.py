@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from armpy.execution.scheduling.tasks import ExecutionFuture, ExecutionTask
 
 _task: ContextVar[ExecutionTask[list[Array]] | None] = ContextVar("task", default=None)
-"""The execution that a loop belongs to, for who has to stop it."""
+"""The execution that a loop belongs to, for the code that has to stop it."""
 
 # Far below the 10 ms within which a stop is promised to be effective.
 _SLICE_S = 0.002
@@ -209,7 +209,7 @@ class LoopLimits:
     def __init__(self, executors: Executors, *, in_place: bool) -> None:
         self._executors = executors
         self._in_place = in_place
-        # Who gives up an execution and the thread that ends it later agree here on who frees.
+        # A caller that gives up an execution and the thread that ends it agree on which frees.
         self._lock = threading.Lock()
         self._is_running = self._is_unwanted = False
 

@@ -253,7 +253,7 @@ class StepProgram(ABC, Generic[MemoryT]):
     def _woken(self) -> MemoryT | None:
         """Idle memory, if no other one uses its arenas."""
         with arena_pool.lock:
-            # A copy: who is asked to let an arena go may be of this program, and rest, too.
+            # A copy: an owner that is asked to free an arena may be of this program, and rest.
             for memory in [*reversed(self._resting)]:
                 # Taken out first: a signal handler may execute the same on this thread.
                 if not self.forget(memory):
@@ -300,7 +300,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         return True
 
     def forget(self, memory: MemoryT) -> bool:
-        """Leave memory that rests to who gives it back, with the pool's lock held."""
+        """Leave resting memory to the thread that frees it, with the pool's lock held."""
         is_resting = memory in self._resting
         if is_resting:
             self._resting.remove(memory)

@@ -41,7 +41,7 @@ class Executors:
         self._open().submit(task)
 
     def run_apart(self, task: AnyTask) -> None:
-        """Run a task now, for a caller who waits and may give it up; errors as for `submit`."""
+        """Run a task now, for a caller that waits and may give it up; errors as for `submit`."""
         self._open().run_apart(task)
 
     def _open(self) -> ThreadPool:

@@ -22,8 +22,8 @@ AnyTask = ExecutionTask[Any]  # Any: tasks of all results wait in one queue
 class _PriorityLevel:
     """The tasks of one priority, by owner.
 
-    Next is who has had the threads for the least time. Who has been away takes part from where the
-    others are, as time that was not used is not saved up.
+    Next is the caller that has had the threads for the least time. One that was away begins where
+    the others are, as time that was not used is not saved up.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class _PriorityLevel:
         self._waiting.setdefault(owner, deque()).append(task)
 
     def take(self) -> AnyTask | None:
-        """The next task; None if who was next has none after all."""
+        """The next task; None if the next caller has none after all."""
         owner = min(self._waiting, key=self._used_s.__getitem__)
         tasks = self._waiting[owner]
         # `put` may have been interrupted when the owner's queue was there and its task was not.

@@ -47,7 +47,7 @@ class CancellationToken(Cancellation):
         # The caller's arrays are being written to: half of a result is worse than a late one.
         if self._is_committed:
             return False
-        # Who stops it first says why.
+        # The first one to stop it gives the reason.
         if not self._flag[0]:
             self._was_late = is_late
             self._reason = reason
@@ -112,7 +112,7 @@ def acquire(lock: Acquirable, cancellation: Cancellation | None) -> None:
     if cancellation is None:
         lock.acquire()
         return
-    # In slices, as a stop cannot wake who waits for a lock.
+    # In slices, as a stop cannot wake a thread that waits for a lock.
     while not lock.acquire(timeout=_SLICE_S):
         cancellation.check()
 

@@ -118,7 +118,7 @@ def event_of(backend_id: BackendId, one: Measurement) -> ProfilingEvent:
     start_us, duration_us = float(one.start_us), float(one.duration_us)
     # A single NaN would spoil all sums of the profile, and its order.
     if not math.isfinite(start_us) or not 0 <= duration_us < math.inf:
-        raise ValueError(f"{duration_us} us from {start_us} us on is no time")
+        raise ValueError(f"{duration_us} us from {start_us} us on is not a finite span")
     event = ProfilingEvent(
         str(one.name), backend_id, start_us, duration_us, int(one.thread), details
     )

@@ -95,7 +95,7 @@ def prepare_steps(
     sessions: Mapping[BackendId, BackendSession],  # by backend id
     # Gives each step with its time taken; see `armpy.execution.steps.profiled`.
     measure: Callable[[Step, Layer, BackendId], Step] | None = None,
-    known: Mapping[int, Step] | None = None,  # by layer id, what is prepared already
+    known: Mapping[int, Step] | None = None,  # prepared steps, by layer id
 ) -> list[Step]:
     """Let the backends prepare every layer.
 
@@ -213,8 +213,8 @@ def memory_of(
 def raise_for_step(network: OptimizedNetwork, step: int, error: BaseException) -> NoReturn:
     """Raise what a step raised, with the names of its backend and layer.
 
-    Raises BackendError in place of whatever is no `ArmpyError`; a user's interrupt is raised as it
-    is.
+    Raises BackendError in place of other errors than `ArmpyError`; a user's interrupt is raised
+    unchanged.
     """
     let_user_interrupt(error)
     layers = network.graph.layers

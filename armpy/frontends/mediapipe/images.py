@@ -133,7 +133,7 @@ def unpooling(parts: OperatorParts) -> Value:
 def bilinear_transform(parts: OperatorParts) -> Value:
     """Convert ``TransformTensorBilinear``: an image sampled where a matrix leads its pixels.
 
-    Pixels are transformed by their centres (version 2). One that comes to lie outside of the
+    Pixels are transformed by their centres (version 2). One that lies outside of the
     image is 0.
 
     References

@@ -105,5 +105,5 @@ def _number(data: bytes, place: int, width: int, kind: int) -> Number:
 
 
 def _damaged() -> ParserError:
-    """The error for bytes that are no map."""
+    """The error for bytes that are not a map."""
     return ParserError("the custom options are damaged", expected="a FlexBuffers map")

@@ -32,7 +32,7 @@ class Tensor:
     data_type: DataType
     quantization: Quantization | None
     is_variable: bool
-    table: TableReader  # for messages and for what is read later
+    table: TableReader  # for messages and later reads
     is_packed: bool  # whether two elements share a byte
     is_complex: bool  # whether `data_type` stands for complex numbers by their bits
 

@@ -94,4 +94,4 @@ class Failure:
 
 
 class RejectionError(Exception):
-    """A candidate breaks a rule; the text is its reason. Never leaves this room."""
+    """A candidate breaks a rule; the text is its reason. Never leaves this package."""

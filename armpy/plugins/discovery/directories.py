@@ -170,7 +170,7 @@ def _common_beside(entry: str) -> str:
 
 
 def _why_no_module(entry: str, name: str) -> str:
-    """Why an entry of a directory is no backend module; empty if it is one."""
+    """Why an entry of a directory is not a backend module; empty if it is one."""
     match = MODULE_NAME.fullmatch(name)
     if match is None:
         return "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"

@@ -30,7 +30,7 @@ def load_reference(reference: str) -> object:
     Raises
     ------
     ValueError
-        If the text is no object reference.
+        If the text is not an object reference.
     BaseException
         Whatever the module raises.
     """

@@ -234,8 +234,8 @@ class FrontEndProxy:
     def parse(self, file: ModelFile, settings: ParseSettings) -> Network | Graph:
         """The network of a file.
 
-        Raises ParserError if the parser raises, or what it returns is no sound network, or larger
-        than the limit.
+        Raises ParserError if the parser raises, or returns anything but a sound network within the
+        limit.
         """
 
         def parse() -> Network | Graph:

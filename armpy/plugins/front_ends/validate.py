@@ -52,8 +52,8 @@ def _plain_options(front_end: FrontEnd) -> tuple[BackendOption, ...]:
 def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
     """Copy the graph of a plugin's parser without the parser's own methods.
 
-    Raises ArmpyError if it is no sound graph, or larger than the limit; BaseException (whatever the
-    plugin's objects raise).
+    Raises ArmpyError if the graph is not sound, or larger than the limit; any exception that the
+    plugin's objects raise.
     """
     if type(network) not in (Network, Graph):  # not of a subclass, whose methods are its own
         raise _wrong_type("the parser's answer", "Network or Graph", network)

@@ -237,7 +237,7 @@ class TableReader:
         return self.schema.enumerators(kind).get(self.integer(field), "")
 
     def text(self, field: str) -> str:
-        """A string; empty if the file leaves it out. Bytes that are no UTF-8 are replaced."""
+        """A string; empty if the file leaves it out. Bytes that are not UTF-8 are replaced."""
         return self._text(field, *self._vector(field))
 
     def texts(self, field: str) -> list[str]:

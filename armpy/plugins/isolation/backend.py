@@ -122,7 +122,7 @@ class IsolatedBackend(RemoteBackend):
 
     @property
     def supported_extensions(self) -> Sequence[str]:
-        """Those whose operations it runs; who declares them has to be there as well."""
+        """Those whose operations it runs; the backend that declares them has to be there, too."""
         return self._facts.supported_extensions
 
     def described(self, candidate: Candidate) -> Candidate:

@@ -255,7 +255,7 @@ class Supervisor(IBackendContext):
             _log.warning(text, self.backend_id, limits.quarantine_s, limits.max_failures)
 
     def fresh(self) -> WorkerProcess:
-        """A worker for the caller alone, who stops it; errors as for `worker`."""
+        """A worker for the caller alone, which stops it; errors as for `worker`."""
         self._check_allowed()
         return self._start()
 

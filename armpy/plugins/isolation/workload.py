@@ -259,7 +259,7 @@ class IsolatedWorkload(IWorkload):
             if lost.is_culprit:
                 raise lost.error from None
             if place.worker.culprit is not UNKNOWN:
-                # Another execution is at fault, so this one is no danger to the next worker.
+                # Another execution is at fault, so this one does not endanger the next worker.
                 self._run(sources, targets, cancellation)
                 return
             # Each of several executions has a process for itself, so that only the one at fault

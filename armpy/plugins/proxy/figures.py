@@ -85,8 +85,7 @@ def figures_from(
 ) -> DeviceFigures:  # Any: of JSON
     """The figures that `figures_fields` made an object of, checked.
 
-    Raises KeyError, TypeError, AttributeError if it is no such object; BackendError if a figure is
-    none.
+    Raises KeyError, TypeError, AttributeError for other objects; BackendError for invalid figures.
     """
     read: dict[str, Any] = {}  # Any: by field
     for field in fields(DeviceFigures):

@@ -136,7 +136,7 @@ def describe(value: object) -> str:
 
 
 def workload_error(backend_id: BackendId, where: str, error: BaseException) -> BackendError:
-    """The error for what a backend's workload raised that is no `ArmpyError`."""
+    """The error for what a backend's workload raised that is not an `ArmpyError`."""
     return BackendError(
         f"the backend raised {describe(error)}",
         where=where,

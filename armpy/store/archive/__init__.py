@@ -1,6 +1,6 @@
 """Compiled models: models with everything that preparing them has made, checked and mapped.
 
-Few files are signed: who judges them asks the package for what knows of signatures.
+Few files are signed: code that judges them asks the package for the module of signatures.
 """
 
 from armpy.core.lazy import offer

@@ -16,7 +16,7 @@ KeyT = TypeVar("KeyT", Ed25519PrivateKey, Ed25519PublicKey)
 
 
 class UnreadableKeyError(ValueError):
-    """Text that is no key of the kind in question."""
+    """Text that is not a key of the kind in question."""
 
 
 class OtherKeyError(ValueError):
@@ -40,7 +40,7 @@ def sign(message: bytes, pem: bytes, password: bytes | None) -> tuple[bytes, byt
     """The public key, 32 bytes, and the signature, 64, that a private key makes of a message.
 
     Raises PasswordError if the key is encrypted and there is no password, or the other way round;
-    UnreadableKeyError, OtherKeyError if it is no such key, or has another password.
+    UnreadableKeyError, OtherKeyError if it is not such a key, or has another password.
     """
     try:
         key = serialization.load_pem_private_key(pem, password)

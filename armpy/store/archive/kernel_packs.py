@@ -224,7 +224,7 @@ def _opened(path: str) -> FoundPack:
     try:
         if os.path.getsize(path) > _LARGEST_PACK:
             return FoundPack(path, None, f"it is larger than {_LARGEST_PACK >> 20} MiB")
-        # Read: who copies another file over a mapped one takes the process down.
+        # Read: copying another file over a mapped one would end the process.
         container = open_container(path, is_mapped=False)
         # Only of files in memory is nothing known, and this one was opened by its path.
         if container.info is not None and (reason := why_exposed(path, container.info)):

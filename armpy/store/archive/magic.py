@@ -1,4 +1,4 @@
-"""Words of compiled models: their magic bytes, their kinds, and sections that are no network's."""
+"""Constants of compiled models: magic bytes, kinds, and sections outside of networks."""
 
 MAGIC = b"armpyNet"
 

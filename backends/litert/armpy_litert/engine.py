@@ -47,7 +47,7 @@ def delegate_options(text: str, where: str) -> dict[str, str]:
     Raises
     ------
     InvalidArgumentError
-        If it is no such object.
+        If it is not such an object.
     """
     try:
         options = json.loads(text or "{}")

@@ -71,7 +71,7 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         Returns
         -------
         sequence of ndarray
-            One per output, of its dtype and of whatever shape it comes to have.
+            One per output, of its dtype of any shape.
         """
         raise NotImplementedError(f"{type(self).__name__} computes nothing")
 

@@ -117,7 +117,7 @@ def run_conformance(
     progress : callable, optional
         Is given each `CaseResult` as it comes.
     fail_fast : bool
-        End with the first case that fails and is no known failure.
+        End with the first case that fails and is not a known failure.
     jobs : int, optional
         Judge the cases in so many processes: one that the backend ends, or a case that takes
         longer than five minutes, has crashed, and the others go on. In this process if left out.

@@ -28,7 +28,7 @@ class Pattern:
     -----
     A backend that takes layers in certain company only, or has operations of its own, declares
     what it takes by a method ``conformance_patterns(self)``, which returns a sequence of these.
-    It is no part of the contract: nothing but the conformance kit and ``armpy doctor`` call it.
+    It is not part of the contract: nothing but the conformance kit and ``armpy doctor`` call it.
     Every layer of a declared pattern has to run on the backend. In return, a layer that it accepts
     and gives back when it stands alone is not a failure, as long as some layer of the same
     operation and type runs in a pattern.

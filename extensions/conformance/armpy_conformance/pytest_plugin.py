@@ -53,7 +53,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     Raises
     ------
     pytest.UsageError
-        With what is wrong.
+        Names the problem.
     """
     if PROBLEM in session.config.stash:
         raise pytest.UsageError(session.config.stash[PROBLEM])

@@ -193,7 +193,7 @@ def is_selected(filter: str | Sequence[str], *places: str) -> bool:
     A text of the form ``^TEXT`` selects names that begin with it.
     """
     texts = [filter] if isinstance(filter, str) else [*filter] or [""]
-    # What is put in front of a name is what such a text begins with.
+    # The prefix of a name is the beginning of such a text.
     return any(text.lower() in f"^{place}".lower() for text in texts for place in places)
 
 

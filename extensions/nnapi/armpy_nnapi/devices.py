@@ -503,7 +503,7 @@ class DeviceManager:
                 except ArmpyError as error:
                     errors.append(error)
             if self._registry is not None and self._options.registry is None:
-                # A registry that came with the options belongs to the application, who closes it.
+                # A registry that came with the options belongs to the application, which closes it.
                 self._registry.close()
         if errors:
             raise errors[0]

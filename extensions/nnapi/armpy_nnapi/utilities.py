@@ -199,7 +199,7 @@ PerformanceTable: TypeAlias = Mapping[OperandCode, PerformanceFigures]
 
 
 def non_extension_operand_performance(performance: PerformanceFigures) -> PerformanceTable:
-    """A table with the same figures for every type of operand that is no extension's.
+    """A table with the same figures for every type of operand that is not an extension's.
 
     References
     ----------
@@ -269,7 +269,7 @@ def is_extension_operation_type(operation_type: int) -> bool:
 
 
 def is_scalar_type(operand_type: int) -> bool:
-    """Return whether operands of a type that is no extension's have no dimensions.
+    """Return whether operands of a type that is not an extension's have no dimensions.
 
     Raises
     ------

@@ -27,7 +27,7 @@ Form: TypeAlias = "DataType | tuple[DataType, int] | None"
 """What an item is: a tensor, a sequence with its length, or nothing."""
 
 
-class UnknownElements(Exception):  # noqa: N818 - it is no error: the node waits
+class UnknownElements(Exception):  # noqa: N818 - it is not an error: the node waits
     """A node cannot be converted before the elements of some tensors are known.
 
     Parameters

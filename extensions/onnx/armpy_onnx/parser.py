@@ -28,7 +28,7 @@ def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
     Returns
     -------
     Network
-        Inputs (those that are no initializers) and outputs are in the file's order. A sequence
+        Inputs (those that are not initializers) and outputs are in the file's order. A sequence
         ``x`` has inputs or outputs ``x[0]``, ``x[1]`` ...; as an output, ``x`` is its length.
 
     Raises

@@ -182,7 +182,7 @@ def output_of_bytes(node: Node, scale: int, like: DataType) -> TensorInfo:
     Raises
     ------
     LayerValidationError
-        If the scale cannot be used, or the zero point, or else the type `like`, is no byte.
+        If the scale cannot be used, or the zero point, or else the type `like`, is not a byte.
     """
     kind = node.type(scale + 1) if node.has(scale + 1) else like
     if kind not in BYTES:

@@ -203,7 +203,7 @@ def numbers_of(name: str, array: Array) -> list[bool | int | float | str]:
     Raises
     ------
     InvalidArgumentError
-        If one is no finite number, or no text, which JSON cannot say.
+        If one is not a finite number, or no text, which JSON cannot say.
     """
     check_json(name, array)
     numbers: list[bool | int | float | str] = array.ravel().tolist()
@@ -216,7 +216,7 @@ def check_json(name: str, array: Array) -> None:
     Raises
     ------
     InvalidArgumentError
-        If one is no finite number, or a string that is not UTF-8.
+        If one is not a finite number, or a string that is not UTF-8.
     """
     if array.dtype.hasobject and any(map(_is_escaped, array.reshape(-1).tolist())):
         raise InvalidArgumentError(
@@ -254,7 +254,7 @@ def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | flo
 def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:
     """A request's shape."""
     dims = tuple(shape)
-    # Sizes of more than NumPy can count are no sizes, even where another one is 0.
+    # Sizes of more than NumPy can count are not sizes, even where another one is 0.
     is_whole = all(type(n) is int and 0 <= n < 2**63 for n in dims)
     if is_whole and len(dims) <= MAX_RANK and TensorInfo(dims, DataType.BOOLEAN).is_addressable:  # type: ignore[arg-type]  # integers, as was just seen
         return dims  # type: ignore[return-value]  # as above

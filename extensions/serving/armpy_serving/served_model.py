@@ -111,7 +111,7 @@ class ServedModel:
         outputs: Sequence[str] = (),
         deadline_s: float | None = None,
     ) -> dict[str, Array]:
-        """`run` beside an event loop; who cancels the task stops the run."""
+        """`run` beside an event loop; cancelling the task stops the run."""
         with self._counted(datatypes, outputs):
             results = await self._run_async(inputs, deadline_s=deadline_s)
         return {name: results[name] for name in outputs} if outputs else results

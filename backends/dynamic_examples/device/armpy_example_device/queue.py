@@ -96,7 +96,7 @@ class Completion(ICompletion):
             raise self._cancelled()
 
     def end(self, error: ArmpyError | None) -> None:
-        """Let everybody go on who waits."""
+        """Wake every waiting thread."""
         self._error = error
         self._ended.set()
 

@@ -60,7 +60,7 @@ def _make_transpose(lanes: int) -> Transpose:
 def _make_products(isa: Isa, vectors: int, accumulates: bool) -> Products:
     """Make ``multiply(values, pitch, lines, target, rows, depth, factors)`` for any number of rows.
 
-    See `product_rows`. Rows at the end that are no whole tile are computed one by one.
+    See `product_rows`. Rows at the end that are not a whole tile are computed one by one.
     """
     many = (8 if isa.num_registers >= 32 else 4) * MOST_VECTORS // vectors
     some, single = (product_rows(isa, vectors, rows, accumulates) for rows in (many, 1))

@@ -54,7 +54,7 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
                 store_i64(control, CONTROL_NEXT, STAY)
         else:
             store_i64(control, CONTROL_DEPTH, load_i64(control, CONTROL_DEPTH) - 1)
-            store_i64(control, CONTROL_NEXT, call.target + 1)  # 0 is no jump
+            store_i64(control, CONTROL_NEXT, call.target + 1)  # 0 is not a jump
 
     def back(args: int, thread: int, num_threads: int) -> None:
         call = read(args)

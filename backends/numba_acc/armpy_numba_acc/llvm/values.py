@@ -448,7 +448,7 @@ class CodeValue:
 def choose(mask: CodeValue, one: Number, other: Number) -> CodeValue:
     """`one` where the mask is set, else `other`; one of them may be a number."""
     kind = one if isinstance(one, CodeValue) else other
-    assert isinstance(kind, CodeValue)  # who calls sees to it
+    assert isinstance(kind, CodeValue)  # the caller ensures it
     values = kind.like(one).value, kind.like(other).value
     return mask.of(mask.code.builder.select(mask.value, *values))
 

@@ -121,7 +121,7 @@ def emit_on_buffers(
     kinds: Sequence[str],
     target: Buffer | None = None,
 ) -> None:
-    """The same for inputs that are no tensors of the graph; parameters as above."""
+    """The same for inputs that are not tensors of the graph; parameters as above."""
     axes = collapsed(shapes, output.info.known_shape)
     columns, steps = axes[-1]
     rows, row_pitches = axes[-2] if len(axes) > 1 else (1, (0,) * len(sources))

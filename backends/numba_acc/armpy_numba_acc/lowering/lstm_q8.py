@@ -121,5 +121,5 @@ def _multipliers(infos: dict[str, TensorInfo], gates: list[str]) -> Array:
 
 
 def _stored_clip(clip: float, scale: float) -> int:
-    """The limit of the cell state as a stored number; 0 is no limit."""
+    """The limit of the cell state as a stored number; 0 is not a limit."""
     return min(int(np.float32(clip) / np.float32(scale)), 32767) if clip > 0 else 0

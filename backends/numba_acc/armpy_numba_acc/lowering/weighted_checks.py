@@ -90,7 +90,7 @@ def _too_many(operation: Operation, source: TensorInfo, weights: TensorInfo) -> 
 
 
 def has_computed_weights(inputs: OperandInfos) -> bool:
-    """Return whether weights or bias are no constants."""
+    """Return whether weights or bias are not constants."""
     return any(info is not None and not info.is_constant for info in inputs[1:])
 
 

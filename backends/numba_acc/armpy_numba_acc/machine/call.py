@@ -37,9 +37,9 @@ class Call(MemoryLayout):
     ``tuple[float, ...]``, which becomes as many words as it has numbers.
     """
 
-    # Fields that the kernel is made for; they are no words.
+    # Fields that the kernel is made for; they are not words.
     parameters: ClassVar[tuple[str, ...]] = ()
-    # Field with the kernel's name, where several kernels have the same record; it is no word.
+    # Field with the kernel's name, where several kernels have the same record; it is not a word.
     named_by: ClassVar[str] = ""
     work: ClassVar[WorkKind] = WorkKind.FLOATS
 

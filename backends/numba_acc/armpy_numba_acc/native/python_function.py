@@ -102,7 +102,7 @@ def check_layout() -> None:
     Raises
     ------
     BackendUnavailableError
-        If not: this is no CPython, or an unknown NumPy.
+        If not: this is not CPython, or an unknown NumPy.
     """
     # A slice: its data does not begin where the memory does, so that a wrong offset shows.
     example: Array = np.arange(6, dtype=np.int16)[2:]

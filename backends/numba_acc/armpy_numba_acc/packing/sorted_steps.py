@@ -121,7 +121,7 @@ def _loads(steps: Array) -> Array:
 
 
 def _pairs(steps: Steps, loads: Array) -> tuple[Steps, Steps]:
-    """Pair steps that may be added up; the pairs (pairs, 2), and what is left."""
+    """Pair steps that may be added up; the pairs (pairs, 2), and the other steps."""
     left = steps[np.argsort(loads[steps].max(axis=1, initial=0), kind="stable")]
     pairs = [np.empty((0, 2), np.int64)]
     for shift in range(_ROUNDS):

@@ -166,7 +166,7 @@ class _LayerRewriter:
             self._layer(Cast(), output, value, "convert")
             return
         output = self._converted(output, None, data_type)
-        # Who wants it transposed gets it as it is.
+        # A reader that wants it transposed gets it unchanged.
         self._made[value, permutation, data_type] = output
         self._layer(Transpose(perm=_inverse(permutation)), output, value, "transpose")
 

@@ -54,7 +54,7 @@ class ProgramFactory(IWorkloadFactory):
         Raises
         ------
         UnimplementedError
-            If the layer is no compiled region.
+            If the layer is not a compiled region.
         """
         if not isinstance(operation, PreCompiled):
             raise UnimplementedError(

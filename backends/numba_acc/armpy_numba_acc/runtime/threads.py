@@ -71,7 +71,7 @@ class WorkerThread:
         self.words = words
         self.ident: int | None = None
         self.native_id: int | None = None
-        # Taken by the thread when it begins, or by who has given it up: never by both.
+        # Taken by the thread when it begins, or by the caller that has given it up: never by both.
         self._is_claimed = threading.Lock()
         self._is_asleep, self._is_up, self._is_over = (threading.Lock() for _ in range(3))
         # All are taken from the start: a lock that is freed once is a signal that is never lost.
@@ -211,7 +211,7 @@ class Pool:
         Returns
         -------
         int
-            Threads that it wants: what is fair if other executions are under way.
+            Threads that it wants: its fair share while other executions are under way.
         """
         # Without the lock: a stale number makes an execution a little slower, never wrong.
         self._look()

@@ -111,5 +111,5 @@ def _normalize(values: Float32Array) -> Float32Array:
 
 
 def _clip(values: Float32Array, limit: float) -> Float32Array:
-    """Limit absolute values; 0 is no limit."""
+    """Limit absolute values; 0 is not a limit."""
     return np.clip(values, np.float32(-limit), np.float32(limit)) if limit > 0 else values

@@ -269,5 +269,5 @@ class IntegerLstm(LstmCell):
 
 
 def _stored_clip(clip: float, scale: float, highest: int) -> int:
-    """Limit as a stored integer; 0 is no limit."""
+    """Limit as a stored integer; 0 is not a limit."""
     return min(int(np.float32(clip) / np.float32(scale)), highest) if clip > 0 else 0

@@ -59,7 +59,7 @@ class GridSampleWorkload(ReferenceWorkload[GridSample]):
     def _tap(self, where: Array, weight: Array, size: int) -> tuple[Array, Array]:
         """Whole positions as indices, and their weights; others follow the padding mode."""
         if self.operation.padding is GridPadding.ZEROS:
-            # NaN is no place, but stays in the weight.
+            # NaN is not a place, but stays in the weight.
             weight = np.where((where < 0) | (where >= size), 0.0, weight)
         elif self.operation.padding is GridPadding.REFLECTION:
             where = _reflected(where, size, self.operation.align_corners)

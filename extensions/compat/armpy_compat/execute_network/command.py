@@ -108,7 +108,7 @@ def _note(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    """Run the model, and compare its outputs with what is asked for."""
+    """Run the model, and compare its outputs with the expected ones."""
     compute = ["CpuRef"] if options.tflite_executor == "tflite" else options.compute
     results = _results(options, compute)
     others: list[Sequence[str]] = []

@@ -53,7 +53,7 @@ def described(name: str, info: TensorInfo) -> str:
 
 
 def read_numbers(path: Path) -> list[float]:
-    """The numbers of a text file; what is none is reported and left out.
+    """The numbers of a text file; other words are reported and left out.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def read_numbers(path: Path) -> list[float]:
 
 
 def parsed_numbers(text: str) -> list[float]:
-    """The numbers of a text; what is none is reported and left out."""
+    """The numbers of a text; other words are reported and left out."""
     numbers: list[float] = []
     for token in _SEPARATORS.split(text):
         if not token:

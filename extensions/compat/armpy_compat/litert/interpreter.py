@@ -93,7 +93,7 @@ class Interpreter:
         source = model_path or model_content
         if not source:
             raise ValueError("`model_path` or `model_content` must be specified.")
-        if num_threads is not None:  # more than there can be processors is no error in LiteRT
+        if num_threads is not None:  # more than there can be processors is not an error in LiteRT
             num_threads = min(int(num_threads), _MOST_THREADS)
         options: dict[str, Any] = {"num_threads": num_threads}  # Any: as `armpy.load` takes them
         if experimental_op_resolver_type is OpResolverType.BUILTIN_REF:

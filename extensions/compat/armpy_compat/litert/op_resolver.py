@@ -7,7 +7,7 @@ import enum
 
 @enum.unique
 class OpResolverType(enum.Enum):
-    """Kinds of kernels; BUILTIN_REF is armpy's CpuRef, and the others are what is installed."""
+    """Kinds of kernels; BUILTIN_REF is armpy's CpuRef, the others are the installed backends."""
 
     AUTO = 0
     BUILTIN = 1

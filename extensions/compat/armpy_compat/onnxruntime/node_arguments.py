@@ -95,7 +95,7 @@ def type_text(kind: Any) -> str:  # Any: onnx.TypeProto, as the package has no t
 
 
 def shape_of(kind: Any) -> list[int | str | None]:  # Any: onnx.TypeProto
-    """Dimensions of a tensor: sizes, names, or None; empty for what is not a tensor."""
+    """Dimensions of a tensor: sizes, names, or None; empty for other values."""
     if kind.WhichOneof("value") == "optional_type":
         return shape_of(kind.optional_type.elem_type)
     if kind.WhichOneof("value") != "tensor_type":

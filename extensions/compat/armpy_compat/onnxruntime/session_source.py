@@ -190,7 +190,7 @@ def _inferred_outputs(model: Any) -> list[Any]:  # Any: onnx.ModelProto
     Notes
     -----
     Large constants are left out of the copy, as their elements say nothing about shapes. The names
-    that the package makes for open dimensions are no names of the model's.
+    that the package makes for open dimensions are not names of the model's.
     """
     graph = model.graph
     light = onnx.ModelProto(

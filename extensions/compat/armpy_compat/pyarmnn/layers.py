@@ -58,7 +58,7 @@ class IOutputSlot(SwigReference):
         return len(self._targets)
 
     def SetTensorInfo(self, tensorInfo: TensorInfo) -> None:
-        """Describe the output; `Optimize` checks it, and infers what is not set."""
+        """Describe the output; `Optimize` checks it, and infers unset fields."""
         self._info, self._is_set = TensorInfo(tensorInfo), True
 
     def GetTensorInfo(self) -> TensorInfo:

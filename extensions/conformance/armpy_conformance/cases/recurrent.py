@@ -236,7 +236,7 @@ UNEVEN = {
     "hidden_state_scale": 1 / 120,
     "hidden_state_zero_point": 5,
 }
-"""Scales of an integer LSTM that are no powers of two."""
+"""Scales of an integer LSTM that are not powers of two."""
 
 _UNEVEN_STEPS = {
     "input": (1 / 50, 13),
@@ -246,7 +246,7 @@ _UNEVEN_STEPS = {
 
 
 def uneven_lstm_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
-    """Infos of an LSTM's operands with scales that are no powers of two, and zero points."""
+    """Infos of an LSTM's operands with scales that are not powers of two, and zero points."""
     infos = lstm_infos(template, types)
     for index, (name, info) in enumerate(zip(_NAMES, infos, strict=True)):
         if info is None or info.quantization is None:

@@ -223,7 +223,7 @@ def with_not_a_number(case: Case) -> tuple[Case, ...]:
 
 
 def _planted(data: Array) -> Array:
-    """A copy of an array with three elements that are no numbers."""
+    """A copy of an array with three elements that are not numbers."""
     copy = data.copy()
     copy.flat[[1, data.size // 2, data.size - 1]] = np.nan, np.inf, -np.inf
     return copy

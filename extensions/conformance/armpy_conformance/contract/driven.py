@@ -298,7 +298,7 @@ def _poisoned(size_bytes: int, alignment_bytes: int) -> Array:
 
 
 def poison(handle: ITensorHandle) -> None:
-    """Overwrite a tensor with something that is no answer."""
+    """Overwrite a tensor with something that is not an answer."""
     array = handle.map(read=False)
     try:
         array.reshape(-1).view(np.uint8)[...] = POISON

@@ -383,7 +383,7 @@ def _check_stops(subject: BackendUnderTest, *, is_bound: bool) -> None:
 def _check_errors(stops: Sequence[_Stop], kind: type[ArmpyError]) -> None:
     """Check the raised errors; executions that have ended all the same raise none."""
     errors = [stop.error for stop in stops if stop.error is not None]
-    check(errors, "a cancelled execution comes to its end as if nothing had happened")
+    check(errors, "a cancelled execution ends as if it had not been cancelled")
     for error in errors:
         shown = f"{type(error).__name__}: {error}"
         check(isinstance(error, kind), f"expected a {kind.__name__}, it raises {shown}")

@@ -17,7 +17,7 @@ from armpy_conformance.contract.networks import Bench, sample_bench, samples
 
 _TICK_S = 0.005
 _STALL_S = 0.25
-"""Shorter executions are no stalls, whatever the others take."""
+"""Shorter executions are not stalls, whatever the others take."""
 
 _TIMES_MEDIAN = 100
 

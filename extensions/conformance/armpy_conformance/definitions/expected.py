@@ -89,7 +89,7 @@ def in_real_arithmetic(case: Case) -> Case | None:
         return None
     if function in _STEPS or (first.size_bytes == 2 and function in _TABLES):
         return None
-    # A bias is an integer with a scale; other integers are no numbers to compute with.
+    # A bias is an integer with a scale; other integers are not numbers to compute with.
     if any(info.quantization is None for info in infos):
         return None
     return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])

@@ -281,7 +281,7 @@ def _computed(graph: Subgraph) -> Iterator[int]:
 
 
 def operation_of(example: Example) -> str:
-    """The operation that an example is about: the last that is no mere copy of an input."""
+    """The operation that an example is about: the last that is not a mere copy of an input."""
     names = [name for name in example.operations if name != "ADD"] or list(example.operations)
     return names[-1] if names else "none"
 

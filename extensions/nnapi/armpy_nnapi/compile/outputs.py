@@ -49,7 +49,7 @@ class OutputShapes:
         NnapiError
             OP_FAILED if others were expected.
         """
-        # One element of a vendor's type can be an array; its axes are no dimensions to NNAPI.
+        # One element of a vendor's type can be an array; its axes are not dimensions to NNAPI.
         known = self._expected[index]
         num_dimensions = result.ndim - len(self._slots[index].operand.element_shape)
         actual = result.shape[:num_dimensions]

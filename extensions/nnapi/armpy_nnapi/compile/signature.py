@@ -91,7 +91,7 @@ class ArgumentSlot:
         Raises
         ------
         NnapiError
-            BAD_DATA if the value is no buffer of the operand's type, or the type does not fit it.
+            BAD_DATA if the value is not a buffer of the operand's type, or the type is wrong.
         """
         # Before the dimensions: a list is to be reported as such.
         data = None if value is None else readable_bytes(value, self.operand, where)
@@ -167,7 +167,7 @@ class ArgumentSlot:
 
 
 def _is_over(array: Array, data: memoryview) -> bool:
-    """Return whether an array lies in a buffer's memory and is no copy."""
+    """Return whether an array lies in a buffer's memory and is not a copy."""
     # Bounds are enough: a copy lies in memory of its own.
     return bool(np.may_share_memory(array, np.frombuffer(data, np.uint8)))
 

@@ -96,7 +96,7 @@ class TypeManager:
         types = {t.id: t for t in extension.operand_types}
         first = self._first.setdefault(name, backend_id)
         if _facts(self._types.setdefault(name, types)) != _facts(types):
-            # Kept and not raised: who does not use this extension can go on with both backends.
+            # Kept and not raised: applications without this extension can go on with both backends.
             disabled.setdefault(
                 name, f"{first} and {backend_id} declare other operand types for it"
             )
@@ -262,7 +262,7 @@ class TypeManager:
         backend_ids : iterable of str, optional
             The backends whose extensions count, most preferred first; all if left out.
         """
-        # Now and not in `find`: who changes the list afterwards changes nothing here.
+        # Now and not in `find`: later changes of the list have no effect here.
         asked = list(self._extensions) if backend_ids is None else list(backend_ids)
 
         def find(name: str) -> Extension:

@@ -22,7 +22,7 @@ def check_extensions(description: ModelDescription) -> None:
     Raises
     ------
     NnapiError
-        BAD_DATA if a prefix cannot be one, a name is no extension's or there twice, a code's
+        BAD_DATA if a prefix cannot be one, a name is not an extension's or there twice, a code's
         prefix has no name, or what is said of a type contradicts its code or is said otherwise
         elsewhere in the model.
 

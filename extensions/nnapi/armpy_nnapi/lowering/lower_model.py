@@ -67,7 +67,7 @@ class NnapiOperation(Composite):
         _check_inputs(self.definition, lowering)
         lowered = self.definition.lower(lowering)
         outputs: Sequence[Value] = lowered if isinstance(lowered, Sequence) else (lowered,)
-        # A definition that is wrong about its output would otherwise be found by who reads it.
+        # A definition that is wrong about its output would otherwise fail at a reader of it.
         for operand, value in zip(self.arguments.outputs, outputs, strict=True):
             _check_output(operand, value.info)
         return outputs

@@ -169,7 +169,7 @@ class _Inquiry:
         if node.type in CONTROL_FLOW_CODES:
             return self._control_flow(operands, node)
         runtime = self._runtimes(level)
-        # Not by asking it: shapes that are known in an execution only are no obstacle to it.
+        # Not by asking it: shapes that are known in an execution only do not prevent it.
         is_own = node.type in tuple(OperationCode) and node.type != OperationCode.OEM_OPERATION
         if is_own and runtime is not None and _has_reference(runtime):
             return Support.yes(), []

@@ -328,7 +328,7 @@ class Model(IModel):
         codes = self._references.extension_codes(main)
         # Only for extensions, as asking the manager looks for backends.
         names = self._type_manager.names_of(codes) if codes else {}
-        # Until it is known to be valid: NNAPI lets finish be tried once, whatever it comes to.
+        # Until it is known to be valid: NNAPI lets finish be tried once, whatever its result.
         self._is_invalid = True
         self._finished = complete(ModelDescription(main, referenced, self._is_relaxed, names))
         self._is_invalid = False

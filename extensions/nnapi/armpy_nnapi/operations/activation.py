@@ -109,7 +109,7 @@ def _lower_elu(lower: LoweringContext) -> Value:
     values, info = lower["input"], lower["input"].info
     if not alpha < 0:
         return lower.add(Activation(_F.ELU, a=alpha), values)
-    # With alpha below 0 the exponential counts where x is above 0, which is no ELU.
+    # With alpha below 0 the exponential counts where x is above 0, which is not ELU.
     powers = lower.add(ElementwiseUnary(UnaryOperation.EXP), values, output=info)
     scaled = lower.add(Activation(_F.LINEAR, a=alpha, b=-alpha), powers, output=info)
     # The RELU of the negative removes elements that are not positive.

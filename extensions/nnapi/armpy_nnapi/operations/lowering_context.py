@@ -60,7 +60,7 @@ class LoweringContext:
 
     def __getitem__(self, name: str) -> Value:
         """The value of an argument that is there."""
-        # Exactly one: who expects several asks `all`.
+        # Exactly one: for several there is `all`.
         (value,) = self._values[name]
         if value is None:
             raise LayerValidationError(f"{name} has no value")

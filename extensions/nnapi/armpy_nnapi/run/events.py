@@ -36,7 +36,7 @@ class Event:
         self._failed: BaseException | None = None
         self._callbacks: list[WhenDone] = []
         # Held while the end is set or a callback is added, so that no callback falls between the
-        # two: it is either in the list at the end, or called by who adds it.
+        # two: it is either in the list at the end, or called by the thread that adds it.
         self._lock = threading.Lock()
 
     @classmethod

@@ -231,7 +231,7 @@ class Execution:
 
         Notes
         -----
-        An execution that takes longer comes to MISSED_DEADLINE_TRANSIENT; one whose time was up
+        An execution that takes longer gives MISSED_DEADLINE_TRANSIENT; one whose time was up
         before it could begin, to MISSED_DEADLINE_PERSISTENT.
         """
         where = "Execution.set_timeout"
@@ -342,7 +342,7 @@ class Execution:
 
         Notes
         -----
-        Among those that wait, the compilation's priority says who comes first.
+        Among those that wait, the compilation's priority says which comes first.
         """
         where = "Execution.start_compute"
         self._compilation.check_ready(where)

@@ -78,7 +78,7 @@ class FenceWatch:
                     os.write(self._wake_fds[1], b"x")
 
     def _wait(self) -> None:
-        """Wait for descriptors and call who waits for them, on the thread."""
+        """Wait for descriptors and call their waiters, on the thread."""
         while True:
             with self._lock:
                 if self._wake_fds is None:  # of another process by now

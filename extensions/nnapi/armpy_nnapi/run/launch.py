@@ -38,7 +38,7 @@ class Launch:
     end : callable
         Receives the result code, once, before the event is settled.
     where : str
-        Who has started it, for messages.
+        The caller, for messages.
     has_fence : bool
         Whether others can wait for the end with a descriptor.
 
@@ -123,7 +123,7 @@ class Launch:
             error.__cause__ = failed
             self._settle(error)
 
-        # Context variables, as of tracing or profiling, belong to who starts the execution.
+        # Context variables, as of tracing or profiling, belong to the thread that starts it.
         context = copy_context()
         watch = None
         if self._deadline_s is not None:
@@ -206,7 +206,7 @@ class Launch:
                 error = other
         explained = self._compilation.explained(error, self._where)
         if isinstance(explained, NnapiError):
-            # Time that went by in the queue would go by there again, so it is no transient miss.
+            # Time that went by in the queue would go by there again, so it is not a transient miss.
             if isinstance(error, ExecutionTimeoutError) and not was_begun:
                 explained.code = ResultCode.MISSED_DEADLINE_PERSISTENT
             explained = as_event_error(explained)
@@ -214,7 +214,7 @@ class Launch:
 
     def _settle(self, failed: BaseException | None) -> None:
         """End the execution, and then the event."""
-        # In this order: who has waited for the event may ask the execution, or start it again.
+        # In this order: a waiter for the event may ask the execution, or start it again.
         code = ResultCode.NO_ERROR
         if failed is not None:
             code = failed.code if isinstance(failed, NnapiError) else ResultCode.OP_FAILED

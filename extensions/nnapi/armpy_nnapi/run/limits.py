@@ -45,7 +45,7 @@ NO_LIMITS = TimeLimits()
 
 
 def clamped_loop_timeout(duration_ns: object, where: str) -> int:
-    """A loop's time-out, `MAXIMUM_LOOP_TIMEOUT_NS` at most; BAD_DATA if it is no time."""
+    """A loop's time-out, `MAXIMUM_LOOP_TIMEOUT_NS` at most; BAD_DATA if it is not a time."""
     limit_ns = check_duration(duration_ns, where)
     # NNAPI clamps times that are too long, and does not refuse them.
     if limit_ns > MAXIMUM_LOOP_TIMEOUT_NS:

@@ -37,7 +37,7 @@ MODES = {
 class Trees:
     """An ensemble."""
 
-    # ndarray, shape (m,). As of `DecisionTrees`; nodes that are no leaves.
+    # ndarray, shape (m,). As of `DecisionTrees`; nodes that are not leaves.
     features: Integers
     comparisons: Integers
     thresholds: Numbers

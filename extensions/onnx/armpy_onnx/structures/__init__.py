@@ -11,6 +11,6 @@ from armpy.core.lazy import ModuleTables
 _FAMILIES = ModuleTables(__name__, "STRUCTURES")
 
 
-def structure_of(kind: str):  # type: ignore[no-untyped-def]  # `Structure` imports this room
+def structure_of(kind: str):  # type: ignore[no-untyped-def]  # `Structure` imports this package
     """The function that converts nodes of a kind; None if there is none."""
     return _FAMILIES.entry(kind, kind.rpartition(".")[2])

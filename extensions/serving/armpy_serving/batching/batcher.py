@@ -236,7 +236,7 @@ class Batcher:
     async def run_async(
         self, inputs: Mapping[str, object], *, deadline_s: float | None = None
     ) -> Answer:
-        """`run` in an event loop, which goes on meanwhile; who cancels the task takes it back.
+        """`run` in an event loop, which goes on meanwhile; cancelling the task withdraws it.
 
         Examples
         --------

@@ -28,7 +28,7 @@ class AnswerSlot:
 
     def __init__(self) -> None:
         self._outcome: tuple[Answer | None, BaseException | None] = (None, None)
-        # Who takes it out says what came of it; a list's `pop` is one step, and needs no lock.
+        # The thread that takes it out gives the result; a list's `pop` needs no lock.
         self._claim = [None]
         self._is_over = threading.Lock()
         self._is_over.acquire()

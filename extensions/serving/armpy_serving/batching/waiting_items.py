@@ -89,8 +89,8 @@ class WaitingItems:
 
         Notes
         -----
-        Who fills a batch runs it, as another thread would have to wake up for it first. `done` is
-        to be called then as after `next_batch`.
+        The thread that fills a batch runs it, as another thread would have to wake up first. Call
+        `done` then as after `next_batch`.
         """
         with self._changed:
             self._check_open()
@@ -179,7 +179,7 @@ class WaitingItems:
                 if not self._items:
                     if self.is_closed:
                         return None
-                    # In a loop, as a condition may wake who has nothing to do.
+                    # In a loop, as a condition may wake a thread that has nothing to do.
                     self._changed.wait()
                     continue
                 if self._num_running >= self._workers:

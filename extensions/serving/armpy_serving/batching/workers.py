@@ -48,7 +48,7 @@ class Workers:
 
     def start(self) -> None:
         """Start the threads, unless they are there."""
-        # Asked by every item, so without the lock; who sees none asks again with it.
+        # Asked by every item, so without the lock; a thread that sees none asks again with it.
         if self._threads:
             return
         with self._lock:

@@ -159,7 +159,7 @@ class ArmpyModel(kserve.Model):
         return [_plain_metadata(spec) for spec in self.served.model.outputs]
 
     async def infer(self, request: InferenceRequest) -> tuple[ServedModel, dict[str, Array]]:
-        """Run a request; who cancels the task stops the run.
+        """Run a request; cancelling the task stops the run.
 
         Returns
         -------

@@ -25,7 +25,7 @@ from armpy_serving.prediction.row_model import RowModel, with_fixed_rows
 from armpy_serving.prediction.thread_budget import assigned_threads
 
 _OF_A_PROCESS = ("runtime", "properties", "compile")
-"""Options that are no plain data, or for programs that start once."""
+"""Options that are not plain data, or for programs that start once."""
 
 _AFTER_COMPILING = (
     *("num_threads", "memory_limit_bytes", "quantize_inputs", "dequantize_outputs"),
@@ -181,7 +181,7 @@ def _row_model(model: Model, max_rows: int | None) -> RowModel:
 
 def _sound(path: str, model: Model) -> Model:
     """The model of a compiled file, unless it was compiled again as the file is damaged."""
-    # A light one was checked whole: this costs only who has to compile anyhow.
+    # A light one was checked whole: this costs time only where a compilation follows anyhow.
     if not model.is_light:
         try:
             open_container(path).check()

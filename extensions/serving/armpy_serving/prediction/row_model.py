@@ -251,7 +251,7 @@ def _of_rows(error: ArmpyError, columns: Sequence[str], begin: int, end: int) ->
 def _ragged(
     name: str, first: tuple[int, ...], begin: int, other: tuple[int, ...]
 ) -> InvalidArgumentError:
-    """The error for answers that are no table."""
+    """The error for answers that are not a table."""
     return InvalidArgumentError(
         f"output '{name}' has rows of different shapes",
         where="Predictor",

@@ -24,7 +24,7 @@ def assigned_threads() -> int | None:
 
 def _assigned_by_ray() -> int | None:
     """Processors of the actor or task that this runs in; None outside of any."""
-    # Not imported: who runs in a worker of Ray's has it.
+    # Not imported: a worker of Ray's has it.
     ray = sys.modules.get("ray")
     if ray is None or not getattr(ray, "is_initialized", bool)():
         return None

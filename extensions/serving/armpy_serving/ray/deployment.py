@@ -209,7 +209,7 @@ def deployment(
     Raises
     ------
     InvalidArgumentError
-        If a model is no path.
+        If a model is not a path.
 
     Notes
     -----

@@ -134,7 +134,7 @@ def _steps(
     inputs: Sequence[TensorSpec],
     outputs: Sequence[TensorSpec],
 ) -> list[dict[str, object]]:
-    """The steps: who does each, and what its tensors are called in the ensemble."""
+    """The steps: the model of each, and the names of its tensors in the ensemble."""
     _, inner, before, after = ensemble.names(name)
     sent = {spec.name: spec.name for spec in inputs}
     prepared = {spec.name: f"prepared:{spec.name}" for spec in inputs}

@@ -16,7 +16,7 @@ from armpy_tools.benchmark.subjects import ARMPY, Subject
 if TYPE_CHECKING:
     from armpy.model import Model
 
-# What a subject does not need is no part of its memory, nor of the time it takes to load.
+# What a subject does not need is not part of its memory, nor of the time it takes to load.
 # ruff: noqa: PLC0415
 
 

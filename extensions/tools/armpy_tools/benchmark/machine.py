@@ -13,7 +13,7 @@ BUSY = 0.15
 
 _STATISTICS = "/proc/stat"
 _IDLE = (3, 4)
-"""Columns of a processor's times that are no work: idle, and waiting for disks."""
+"""Columns of a processor's times that are not work: idle, and waiting for disks."""
 
 _GUEST = 8
 """From this column on, times are counted a second time in others."""

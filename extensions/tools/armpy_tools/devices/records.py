@@ -80,7 +80,7 @@ def record_from(fields: Fields) -> DeviceRecord:
     Raises
     ------
     ValueError
-        If it is no such object.
+        If it is not such an object.
     """
     try:
         return DeviceRecord(

@@ -27,7 +27,7 @@ class Series:
     xs, ys : sequence of float
         Points in order of x; of the same length.
     labels : sequence of str
-        What each point is, for who points at it; may be empty.
+        Text of each point, shown under the pointer; may be empty.
     """
 
     name: str

@@ -91,7 +91,7 @@ def read_page_data(path: str | os.PathLike[str]) -> dict[str, object]:
     Raises
     ------
     ParserError
-        If it is no such page.
+        If it is not such a page.
     OSError
         If it cannot be read.
     """

@@ -34,7 +34,7 @@ class CostTable(Protocol):
         Parameters
         ----------
         source, target : str
-            Whose layer writes the tensor, and who reads it; `HOST` for the caller.
+            The backends whose layers write and read the tensor; `HOST` for the caller.
         """
 
 

@@ -30,7 +30,7 @@ def decision_from(kept: Mapping[str, Any]) -> PlacementDecision:  # Any: of JSON
     Raises
     ------
     ValueError
-        If it is no such object.
+        If it is not such an object.
     """
     try:
         backends = {int(key): str(name) for key, name in kept["backends"].items()}

@@ -77,8 +77,8 @@ def partition(graph: Graph, choices: Choices, costs: CostTable, width: int = WID
     the layers before it through the tensors that are still to be read alone: where each lies, and
     who has it already. Of all ways that agree in these the cheapest is kept. A way is given up
     if another is cheaper by more than all its tensors could cost to hand on. That is exact; only
-    where more than `width` ways are left the most expensive of them go, which a chain, or a graph
-    with few tensors alive at a time, never comes to. Of placements that cost the same the one
+    where more than `width` ways are left the most expensive of them go, which never happens in a
+    chain, or a graph with few tensors alive at a time. Of placements that cost the same the one
     with the more preferred backends in the earlier layers is taken.
     """
     return _Partitioner(graph, choices, costs, width).run()

@@ -36,7 +36,7 @@ def equalized(graph: Graph) -> Graph:
     -----
     Of two layers of which only the second reads the first, each channel between them is divided
     by a factor in the first one's weights and bias and multiplied by it in the second one's
-    weights. That holds through nothing and through RELU; a clamp at 6 is no such function.
+    weights. That holds through nothing and through RELU; a clamp at 6 is not such a function.
     """
     pairs = [(layer, second) for layer in graph.layers if (second := _second(graph, layer))]
     if not pairs:

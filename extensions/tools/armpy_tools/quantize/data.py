@@ -78,7 +78,7 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
 
 
 def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
-    """Check that no element of a sample is no number: one makes all that is learnt of it none."""
+    """Check that a sample has no NaN or infinity: one spoils every range that it takes part in."""
     for value, array in zip(graph.inputs, sample, strict=True):
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InvalidArgumentError(

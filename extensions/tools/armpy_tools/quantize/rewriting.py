@@ -155,7 +155,7 @@ class IntegerNetwork:
     def _add(
         self, layer: Layer, inputs: Sequence[Value | None], outputs: Sequence[TensorInfo]
     ) -> None:
-        """Add a layer whose outputs are no integers that stand for real numbers."""
+        """Add a layer whose outputs are not integers that stand for real numbers."""
         new_layer = self._rewriter.replace(layer, layer.operation, inputs, outputs)
         self._reals.update(zip(layer.outputs, new_layer.outputs, strict=True))
 

@@ -26,7 +26,7 @@ class Rule(enum.Enum):
     WEIGHTED layers multiply by constant weights, outputs get the scale of their range. FREE
     ones get that, too. KEEPING ones have the first input's. JOINING ones have all inputs and the
     output on one scale. FIXED ones have the scale that their function's range gives. READING ones
-    give something that is no real number, and take their input as it is.
+    give something that is not a real number, and take their input as it is.
     """
 
     WEIGHTED = 0

@@ -151,7 +151,7 @@ def _legend(colours: dict[str, str], y: float) -> tuple[list[str], float]:
 
 
 def _text(text: str) -> str:
-    """Text that is no markup, without characters that XML does not have."""
+    """Text that is not markup, without characters that XML does not have."""
     printable = "".join(
         c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text
     )

@@ -104,7 +104,7 @@ def _wait_until(code: Code, isa: Isa, look: Callable[[], CodeValue]) -> None:
 
 
 class _ArbiterWords:
-    """An arbiter's words; all methods but `locked` are for who has the lock."""
+    """An arbiter's words; all methods but `locked` are for the holder of the lock."""
 
     def __init__(self, code: Code, isa: Isa, address: CodeValue) -> None:
         self.code, self.isa, self.address = code, isa, address
@@ -264,7 +264,7 @@ class _Visitor:
         def turn(_: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
             at_any_signal = self.code.constant(I32, 0)
             limit_us = self.code.integer(WAIT_US)
-            # Who lets it in sets the number first, and frees its lock once each time.
+            # The thread that lets it in sets the number first, and frees its lock once each time.
             is_let_in = call.acquire.called(I32, call.turn, limit_us, at_any_signal)
             is_asleep = is_let_in.differs(_ACQUIRED)
             may_stop = is_asleep & call.cancel.load_shared().differs(0)

@@ -16,8 +16,8 @@ class Loop(Call):
     part: str
     control: Pointer  # what `armpy_numba_acc.machine.execution` says
     turns: Pointer  # where the turns of a loop are counted
-    # There is another turn while this byte is not 0 or, if it is no address, for `most_turns`; a
-    # choice between two graphs skips the first one if it is 0.
+    # The loop turns while this byte is not 0 or, without an address, `most_turns` times; a choice
+    # between two graphs skips the first one if it is 0.
     flag: Pointer = 0
     most_turns: int = 0
     target: int = 0  # the command that a jump leads to

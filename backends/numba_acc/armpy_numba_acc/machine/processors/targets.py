@@ -91,7 +91,7 @@ _TABLE: Mapping[str, _Entry] = {
 }
 
 PROCESSORS = tuple(_TABLE)
-"""Targets that are no particular machine."""
+"""Targets that are not a particular machine."""
 
 
 class Target(NamedTuple):
@@ -106,7 +106,7 @@ class Target(NamedTuple):
 
 
 def named_target(name: str) -> Target:
-    """A target that is no particular machine.
+    """A target that is not a particular machine.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ its elements of the input begin, one address per slot; a slot outside of the ima
 address of a row of padding elements instead, so that borders need neither other code nor a
 padded copy. Pixels of a tile that lie outside of the output are written to scratch memory.
 Along the channels a tile is computed in blocks of one width; the last block overlaps the one
-before it if the channels are no multiple.
+before it if the channels are not a multiple.
 """
 
 from __future__ import annotations

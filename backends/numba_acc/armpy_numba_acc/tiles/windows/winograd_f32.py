@@ -72,7 +72,7 @@ def _weighted(factors: Sequence[float], values: Sequence[CodeValue]) -> CodeValu
 
 
 def _added(factor: float, value: CodeValue, total: CodeValue | None) -> CodeValue:
-    """``factor * value + total``; None is no total yet."""
+    """``factor * value + total``; None is not a total yet."""
     number = float(np.float32(factor))
     if total is None:
         return value.like(number) * value

@@ -123,7 +123,7 @@ def _convolution(writer: ArmnnWriter, layer: Layer) -> Sequence[Slot]:
 
 
 def _transpose_convolution(writer: ArmnnWriter, layer: Layer) -> Sequence[Slot]:
-    """Write what is cut off the output as padding; weights and bias are fields of the layer."""
+    """Write the part cut off the output as padding; weights and bias are fields of the layer."""
     operation = layer.operation
     assert isinstance(operation, ops.TransposeConvolution2d)
     layout, weights = operation.data_layout, constant_of(layer, layer["weights"], "weights")

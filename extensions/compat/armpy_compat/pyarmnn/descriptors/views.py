@@ -139,7 +139,7 @@ def CreateDescriptorForConcatenation(
     Raises
     ------
     TypeError
-        If they are no shapes.
+        If they are not shapes.
     RuntimeError
         If the shapes cannot be joined along the axis.
     """

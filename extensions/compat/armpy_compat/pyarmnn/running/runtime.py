@@ -109,7 +109,7 @@ class IRuntime(SwigObject):
         RuntimeError
             If there is no such network; if tensors are missing or do not fit.
         TypeError
-            If these are no pairs of ids and tensors.
+            If these are not pairs of ids and tensors.
         """
         model = self._models.get(networkId)
         if model is None:

@@ -23,7 +23,7 @@ class ConstTensor(TensorMemory):
     Raises
     ------
     TypeError
-        If the elements are no array, or of another type.
+        If the elements are not an array, or of another type.
     ValueError
         For other arguments; if the info is not constant, or the size differs.
     """

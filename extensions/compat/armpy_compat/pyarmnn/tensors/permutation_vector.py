@@ -25,7 +25,7 @@ class PermutationVector(SwigObject):
     TypeError
         If it is not a tuple, or an element is not a number.
     RuntimeError
-        If it is no permutation.
+        If it is not a permutation.
     """
 
     def __init__(self, dim_mappings: tuple[object, ...]) -> None:

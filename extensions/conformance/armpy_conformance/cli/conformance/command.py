@@ -169,7 +169,7 @@ def crash() -> None:
     """Try to make a backend end its process, hang, fail or lie.
 
     Each case runs in a process of its own: parallel inference, many loads, large and zero-sized
-    inputs, random cancellation, killed processes, memory pressure. It comes to SUCCESS, FAILURE,
+    inputs, random cancellation, killed processes, memory pressure. It returns SUCCESS, FAILURE,
     HANG or CRASH; exit code 1 unless all is SUCCESS.
     """
 
