@@ -192,6 +192,7 @@ class TensorInfo:
                 where="TensorInfo",
                 expected="for example DataType.FLOAT32",
                 actual=repr(self.data_type),
+                fix="Use a member of armpy.DataType",
             )
         shape = self.shape
         if shape is None:

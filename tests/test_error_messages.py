@@ -21,6 +21,13 @@ ZEROS = np.zeros((1, 16, 16, 1), np.int8)
 X = TensorInfo((2, 3), DataType.FLOAT32)
 
 
+def damaged() -> bytes:
+    """A model file with a part overwritten."""
+    content = bytearray(Path(FILE).read_bytes())
+    content[200:600] = b"\xff" * 400
+    return bytes(content)
+
+
 def load(source: object = FILE, **options: object) -> Model:
     """A model on CpuRef."""
     return armpy.load(source, **{"backends": ["CpuRef"], **options})  # type: ignore[arg-type]
@@ -96,6 +103,16 @@ def lost_device() -> None:
         Model(network(), runtime=runtime).run({"x": np.ones((2, 3), np.float32)})
 
 
+def reshaped_to_more() -> None:
+    net = Network()
+    net.add(ops.Reshape((4, 2)), net.input("x", X))
+
+
+def output_twice() -> None:
+    net = network()
+    net.output("y", net.input("z", X))
+
+
 def open_shape() -> None:
     Model(network(shape=(None, 3))).run({"x": np.ones((2, 4), np.float32)})
 
@@ -116,11 +133,15 @@ MESSAGES: dict[str, Callable[[], object]] = {
     "text": lambda: load(written("notes.tflite", b"hello " * 30)),
     "empty file": lambda: load(written("empty.tflite", b"")),
     "cut file": lambda: load(written("cut.tflite", Path(FILE).read_bytes()[:3000])),
+    "damaged file": lambda: load(written("damaged.tflite", damaged())),
+    "damaged header": lambda: load(written("damaged.armpy", b"armpyNet" + bytes(20))),
     "folder": lambda: load("."),
     "number for a model": lambda: load(42),
     "backend with a slip": lambda: load(backends=["NumbaAc"]),
     "empty backends": lambda: load(backends=[]),
     "no threads": lambda: load(num_threads=0),
+    "list for a mapping": lambda: load(affinity=["CpuRef"]),
+    "mapping for properties": lambda: load(properties={"profiling": True}),
     "unknown choice": lambda: load(on_fallback="err"),
     "unknown signature": lambda: load(signature="serve"),
     "options beside a runtime": with_runtime,
@@ -134,6 +155,10 @@ MESSAGES: dict[str, Callable[[], object]] = {
     "no batch": lambda: load()(ZEROS[0]),
     "other batch": lambda: load()(np.zeros((8, 16, 16, 1), np.int8)),
     "open shape": open_shape,
+    "too few bytes": lambda: load()(b"123"),
+    "array for shapes": lambda: load().prepare(ZEROS),  # type: ignore[arg-type]
+    "missing folder": lambda: load().save("missing/model.armpy"),
+    "callback": lambda: load().run({load().inputs[0].name: ZEROS}, debug=3),  # type: ignore[arg-type]
     "unknown input": lambda: load().run({"image": ZEROS}),
     "no input": lambda: load().run({}),
     "inputs too many": lambda: load()(ZEROS, ZEROS),
@@ -141,12 +166,18 @@ MESSAGES: dict[str, Callable[[], object]] = {
     "uneven list": lambda: load()([[1, 2], [3]]),
     "unknown output": lambda: load().run({}, outputs=["scores"]),
     "closed model": closed,
+    "negative deadline": lambda: load().run({}, deadline_s=-1),
     "deadline": lambda: load().run({load().inputs[0].name: ZEROS}, deadline_s=1e-9),
     "no broadcast": lambda: network(TensorInfo((4,), DataType.FLOAT32)),
     "types": lambda: network(TensorInfo((2, 3), DataType.SIGNED32)),
     "rank of weights": weights_of_rank_3,
     "missing operand": missing_operand,
     "input twice": input_twice,
+    "output twice": output_twice,
+    "elements of a reshape": reshaped_to_more,
+    "operation by name": lambda: Network().add("Relu"),  # type: ignore[arg-type]
+    "data type by name": lambda: TensorInfo((1,), "float32"),  # type: ignore[arg-type]
+    "id of a backend twice": lambda: armpy.backend_registry().register("CpuRef", FakeBackend),
     "no output": without_output,
     "negative size": lambda: TensorInfo((1, -1), DataType.FLOAT32),
     "scale of zero": lambda: Quantization.per_tensor(0.0),
@@ -157,7 +188,10 @@ MESSAGES: dict[str, Callable[[], object]] = {
     "refused fallback": fallback_refused,
 }
 
-STATES = {"broken backend", "lost device", "refused fallback"}
+STATES = {
+    *("broken backend", "lost device", "refused fallback", "damaged header", "missing folder"),
+    *("output twice", "id of a backend twice"),
+}
 """The failure itself is what was met: there is no other value to expect."""
 
 
@@ -187,6 +221,11 @@ def test_error_names_the_thing_the_values_and_the_fix(
         (["--input", "no.npy"], ("no.npy", "No such file", "Check the path")),
         (["--input", FILE], ("digits_int8.tflite", "a file that np.save wrote", "got another")),
         (["--labels", "no.txt"], ("--labels", "no.txt", "Check the path")),
+        (["--affinity", "x"], ("--affinity", "got 'x'", "Write a layer's name or pattern")),
+        (["--front-end-option", "x"], ("NAME=VALUE; got 'x'", "Write the option's name")),
+        (["--backend-option", "x"], ("ID.NAME=VALUE; got 'x'", "such as NumbaAcc.num_threads=2")),
+        (["--signature", "x"], ("'serving_default'; got 'x'", "Choose an expected one")),
+        (["--size", "3x3"], ("--size", "Leave --size out")),
         (["--runs", "0"], ("--runs", "a whole number of 1 or more; got", "See armpy run --help")),
         (["--bakends", "A"], ("--bakends", "Did you mean", "'--backends'")),
     ],

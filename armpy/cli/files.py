@@ -81,7 +81,8 @@ def read_inputs(options: Iterable[str], names: Sequence[str]) -> dict[str, Array
     for option in options:
         name, path = split_input(option, names)
         if name in arrays:
-            raise InvalidArgumentError(f"the input '{name}' is given twice", where="--input")
+            fix = "Give each input once"
+            raise InvalidArgumentError(f"input '{name}' is given twice", where="--input", fix=fix)
         arrays[name] = read_lines(path) if path.endswith(".txt") else read_npy(path)
     return arrays
 

@@ -281,6 +281,7 @@ def _parse_affinity(texts: Sequence[str]) -> dict[str, str]:
                 where="--affinity",
                 expected="PATTERN=BACKEND, such as 'conv*=NumbaAcc'",
                 actual=f"'{text}'",
+                fix="Write a layer's name or pattern, '=' and a backend's id",
             )
         affinity[pattern] = backend_id
     return affinity

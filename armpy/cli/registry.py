@@ -52,6 +52,7 @@ def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrig
             raise InvalidArgumentError(
                 "this is not an option of a front-end",
                 where="--front-end-option",
+                fix="Write the option's name, '=' and its value",
                 expected="NAME=VALUE",
                 actual=f"'{text}'",
             )
@@ -67,6 +68,7 @@ def no_such_signature(name: str, known: Iterable[str]) -> InvalidArgumentError:
     return InvalidArgumentError(
         "the model has no such signature",
         where="--signature",
+        fix="Choose an expected one, or leave the option out",
         expected=", ".join(f"'{other}'" for other in known) or "none, as it has no signatures",
         actual=f"'{name}'",
     )
@@ -86,6 +88,7 @@ def split_option(text: str) -> tuple[str, str, str]:
         raise InvalidArgumentError(
             "this is not an option of a backend",
             where="--backend-option",
+            fix="Write an option such as NumbaAcc.num_threads=2",
             expected="ID.NAME=VALUE",
             actual=f"'{text}'",
         )

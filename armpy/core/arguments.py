@@ -36,7 +36,7 @@ def check_instance(
         where=where,
         expected=" or ".join(names),
         actual=actual,
-        fix=fix,
+        fix=fix or f"Pass {' or '.join(names)}",
     )
 
 

@@ -53,5 +53,5 @@ def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> Non
                 where="target",
                 expected=f"one of {', '.join(known)}, as the backends in use have",
                 actual=repr(name),
-                fix=did_you_mean(name, known),
+                fix=did_you_mean(name, known, "Choose one of these"),
             )

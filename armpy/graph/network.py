@@ -268,7 +268,7 @@ class Network:
     ) -> Layer:
         """Add a layer with any number of outputs; parameters and errors as for `add`."""
         fix = f"Make one: {operation.__name__}()" if isinstance(operation, type) else ""
-        check_instance(operation, f"layer '{name}'", Operation, fix=fix)
+        check_instance(operation, f"Network.add, layer '{name}'", Operation, fix=fix)
         is_new = layer_id is None  # the others have been checked in an earlier graph
         layer_id = self._num_layers if layer_id is None else layer_id
         self._num_layers = max(self._num_layers, layer_id + 1)
@@ -284,6 +284,7 @@ class Network:
                 check_attributes(operation)
             infos = operation.infer([v.info if v else None for v in trimmed], outputs)
         except ArmpyError as error:
+            error.fix = error.fix or "Change the layer's attributes, or its inputs' shapes or types"
             raise located(lambda: f"{operation.name} '{name}'", error) from error.__cause__
         names = output_names or [
             name if len(infos) == 1 else f"{name}:{i}" for i in range(len(infos))
@@ -312,7 +313,8 @@ class Network:
         check_instance(name, "output", str, fix='The name comes first: output("y", value)')
         self._check_known(value, f"output '{name}'")
         if name in self._outputs:
-            raise InvalidArgumentError(f"there is an output '{name}' already", where=self.name)
+            failed = f"there is an output '{name}' already"
+            raise InvalidArgumentError(failed, where=self.name, fix="Give it another name")
         self._outputs[name] = value
         self._output_shapes.append(declared_shape)
 

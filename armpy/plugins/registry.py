@@ -96,8 +96,8 @@ class BackendRegistry:
             if not record.is_open_question:
                 # The caller gets the exception; it is not to be listed as well.
                 self._loader.records.remove(record)
-                reason = record.candidate.reason
-                raise InvalidArgumentError(f"backend '{backend_id}' cannot be registered: {reason}")
+                failed = f"backend '{backend_id}' cannot be registered: {record.candidate.reason}"
+                raise InvalidArgumentError(failed, fix="Use another id, or deregister the other")
             record.opened = OpenedCandidate(backend_id, "", factory)
 
     def deregister(self, backend_id: BackendId) -> None:

@@ -88,5 +88,7 @@ def sized_shapes(inputs: Iterable[TensorSpec], size: tuple[int, int]) -> dict[st
             layout = image_layout(spec.name, spec.info).with_size(size, size)
             shapes[spec.name] = layout.shape
     if not shapes:
-        raise InvalidArgumentError("the model has no image input of open size", where="--size")
+        fix = "Leave --size out: armpy inspect shows the sizes"
+        failed = "the model has no image input of open size"
+        raise InvalidArgumentError(failed, where="--size", fix=fix)
     return shapes

@@ -66,7 +66,9 @@ def open_image(path: str) -> Image.Image:
         raise InvalidArgumentError("there is no such file", where=path, fix=fix) from error
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         # Pillow raises SyntaxError for some damaged files.
-        raise InvalidArgumentError(f"the picture cannot be read: {error}", where=path) from error
+        fix = "Copy or save the picture again"
+        failed = f"the picture cannot be read: {error}"
+        raise InvalidArgumentError(failed, where=path, fix=fix) from error
 
 
 def _usual_mode(image: Image.Image, path: str) -> Image.Image:

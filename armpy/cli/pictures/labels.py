@@ -62,7 +62,8 @@ def read_labels(path: str) -> Labels:
             raise InvalidArgumentError("too large for a label file", where=path)
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidArgumentError("not a text file in UTF-8", where=path) from error
+        fix = "Save it as text in UTF-8"
+        raise InvalidArgumentError("not a text file in UTF-8", where=path, fix=fix) from error
     except OSError as error:
         raise InvalidArgumentError(f"cannot be read: {error.strerror}", where=path) from error
     return parse_labels(text, path)
@@ -76,12 +77,14 @@ def parse_labels(text: str, source: str) -> Labels:
     """
     lines = [line.strip() for line in text.rstrip().split("\n")]
     if not any(lines):
-        raise InvalidArgumentError("the label file is empty", where=source)
+        fix = "Write one label per line"
+        raise InvalidArgumentError("the label file is empty", where=source, fix=fix)
     matches = [re.fullmatch(_NUMBERED, line) for line in lines if line]
     numbered = [(int(match[1]), match[2]) for match in matches if match]
     if len(numbered) < len(matches):
         return Labels({index: line for index, line in enumerate(lines) if line}, source)
     names = dict(numbered)
     if len(names) < len(numbered):
-        raise InvalidArgumentError("two labels have the same index", where=source)
+        fix = "Give each index once"
+        raise InvalidArgumentError("two labels have the same index", where=source, fix=fix)
     return Labels(names, source)

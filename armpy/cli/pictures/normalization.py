@@ -40,7 +40,8 @@ class Normalization:
     def from_mean(cls, mean: Sequence[float], std: Sequence[float]) -> Normalization:
         """``(pixel - mean) / std``, one number each for all channels or one per channel."""
         if 0 in std:
-            raise InvalidArgumentError("a standard deviation is 0", where="--std")
+            fix = "Pass other numbers than 0"
+            raise InvalidArgumentError("a standard deviation is 0", where="--std", fix=fix)
         try:
             means, deviations = np.broadcast_arrays(np.array(mean), np.array(std))
         except ValueError as error:

@@ -235,7 +235,7 @@ def random_inputs(
                 f"the model has no input '{name}'",
                 where="--shape",
                 expected=", ".join(names),
-                fix=did_you_mean(name, names),
+                fix=did_you_mean(name, names, "Name an input of the model"),
             )
     generator = np.random.default_rng(seed)
     sized: dict[str, tuple[int, ...]] = {}

@@ -84,7 +84,7 @@ def _of_bytes(info: TensorInfo, array: Array) -> Array:
             expected=f"{info.data_type.name} {format_shape(info.shape)}"
             + ("" if open_dimensions or info.shape is None else f", {known_bytes} bytes"),
             actual=f"{array.nbytes} bytes",
-            fix="Give an array if more than one dimension is open" if open_dimensions else "",
+            fix="Give an array, whose shape is known" if open_dimensions else "Pass all bytes",
         )
     filled = tuple(array.nbytes // known_bytes if size is None else size for size in shape)
     if not array.flags.c_contiguous:

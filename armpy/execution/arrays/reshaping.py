@@ -6,9 +6,11 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from types import NoneType
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.compiler import specialize
+from armpy.core.arguments import check_instance
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, listed
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import chosen_shape
@@ -42,6 +44,7 @@ def input_shapes(
     Raises InvalidArgumentError if there is no such input, a shape does not fit, or an input has
     none.
     """
+    check_instance(shapes, "shapes", Mapping, NoneType, fix="Write {'name': (1, 3)}")
     by_name, names = shapes or {}, [value.name for value in graph.inputs]
     if unknown := [name for name in by_name if name not in names]:
         raise unknown_name("input", unknown[0], names)

@@ -34,6 +34,7 @@ class DebuggedNetwork:
                 where="debug",
                 expected="a function of a DebugValue",
                 actual=type(callback).__name__,
+                fix="Pass debug=print to see every value",
             )
         self.graph = network.graph
         self.inputs: tuple[InputSlot, ...] = network.inputs

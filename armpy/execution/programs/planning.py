@@ -279,9 +279,9 @@ class Planner:
             cause.where = cause.where.removeprefix(f"{failure.backend_id} / ")
             raise located(lambda: f"{failure.backend_id} / {failure.layers[0].where}", cause)
         _log.warning(
-            "%s; %s to the next backend",
+            "%s %s to the next backend",
             failure,
-            "they move" if len(failure.layers) > 1 else "it moves",
+            "They move" if len(failure.layers) > 1 else "It moves",
             exc_info=cause if wants_traceback(_log) else None,
         )
         answer = FailedAnswer.by(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)

@@ -139,5 +139,6 @@ def deadline_in(duration_s: float | None) -> float | None:
             where="deadline_s",
             expected="seconds from the call, 0 or more, or None for no limit",
             actual=repr(duration_s),
+            fix="Pass a number such as 0.5, or None",
         )
     return time.perf_counter() + duration_s if duration_s < _FOREVER_S else None

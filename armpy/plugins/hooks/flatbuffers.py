@@ -378,7 +378,8 @@ class TableReader:
             raise self.error(
                 f"the file is damaged: {field} is longer than the file",
                 expected=f"at most {self._ledger.size_bytes} bytes",
-                actual=f"{num_bytes}",
+                actual=f"{num_bytes} bytes",
+                fix="Copy or export the file again",
             )
 
     def _number(self, field: str) -> float:

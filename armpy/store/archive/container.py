@@ -45,6 +45,7 @@ the manifest. This is what a signature is over."""
 _KEY = slice(64, 96)
 _SIGNATURE = slice(96, 160)
 # A damaged file must not take memory without end before its checksums are looked at.
+_AGAIN = "Copy it again, or make it again with armpy compile"
 _LARGEST_MANIFEST = 1 << 26
 _LARGEST_DOCUMENT = 1 << 26
 _LARGEST_COUNT = 1 << 20
@@ -291,7 +292,7 @@ def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
             fix="Make it again with this version's armpy compile",
         )
     if len(header) < HEADER_BYTES:
-        raise ParserError("the compiled model is damaged: it is not whole", where=where)
+        raise ParserError("the compiled model is damaged: it is not whole", where=where, fix=_AGAIN)
     _, _, zero, num_manifest, said_size, digest = _SIGNED.unpack_from(header)
     if said_size != size:
         raise ParserError(
@@ -299,11 +300,11 @@ def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
             where=where,
             expected=f"{said_size} bytes",
             actual=f"{size} bytes",
-            fix="Copy it again, or make it again with armpy compile",
+            fix=_AGAIN,
         )
     room = min(size - HEADER_BYTES, _LARGEST_MANIFEST)
     if zero or num_manifest > room or any(header[_SIGNATURE.stop :]):
-        raise ParserError("the compiled model is damaged: its header cannot be", where=where)
+        raise ParserError("the compiled model is damaged: wrong header", where=where, fix=_AGAIN)
     return num_manifest, digest
 
 
@@ -343,7 +344,9 @@ def write_container(
                 file.write(payload.data)
     except OSError as error:
         raise InvalidArgumentError(
-            f"the compiled model cannot be written: {error.strerror}", where=target
+            f"the compiled model cannot be written: {error.strerror}",
+            where=target,
+            fix="Write to another folder, which exists and has free space",
         ) from error
     return end
 

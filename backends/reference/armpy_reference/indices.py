@@ -30,6 +30,7 @@ def places_of(indices: Array, size: int, wraps_negative: bool = False) -> Array:
             "an index is out of range",
             expected=f"{least} to {size - 1}",
             actual=f"{indices.min()} to {indices.max()}",
+            fix="Pass indices in this range",
         )
     return np.where(indices < 0, indices + size, indices) if wraps_negative else indices
 

@@ -46,6 +46,8 @@ from armpy_nnapi.validation.versions import Levels, operation_levels
 if TYPE_CHECKING:
     from armpy_nnapi.description.model_description import ModelDescription
 
+_SOME_DEVICES = "Pass some of DeviceManager.devices"
+
 REFERENCE_DEVICE_NAME = "nnapi-reference"
 """Name of the device that is CpuRef."""
 
@@ -374,7 +376,7 @@ class DeviceManager:
         where = "get_supported_operations_for_devices"
         if model is None or devices is None:
             raise unexpected_null("the model or list of devices", where=where)
-        require_data(len(devices) > 0, "no device is given", where=where)
+        require_data(len(devices) > 0, "no device is given", where=where, fix=_SOME_DEVICES)
         order = model.check_finished(where).order
         if common_manager(devices, where) is not self:
             raise bad_data(
@@ -524,7 +526,7 @@ def common_manager(devices: Sequence[Device], where: str) -> DeviceManager:
         UNEXPECTED_NULL if one is None; BAD_DATA if there is none, one is given twice, or they
         belong to several managers.
     """
-    require_data(len(devices) > 0, "no device is given", where=where)
+    require_data(len(devices) > 0, "no device is given", where=where, fix=_SOME_DEVICES)
     for position, device in enumerate(devices):
         if device is None:
             raise unexpected_null(f"device {position}", where=where)

@@ -78,7 +78,9 @@ SETTERS: dict[str, Callable[[Execution, int], None]] = {
 def test_an_execution_needs_a_finished_compilation() -> None:
     with fails(ResultCode.UNEXPECTED_NULL, "the compilation is None"):
         Execution(None)  # type: ignore[arg-type]  # the error under test
-    with fails(ResultCode.BAD_STATE, "the compilation is not finished"):
+    with fails(
+        ResultCode.BAD_STATE, "the compilation is not finished. Call Compilation.finish first"
+    ):
         Execution(Compilation(sum_model()))
 
 

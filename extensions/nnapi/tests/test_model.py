@@ -56,7 +56,7 @@ def test_a_finished_model_cannot_be_changed(change: str) -> None:
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_model_that_turned_out_invalid_cannot_be_changed(change: str) -> None:
     model = Model()
-    with fails(ResultCode.BAD_DATA, "there are no operands"):
+    with fails(ResultCode.BAD_DATA, "there are no operands. Call Model.add_operand"):
         model.finish()
     with fails(ResultCode.BAD_STATE, rf"Model\.{change}.*the model is invalid"):
         CHANGES[change](model)
@@ -252,7 +252,10 @@ def test_a_value_from_a_model_needs_a_finished_one() -> None:
 def test_codes_of_no_operation_are_rejected(code: int) -> None:
     model = Model()
     operands = add_operands(model, FLOAT_2, FLOAT_2)
-    with fails(ResultCode.BAD_DATA, "there is no such operation|belongs to no extension"):
+    with fails(
+        ResultCode.BAD_DATA,
+        "there is no such operation. Expected an OperationCode|belongs to no extension",
+    ):
         model.add_operation(code, operands[:1], operands[1:])
 
 

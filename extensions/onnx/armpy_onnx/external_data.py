@@ -119,7 +119,9 @@ class ExternalData:
                 raise ParserError(
                     "the tensor lies outside of the model's folder",
                     where=where,
+                    expected="a file in this folder or below",
                     actual=repr(location),
+                    fix="Move the file there, and save the model with that location",
                 )
             if path not in self._files:
                 self._file.also_read(path)

@@ -69,6 +69,7 @@ class TiedDimensions(Composite):
                         where=f"input '{name}'",
                         expected=f"{before} as of input '{other}'",
                         actual=str(size),
+                        fix="Give both inputs the same size there",
                     )
         return inputs
 

@@ -270,7 +270,8 @@ class Node(Layers):
     def axis(self, axis: int, rank: int) -> int:
         """An axis, counted from the first one."""
         if not -rank <= axis < rank:
-            raise self.error("the axis is out of range", expected=f"rank {rank}", actual=axis)
+            expected = f"-{rank} to {rank - 1}"
+            raise self.error("the axis is out of range", expected=expected, actual=axis)
         return axis + rank if axis < 0 else axis
 
     def error(

@@ -49,7 +49,7 @@ _UNCHECKED = "armpy.unchecked"
 def _unsound(file: ModelFile, error: Exception) -> ParserError:
     """The error for a file that the onnx package refuses."""
     return ParserError(
-        f"not a sound ONNX file: {error}",
+        f"not a sound ONNX file: {' '.join(str(error).split())}",
         where=file.label,
         actual=f"{len(file.data)} bytes",
         fix="Copy or export the file again; onnx.checker names the fault",

@@ -167,7 +167,7 @@ def test_inputs_that_share_a_dimension_must_agree() -> None:
     for size in (1, 4):
         outputs = model.run({"a": np.ones((size, 3), "f4"), "b": np.ones((size, 2), "f4")})
         assert outputs["y"].shape == (size, 5)
-    text = r"input 'b': the dimension 'batch' has two sizes. Expected 2 as of input 'a'; got 3"
+    text = r"the dimension 'batch' has two sizes. Expected 2 as of input 'a'; got 3. Give"
     with pytest.raises(LayerValidationError, match=text):
         model.run({"a": np.ones((2, 3), "f4"), "b": np.ones((3, 2), "f4")})
 

@@ -431,7 +431,8 @@ class Compilation:
         """
         if self._runtime is None:
             problem = "failed or is closed" if self._is_finished else "is not finished"
-            raise bad_state(f"the compilation {problem}", where=where)
+            fix = "Make another one" if self._is_finished else "Call Compilation.finish first"
+            raise bad_state(f"the compilation {problem}", where=where, fix=fix)
 
     def check_one_device(self, failed: str, where: str) -> None:
         """Check that it is for one device that the application chose.
@@ -591,7 +592,7 @@ class Compilation:
     def _check_open(self, where: str) -> None:
         """Check that it can still be changed."""
         if self._is_finished:
-            raise bad_state("the compilation is finished", where=where)
+            raise bad_state("the compilation is finished", where=where, fix="Make another one")
 
     def __enter__(self) -> Compilation:
         return self

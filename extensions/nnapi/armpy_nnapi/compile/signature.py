@@ -243,6 +243,7 @@ class ExecutionSignature:
             where=where,
             expected=str(len(self.inputs)),
             actual=str(len(values)),
+            fix="Pass one array per input, in order",
         )
         arrays: list[Array | None] = []
         for index, (slot, value) in enumerate(zip(self.inputs, values, strict=True)):

@@ -76,6 +76,7 @@ def check_dimensions(
         where=where,
         expected=str(wanted),
         actual=str(given.dimensions),
+        fix="Reshape the array; 0 in the model stands for any size",
     )
     return given.dimensions
 

@@ -270,7 +270,13 @@ class Model(IModel):
             _log.warning("%s: OEM_OPERATION is deprecated; use an extension", where)
         # Of a tuple: up to Python 3.11 an enumeration raises for a number that it has not.
         elif code not in tuple(OperationCode):
-            raise bad_data("there is no such operation", where=where, actual=str(code))
+            raise bad_data(
+                "there is no such operation",
+                where=where,
+                expected="an OperationCode, or the code of an extension's operation",
+                actual=str(code),
+                fix="Pass a member of OperationCode, such as OperationCode.ADD",
+            )
         node = OperationNode(int(code), _indexes(inputs, where), _indexes(outputs, where))
         # At once, so that the error points to the call that is wrong and not to finish.
         validate_operation(node, self._list.operands, self._references.graphs)

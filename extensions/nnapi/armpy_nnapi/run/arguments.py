@@ -122,7 +122,8 @@ class ArgumentList:
         # One that is left out on purpose has been set, to no value.
         if self._num_unset:
             position = next(i for i, array in enumerate(self.arrays) if array is _UNSET)
-            raise bad_data(f"{self._what} {position} is not set", where=where)
+            fix = f"Call Execution.set_{self._what}({position}, array) before"
+            raise bad_data(f"{self._what} {position} is not set", where=where, fix=fix)
 
 
 class ExecutionArguments:

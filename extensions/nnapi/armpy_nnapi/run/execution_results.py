@@ -19,6 +19,8 @@ DURATION_UNAVAILABLE = 2**64 - 1
 
 _Made = TypeVar("_Made")
 
+_FIRST = "Call compute, or wait for the event, first"
+
 
 class ExecutionResults:
     """Result code, output shapes and times of an execution, known after its end.
@@ -72,7 +74,7 @@ class ExecutionResults:
         # NNAPI reports dimensions after OUTPUT_INSUFFICIENT_SIZE, too: for a second execution with
         # buffers that are large enough.
         if self.code not in (ResultCode.NO_ERROR, ResultCode.OUTPUT_INSUFFICIENT_SIZE):
-            raise bad_state("the execution has not ended well", where=where)
+            raise bad_state("the execution has not ended well", where=where, fix=_FIRST)
 
     def duration_ns(self, duration_code: int, where: str) -> int:
         """One of the durations; see `Execution.get_duration`."""
@@ -80,7 +82,7 @@ class ExecutionResults:
         if duration_code not in tuple(DurationCode):
             error = bad_data("there is no such duration", where=where, actual=str(duration_code))
         elif self.code is not ResultCode.NO_ERROR:
-            error = bad_state("the execution has not ended well", where=where)
+            error = bad_state("the execution has not ended well", where=where, fix=_FIRST)
         elif not self.is_timed:
             error = bad_state(
                 "the execution was not measured", where=where, fix="Call set_measure_timing before"

@@ -123,8 +123,9 @@ def _check_indexes(indexes: Sequence[int], count: int, noun: str, where: str) ->
             0 <= index < count,
             f"{noun} {position} is an operand that does not exist",
             where=where,
-            expected=f"an index below {count}",
+            expected=f"0 to {count - 1}" if count else "no index: the model has no operands",
             actual=str(index),
+            fix="Pass indexes that Model.add_operand returned",
         )
 
 
@@ -178,8 +179,9 @@ def _validate_subgraph(
     where: str, graph: Subgraph, description: ModelDescription, for_driver: bool
 ) -> int:
     """Check one graph of a model; returns the feature level it needs."""
-    require_data(bool(graph.operands), "there are no operands", where=f"{where}model")
-    require_data(bool(graph.operations), "there are no operations", where=f"{where}model")
+    fix = "Call Model.add_operand and add_operation before finish"
+    require_data(bool(graph.operands), "there are no operands", where=f"{where}model", fix=fix)
+    require_data(bool(graph.operations), "there are no operations", where=f"{where}model", fix=fix)
     for index, operand in enumerate(graph.operands):
         _check_operand(operand, f"{where}operand {index}", len(description.referenced))
     level = 0

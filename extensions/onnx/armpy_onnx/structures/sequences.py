@@ -131,7 +131,8 @@ def _split(walker: Walker, data: NodeData, inputs: Sequence[Item], scope: Scope)
     if shape is None:
         raise UnknownElements((), "how many tensors a sequence has")
     if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
-        raise data.error("the axis is out of range", expected=f"rank {len(shape)}", actual=axis)
+        expected = f"-{len(shape)} to {len(shape) - 1}"
+        raise data.error("the axis is out of range", expected=expected, actual=axis)
     axis %= len(shape)
     size = shape[axis]
     if size is None:

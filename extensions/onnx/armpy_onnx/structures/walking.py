@@ -142,7 +142,8 @@ class Refusals:
             error.operators = MappingProxyType(dict(self._unknown))
             raise error
         if reasons:
-            raise ParserError(f"the model cannot be converted: {reasons}")
+            fix = "Correct these nodes where the model is exported"
+            raise ParserError(f"the model cannot be converted: {reasons}", fix=fix)
 
 
 @dataclass(eq=False, slots=True)
