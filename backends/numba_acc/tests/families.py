@@ -149,6 +149,7 @@ ELSEWHERE: Mapping[str, str] = {
     "machine_trial": "test_tuning.py",
     "put_run": "test_loops.py",
     "python_call": "every program",
+    "winograd_u8": "test_winograd_u8.py",
     "worker": "test_threads.py",
 }
 """What runs kernels that have no network here."""

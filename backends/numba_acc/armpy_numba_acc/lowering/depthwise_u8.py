@@ -13,7 +13,7 @@ from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import patches_of_images
-from armpy_numba_acc.lowering.weighted_u8 import LARGEST_STEP, largest_sums, output_factors
+from armpy_numba_acc.lowering.weighted_scaling import LARGEST_STEP, largest_sums, output_factors
 from armpy_numba_acc.lowering.windows import (
     Tiling,
     Windows,

@@ -10,7 +10,7 @@ from armpy.ops.shapes import resolve_padding
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import elements_of
-from armpy_numba_acc.lowering.weighted_u8 import largest_sums, output_factors
+from armpy_numba_acc.lowering.weighted_scaling import largest_sums, output_factors
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.memory import Buffer

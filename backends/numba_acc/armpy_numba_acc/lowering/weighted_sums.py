@@ -16,7 +16,7 @@ from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.patches import Patches, patches_of
 from armpy_numba_acc.lowering.products import Weights, emit_product, with_room
 from armpy_numba_acc.lowering.tiles import SUMS, SUMS_MATRIX, tile_of
-from armpy_numba_acc.lowering.weighted_u8 import largest_sums
+from armpy_numba_acc.lowering.weighted_scaling import largest_sums
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.packing.origins import Part

@@ -71,13 +71,31 @@ def sorted_lines(
     groups = in_groups(values, width, GROUP)
     panels = [_Panel.of(steps) for steps in groups]
     num_steps = groups.shape[1]
-    if sum(panel.cost for panel in panels) > _WORTHWHILE * num_steps * len(panels):
+    if _relative_cost(panels, num_steps) == 1:
         return None
     places = np.array(taps)[:, None] + GROUP * np.arange(num_steps // len(taps))
     numbered = zip(panels, groups, strict=True)
     packed = [panel.packed(isa, steps, places.ravel()) for panel, steps in numbered]
     size = max(map(len, packed))
     return np.stack([np.pad(panel, (0, size - len(panel))) for panel in packed])
+
+
+def cost_of_steps(values: Array, width: int) -> float:
+    """Cost of a layer's steps, sorted if that is worth it, by that of products of 16-bit integers.
+
+    Parameters
+    ----------
+    values, width
+        As of `sorted_lines`.
+    """
+    groups = in_groups(values, width, GROUP)
+    return _relative_cost([_Panel.of(steps) for steps in groups], groups.shape[1])
+
+
+def _relative_cost(panels: Sequence[_Panel], num_steps: int) -> float:
+    """`cost_of_steps` of panels of so many steps."""
+    cost = sum(panel.cost for panel in panels) / (num_steps * len(panels))
+    return cost if cost <= _WORTHWHILE else 1.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)

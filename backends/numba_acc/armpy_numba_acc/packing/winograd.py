@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 Float32Array = npt.NDArray[np.float32]
 Float64Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[Any]  # Any: of any width
 
 PAIRS: Mapping[int, tuple[float, ...]] = {1: (1.0,), 2: (0.75, 1.25)}
 """By their number, the numbers that lines are transformed for, with both signs; see
@@ -41,6 +43,30 @@ def pack_winograd_f32(
     packed = np.zeros((len(factors), depth, panels * width), np.float32)
     packed[:, :, :columns] = factors.reshape(-1, depth, columns)
     return np.ascontiguousarray(packed.reshape(-1, depth, panels, width).transpose(0, 2, 1, 3))
+
+
+def pack_winograd_u8(weights: Integers, width: int) -> npt.NDArray[np.int16]:
+    """Transformed weights for tiles of two by two pixels, times four, which makes them integers.
+
+    Parameters
+    ----------
+    weights : ndarray, any integer dtype, shape (columns, 3, 3, depth)
+        Less their zero point: from -255 to 255.
+    width
+        Columns of a panel; the last one is filled up with zeros.
+
+    Returns
+    -------
+    ndarray, int16, shape (positions, panels, depth / 2, width, 2)
+    """
+    line = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
+    columns, _, _, depth = weights.shape
+    panels = -(-columns // width)
+    values = np.einsum("ya,xb,cabk->yxkc", line, line, weights.astype(np.int64), optimize=True)
+    packed = np.zeros((len(line) ** 2, depth, panels * width), np.int16)
+    packed[:, :, :columns] = values.reshape(-1, depth, columns)
+    pairs = packed.reshape(-1, depth // 2, 2, panels, width)
+    return np.ascontiguousarray(pairs.transpose(0, 3, 1, 4, 2))
 
 
 def _filter_transform(pairs: tuple[float, ...]) -> Float64Array:

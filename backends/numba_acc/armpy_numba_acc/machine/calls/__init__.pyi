@@ -84,4 +84,8 @@ from armpy_numba_acc.machine.calls.windows import (
     PoolingU8 as PoolingU8,
     Tiles as Tiles,
 )
-from armpy_numba_acc.machine.calls.winograd import WinogradF32 as WinogradF32
+from armpy_numba_acc.machine.calls.winograd import (
+    WinogradF32 as WinogradF32,
+    WinogradTiles as WinogradTiles,
+    WinogradU8 as WinogradU8,
+)

@@ -3,8 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from armpy_numba_acc.machine.call import Call, Pointer
+from armpy_numba_acc.machine.work import WorkKind
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradTiles(Call):
+    """Arguments at the head of every kernel that convolves images by Winograd's algorithm."""
+
+    source: Pointer  # images in NHWC
+    target: Pointer
+    residual: Pointer  # added to the output; 0 for nothing
+    weights: Pointer  # see `armpy_numba_acc.packing.winograd`
+    # A pixel of the padding's elements, as long as the input's and the output's.
+    padding: Pointer
+    scratch: Pointer  # `scratch_bytes` for every thread
+    scratch_bytes: int
+    images: int
+    in_height: int
+    in_width: int
+    out_height: int
+    out_width: int
+    top: int  # padding elements in front
+    left: int
+    depth: int  # channels of the input and of the output, multiples of a vector's
+    columns: int
+    batch: int  # tiles of the output that are computed at once, a multiple of `product_rows`
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,23 +43,41 @@ class WinogradF32(Call):
     right: int
     product_rows: int  # tiles and registers of channels that are multiplied at once
     vectors: int
-    source: Pointer  # images in NHWC
-    target: Pointer
-    residual: Pointer  # added to the output; 0 for nothing
-    weights: Pointer  # see `armpy_numba_acc.packing.winograd`
+    tiles: WinogradTiles
     bias: Pointer
-    zeros: Pointer  # a pixel of them, as long as the input's and the output's
-    scratch: Pointer  # `scratch_bytes` for every thread
-    scratch_bytes: int
-    images: int
-    in_height: int
-    in_width: int
-    out_height: int
-    out_width: int
-    top: int  # padding elements in front
-    left: int
-    depth: int  # channels of the input and of the output, multiples of a vector's lanes
-    columns: int
-    batch: int  # tiles of the output that are computed at once, a multiple of `product_rows`
     low: float
     high: float
+
+
+@dataclass(frozen=True, slots=True)
+class WinogradU8(Call):
+    """Convolve an image of bytes in the same way, with tiles of two by two pixels."""
+
+    parameters = (
+        "product_rows",
+        "vectors",
+        "has_negatives",
+        "has_bounds",
+        "has_large_scales",
+        "is_imprecise",
+        "has_residual",
+    )
+    work: ClassVar[WorkKind] = WorkKind.PAIRS
+
+    product_rows: int  # as of `WinogradF32`
+    vectors: int
+    # As for `armpy_numba_acc.tiles.finish.byte_finish.ByteFinish`.
+    has_negatives: int
+    has_bounds: int
+    has_large_scales: int
+    is_imprecise: int
+    has_residual: int
+    tiles: WinogradTiles
+    bias: Pointer
+    scales: Pointer  # the columns' factors, see `armpy_numba_acc.packing.factors`
+    nudges: Pointer
+    exact: Pointer
+    sum: Pointer  # parameters of the residual's sum
+    zero_point: int  # of the output
+    low: int
+    high: int

@@ -21,21 +21,16 @@ from functools import cache
 
 import numpy as np
 
+from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import repeat
-from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, I64, Code, CodeValue, at_least, at_most, vector
+from armpy_numba_acc.machine.calls.winograd import WinogradF32
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.tiles.windows.winograd_walk import ahead_bytes
 
 Pairs = tuple[float, ...]
 """The positive numbers of the pairs that a line is transformed for."""
-
-
-def ahead_bytes(vectors: int) -> int:
-    """Return the bytes of weights that are prefetched with each value of a tile: a line at most.
-
-    Two tiles ask for all of the next ones, four for those that are four registers wide.
-    """
-    return 32 * min(vectors, 2)
 
 
 def _input_line(pairs: Pairs, elements: Sequence[CodeValue]) -> list[CodeValue]:
@@ -92,11 +87,7 @@ def _product_of_squares(pairs: Sequence[float]) -> Sequence[float]:
 
 @cache
 def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
-    """Make ``transform(table, at, target, pitch)``.
-
-    `table` holds the address of each pixel that the tile reads, row by row; `at` is added to them.
-    A vector of channels is transformed; its values are written `pitch` bytes from each other.
-    """
+    """Make `transform_input` of `Steps`."""
     kind = vector(F32, isa.lanes)
     height, width = 2 * len(down) + 2, 2 * len(right) + 2
 
@@ -118,12 +109,7 @@ def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
 
 @cache
 def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
-    """Make ``multiply(values, weights, products, depth, pitch, product_pitch, ahead)``.
-
-    `rows` lines of `depth` values, `pitch` bytes from each other, times weights of which there are
-    `vectors` for each value; the sums are written `product_pitch` bytes from each other. Meanwhile
-    `ahead_bytes` after `ahead` are brought nearer for each value.
-    """
+    """Make `multiply` of `Steps`."""
     kind = vector(F32, isa.lanes)
 
     @primitive(NOTHING, *(WORD,) * 7)
@@ -132,7 +118,7 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
         values: CodeValue,
         weights: CodeValue,
         products: CodeValue,
-        depth: CodeValue,
+        steps: CodeValue,
         pitch: CodeValue,
         product_pitch: CodeValue,
         ahead: CodeValue,
@@ -151,7 +137,7 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
                     result.append(value.times_plus(line[j], totals[row * vectors + j]))
             return result
 
-        totals = repeat(code, depth, [code.constant(kind)] * (rows * vectors), step)
+        totals = repeat(code, steps, [code.constant(kind)] * (rows * vectors), step)
         for row in range(rows):
             place = products + product_pitch * row
             for j in range(vectors):
@@ -162,32 +148,27 @@ def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
 
 @cache
 def output_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
-    """Make ``transform(products, pitch, bias, outputs, residuals, at, low, high)``.
-
-    `products` are `pitch` bytes from each other. `outputs` and `residuals` hold the address of each
-    pixel, row by row; `at` is added to them. Writes ``clamp(sum + bias + residual, low, high)``.
-    """
+    """Make `transform_output` of `Steps`: ``clamp(sum + bias + residual, low, high)``."""
     kind = vector(F32, isa.lanes)
     height, width = 2 * len(down) + 2, 2 * len(right) + 2
 
-    @primitive(NOTHING, *(WORD,) * 6, FLOAT, FLOAT)
+    @primitive(NOTHING, *(WORD,) * 6)
     def transform(
         code: Code,
+        args: CodeValue,
         products: CodeValue,
         pitch: CodeValue,
-        bias: CodeValue,
         outputs: CodeValue,
         residuals: CodeValue,
-        at: CodeValue,
-        low: CodeValue,
-        high: CodeValue,
+        first: CodeValue,
     ) -> None:
-        lowest, highest = low.splat(isa.lanes), high.splat(isa.lanes)
+        call, at = CallFields(WinogradF32, args), first * 4
+        lowest, highest = call.low.splat(isa.lanes), call.high.splat(isa.lanes)
         columns = []
         for x in range(width):
             places = [products + pitch * (y * width + x) for y in range(height)]
             columns.append(_output_line(down, [place.load(kind) for place in places]))
-        addend = (bias + at).load(kind)
+        addend = (call.bias + at).load(kind)
         for y in range(height - 2):
             line = _output_line(right, [column[y] for column in columns])
             for x, value in enumerate(line):

@@ -1,0 +1,186 @@
+"""Winograd's algorithm: 3x3 convolutions with fewer multiplications, of whatever elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from armpy.graph import Layer
+from armpy.ops import Convolution2d
+from armpy.ops.operation import Array
+from armpy.ops.shapes import resolve_padding
+from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
+from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.tiles import F32, I16, Tile
+from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.program.choices import Choices
+from armpy_numba_acc.program.emitter import Emitter
+
+_LEAST_CHANNELS = 16
+"""With fewer, the transforms cost as much as the multiplications save."""
+
+MOST_WEIGHT_BYTES = 12 << 20
+"""Weights grow to up to four times their size, and have to be kept."""
+
+_BATCH_BYTES = 1 << 16
+"""Values and products of the tiles that are computed at once, at least."""
+
+_MOST_TRIED = 6
+"""Tiles that a measurement tries: a kernel is compiled for each."""
+
+_TRANSFORM_STEPS = 14
+"""Cost of transforming a register of values and storing it, in multiplications of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Plan of computing an image."""
+
+    down: int  # half the pixels of a tile in each direction
+    right: int
+    num_tiles: int  # of an image
+    depth: int  # channels of the input and of the output
+    columns: int
+    value_bytes: int  # of a transformed element: 4 for float32, 2 for bytes
+
+    @classmethod
+    def of(cls, layer: Layer, down: int, right: int, value_bytes: int) -> Plan:
+        """Return the plan of a layer for tiles of a size."""
+        _, height, width, columns = layer.output.info.known_shape
+        num_tiles = -(-height // (2 * down)) * -(-width // (2 * right))
+        depth = layer["weights"].info.known_shape[3]
+        return cls(down, right, num_tiles, depth, columns, value_bytes)
+
+    @property
+    def num_positions(self) -> int:
+        """Multiplications for each tile and pair of channels."""
+        return (2 * self.down + 2) * (2 * self.right + 2)
+
+    @property
+    def num_products(self) -> int:
+        """Multiplications for each pair of channels."""
+        return self.num_tiles * self.num_positions
+
+    @property
+    def weight_bytes(self) -> int:
+        """Size of all weights, transformed."""
+        return self.value_bytes * self.num_positions * self.depth * self.columns
+
+    def tile_bytes(self, columns: int) -> int:
+        """Size of a tile's values, and of its products for so many columns."""
+        return self.num_positions * (self.value_bytes * self.depth + 4 * columns)
+
+    def batch(self, rows: int) -> int:
+        """Tiles that are computed at once, a multiple of `rows`."""
+        at_once = max(_BATCH_BYTES // self.tile_bytes(self.columns), 1)
+        return -(-min(at_once, self.num_tiles) // rows) * rows
+
+    def transforms_ns(self, choices: Choices) -> float:
+        """About how long it takes to transform inputs and outputs."""
+        channels = self.depth * self.value_bytes / 4 + self.columns
+        registers = self.num_products * channels / choices.isa.lanes
+        return _TRANSFORM_STEPS * registers * choices.model.products("f32", choices.isa).step_ns
+
+    def products_ns(self, choices: Choices, tile: Tile) -> float:
+        """About how long it takes to multiply.
+
+        Each batch reads all weights, which may come no faster than from where they are: at first
+        from after those of other layers, which are taken for several times as many.
+        """
+        step_ns, finish_ns = F32.cost(choices.model, choices.isa, tile)
+        if self.value_bytes == 2:
+            step_ns, _ = I16.cost(choices.model, choices.isa, tile)
+        steps = self.depth * self.value_bytes // 4
+        batch = self.batch(tile.rows)
+        whole, rest = divmod(self.num_tiles, batch)
+        calls = whole * (batch // tile.rows) + -(-rest // tile.rows)
+        panels = -(-self.columns // tile.width(choices.isa))
+        multiply_ns = self.num_positions * calls * panels * (steps * step_ns + finish_ns)
+        size, model = self.weight_bytes, choices.model
+        again = -(-self.num_tiles // batch) - 1
+        read_ns = model.read_ns(size, 4 * size) + again * model.read_ns(size, 2 * size)
+        return max(multiply_ns, read_ns)
+
+    def fastest_ns(self, choices: Choices, tiles: Sequence[Tile]) -> float:
+        """About how long an image takes with the best of the product's tiles."""
+        return self.transforms_ns(choices) + min(self.products_ns(choices, t) for t in tiles)
+
+    def tile_of(self, choices: Choices, tiles: Sequence[Tile], name: str) -> Tile:
+        """The tile of the product that takes the least time."""
+        key = (self.num_tiles, self.num_positions, self.columns, self.depth)
+        costs = {tile: self.products_ns(choices, tile) for tile in tiles}
+        best = sorted(costs, key=costs.__getitem__)[:_MOST_TRIED]
+        return choices.choose(f"{name} tile", key, best, costs.__getitem__)
+
+
+def may_be_winograd(layer: Layer, depth_unit: int, column_unit: int) -> bool:
+    """Return whether a layer is a simple 3x3 convolution of multiples of so many channels."""
+    operation = layer.operation
+    if not isinstance(operation, Convolution2d):
+        return False
+    columns, *window, depth = layer["weights"].info.known_shape
+    is_simple = operation.stride == (1, 1) == operation.dilation
+    if window != [3, 3] or not is_simple or min(columns, depth) < _LEAST_CHANNELS:
+        return False
+    return columns % column_unit == 0 == depth % depth_unit
+
+
+def tiles_of(
+    emit: Emitter,
+    layer: Layer,
+    plan: Plan,
+    tile: Tile,
+    weights: Array,
+    padding: Array,
+    residual: Pointer,
+    pieces: int,
+) -> calls.WinogradTiles:
+    """Return what the kernels' records begin with.
+
+    Parameters
+    ----------
+    weights : ndarray
+        In panels of the tile.
+    padding : ndarray
+        An element of it, in memory for as many channels as the input and the output have.
+    residual
+        The output's addend; 0 for none.
+    pieces
+        Of the command.
+    """
+    value = layer["input"]
+    images, in_height, in_width, depth = value.info.known_shape
+    _, out_height, out_width, columns = layer.output.info.known_shape
+    pads, width = expect(layer.operation, Convolution2d).padding, tile.width(emit.isa)
+    padded, batch = -(-columns // width) * width, plan.batch(tile.rows)
+    between_bytes = 2 * plan.num_positions * 64
+    used_bytes = 1024 + 4 * padded + batch * plan.tile_bytes(padded) + between_bytes
+    scratch_bytes = -(-used_bytes // 64) * 64
+    return calls.WinogradTiles(
+        source=emit.source(value),
+        target=emit.target(fusion_of(emit, layer).output),
+        residual=residual,
+        weights=emit.constant(weights),
+        padding=emit.constant(np.repeat(padding, max(depth, columns))),
+        scratch=emit.scratch(scratch_bytes * emit.num_threads * pieces),
+        scratch_bytes=scratch_bytes,
+        images=images,
+        in_height=in_height,
+        in_width=in_width,
+        out_height=out_height,
+        out_width=out_width,
+        top=resolve_padding(pads, in_height, 3, 1, 1, 0)[0],
+        left=resolve_padding(pads, in_width, 3, 1, 1, 1)[0],
+        depth=depth,
+        columns=columns,
+        batch=batch,
+    )
+
+
+def operations_of(layer: Layer, plan: Plan) -> int:
+    """Return the multiplications and additions of all images' products."""
+    images = layer["input"].info.known_shape[0]
+    return 2 * images * plan.num_products * plan.depth * plan.columns

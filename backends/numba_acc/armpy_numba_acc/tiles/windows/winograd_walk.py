@@ -1,0 +1,161 @@
+"""The walk of Winograd's algorithm over tiles of images, whatever their elements are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.pointers import store_i64
+from armpy_numba_acc.llvm.primitives import Primitive, inlined
+from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.machine.call import Pointer
+from armpy_numba_acc.machine.calls.winograd import WinogradTiles
+from armpy_numba_acc.machine.isa import Isa
+
+Locate = Callable[[WinogradTiles, Pointer, int], None]
+Aim = Callable[[WinogradTiles, Pointer, Pointer, Pointer, int], None]
+
+_read = reader(WinogradTiles)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of the algorithm for elements of one kind, as the walk takes them."""
+
+    height: int  # of a tile of the output, in pixels
+    width: int
+    element_bytes: int  # of the images
+    value_bytes: int  # of a transformed element: 2 or 4
+    # ``(table, at, target, pitch)`` transforms a vector of channels: `table` holds the address of
+    # each pixel that the tile reads, row by row, `at` is added to them, and values are written
+    # `pitch` bytes from each other.
+    transform_input: Primitive
+    # ``(values, weights, products, steps, pitch, product_pitch, ahead)`` multiplies `product_rows`
+    # lines of values, `pitch` bytes from each other, by `vectors` registers of weights in each
+    # step of four bytes; sums are written `product_pitch` bytes from each other. Meanwhile
+    # `ahead_bytes` after `ahead` are brought nearer for each step.
+    multiply: Primitive
+    product_rows: int
+    vectors: int
+    # ``(args, products, pitch, outputs, residuals, first)`` transforms a vector of columns from
+    # number `first` on, of which the products are `pitch` bytes from each other, and writes them.
+    # `outputs` and `residuals` hold the address of each pixel, row by row.
+    transform_output: Primitive
+
+
+def ahead_bytes(vectors: int) -> int:
+    """Return the bytes of weights that are prefetched with each value of a tile: a line at most.
+
+    Two tiles ask for all of the next ones, four for those that are four registers wide.
+    """
+    return 32 * min(vectors, 2)
+
+
+def _addressing(height: int, width: int, element_bytes: int) -> tuple[Locate, Aim]:
+    """Make what finds the pixels of a tile of the output."""
+
+    @inlined
+    def place_of(call: WinogradTiles, number: int) -> tuple[int, int, int]:
+        """Image, row and column of the output where a tile begins."""
+        tiles_down = (call.out_height + height - 1) // height
+        tiles_right = (call.out_width + width - 1) // width
+        line = number // tiles_right
+        image = line // tiles_down
+        return image, (line - image * tiles_down) * height, (number - line * tiles_right) * width
+
+    @inlined
+    def locate(call: WinogradTiles, table: Pointer, number: int) -> None:
+        """Write the address of every pixel that a tile reads."""
+        image, y, x = place_of(call, number)
+        in_height, in_width, pixel = call.in_height, call.in_width, call.depth * element_bytes
+        top, left = y - call.top, x - call.left
+        origin = call.source + ((image * in_height + top) * in_width + left) * pixel
+        for i in range(height + 2):
+            for j in range(width + 2):
+                inside = (top + i >= 0) & (top + i < in_height)
+                inside = inside & (left + j >= 0) & (left + j < in_width)
+                place = origin + (i * in_width + j) * pixel
+                store_i64(table, i * (width + 2) + j, place if inside else call.padding)
+
+    @inlined
+    def aim(
+        call: WinogradTiles, table: Pointer, base: Pointer, elsewhere: Pointer, number: int
+    ) -> None:
+        """Write the address of every pixel of a tile, in an image of the output's shape."""
+        image, y, x = place_of(call, number)
+        out_height, out_width, pixel = call.out_height, call.out_width, call.columns * element_bytes
+        origin = base + ((image * out_height + y) * out_width + x) * pixel
+        for i in range(height):
+            for j in range(width):
+                inside = (y + i < out_height) & (x + j < out_width) & (base != 0)
+                place = origin + (i * out_width + j) * pixel
+                store_i64(table, i * width + j, place if inside else elsewhere)
+
+    return locate, aim
+
+
+def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
+    """Make the kernel.
+
+    Threads share the tiles. Their scratch memory holds three tables of addresses in 1024 bytes, a
+    pixel that is never read, and the values and the products of a batch.
+    """
+    transform_input, multiply = steps.transform_input, steps.multiply
+    transform_output = steps.transform_output
+    height, width, product_rows = steps.height, steps.width, steps.product_rows
+    element_bytes, value_bytes = steps.element_bytes, steps.value_bytes
+    locate, aim = _addressing(height, width, element_bytes)
+    num_positions = (height + 2) * (width + 2)
+    lanes, panel_bytes = isa.lanes, steps.vectors * isa.vector_bytes
+    values_at_once = isa.vector_bytes // value_bytes
+    step_bytes = ahead_bytes(steps.vectors)
+
+    def winograd(args: int, thread: int, num_threads: int) -> None:
+        call = _read(args)
+        depth, columns, batch = call.depth, call.columns, call.batch
+        num_panels = (columns * 4 + panel_bytes - 1) // panel_bytes
+        pitch, product_pitch = depth * value_bytes, num_panels * panel_bytes
+        num_steps = pitch // 4
+        table = call.scratch + thread * call.scratch_bytes
+        residuals, outputs, waste = table + 512, table + 768, table + 1024
+        values = waste + product_pitch
+        # A line more keeps what belongs to one tile apart in the cache.
+        position_bytes, product_position_bytes = batch * pitch + 64, batch * product_pitch + 64
+        products = values + num_positions * position_bytes
+        tiles = (call.out_height + height - 1) // height
+        tiles *= call.images * ((call.out_width + width - 1) // width)
+        begin, end = share_items(tiles, thread, num_threads)
+        for first in range(begin, end, batch):
+            count = min(batch, end - first)
+            for k in range(count):
+                locate(call, table, first + k)
+                for at in range(0, depth, values_at_once):
+                    target = values + k * pitch + at * value_bytes
+                    transform_input(table, at * element_bytes, target, position_bytes)
+            panel_weights = call.weights
+            for position in range(num_positions):
+                for panel in range(num_panels):
+                    source = values + position * position_bytes
+                    target = products + position * product_position_bytes + panel * panel_bytes
+                    size, offset = num_steps * panel_bytes, 0
+                    next_weights = panel_weights + size
+                    for _ in range(0, count, product_rows):
+                        ahead = next_weights + offset
+                        multiply(
+                            source, panel_weights, target, num_steps, pitch, product_pitch, ahead
+                        )
+                        source += product_rows * pitch
+                        target += product_rows * product_pitch
+                        offset += step_bytes * num_steps
+                        if offset >= size:
+                            offset = -size  # these weights, which are near
+                    panel_weights = next_weights
+            for k in range(count):
+                aim(call, outputs, call.target, waste, first + k)
+                aim(call, residuals, call.residual, call.padding, first + k)
+                for at in range(0, columns, lanes):
+                    place = products + k * product_pitch + at * 4
+                    transform_output(args, place, product_position_bytes, outputs, residuals, at)
+
+    return winograd
