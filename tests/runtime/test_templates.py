@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.program import constant_pool
 from armpy_numba_acc.program.offered import live_constants, offer_constants
 
@@ -520,3 +521,15 @@ def test_tracing_packs_the_weights_of_one_layer_at_a_time() -> None:
         tracemalloc.stop()
     assert is_resized(model)
     assert peak - now < 3 * 4 * width * width
+
+
+def test_new_shapes_look_up_none_of_the_machine_s_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = encoder()
+    model = warmed(net, 40, 41)
+    model(values(42, net))
+    expected = [np.asarray(load(net)(values(size, net))) for size in (44, 47)]
+    for name in ("products", "pace", "finish", "width"):
+        monkeypatch.setattr(MachineModel, name, None)
+    for size, output in zip((44, 47), expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(model(values(size, net))), output)
+        assert is_resized(model)

@@ -6,9 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
 from armpy.core.symbolic import computed, current, fixed, is_traced
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.machine.cost_model.model import MachineModel
@@ -357,21 +354,22 @@ def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, column
     sizes = [tile for tile in kind.tiles(choices.isa) if not is_narrow or _as_vectors(tile)]
     tiles = _with_tables(sizes, 2 if has_lines else 1)
     figures = _figures_of(choices, kind, tiles, has_lines=has_lines, is_narrow=is_narrow)
-    costs = figures.product_ns(*map(current, shape))
-    number = int(np.argmax(costs <= _AS_GOOD * costs.min()))
+    costs = [tile.product_ns(*map(current, shape)) for tile in figures]
+    most_ns = _AS_GOOD * min(costs)
+    number = next(number for number, cost in enumerate(costs) if cost <= most_ns)
     fixed(computed(_GoodEnough(figures, number), *shape))
     return tiles[number]
 
 
 def _figures_of(
     choices: Choices, kind: ProductKind, tiles: Sequence[Tile], *, has_lines: bool, is_narrow: bool
-) -> _Figures:
+) -> tuple[_Figures, ...]:
     """Return the figures to reckon with, which are the same as long as choices are."""
     about = kind, has_lines, is_narrow
     known: dict[Any, Any] = choices.costs.setdefault(about, {})  # Any: of two kinds
     if not known:
-        known[""] = _Figures.of(choices, kind, tiles)
-    figures: _Figures = known[""]
+        known[""] = tuple([_Figures.of(choices, kind, tile) for tile in tiles])
+    figures: tuple[_Figures, ...] = known[""]
     return figures
 
 
@@ -407,58 +405,44 @@ def _as_vectors(tile: Tile) -> bool:
 class _GoodEnough:
     """Test if a product may be computed by the tile that was best for other sizes."""
 
-    figures: _Figures
+    figures: tuple[_Figures, ...]
     number: int
 
     def __call__(self, lines: int, width: int, columns: int, steps: int) -> int:
         """1 if it does not take much longer than the best one."""
-        costs = self.figures.product_ns(lines, width, columns, steps)
-        return int(costs[self.number] <= _GOOD_ENOUGH * costs.min())
+        shape = lines, width, columns, steps
+        needed_ns = self.figures[self.number].product_ns(*shape)
+        return int(needed_ns <= _GOOD_ENOUGH * min([f.product_ns(*shape) for f in self.figures]))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Figures:
-    """Figures of many tiles at once, by which `product_ns` reckons."""
+class _Figures(NamedTuple):
+    """Figures of a tile, by which products are reckoned."""
 
-    rows: npt.NDArray[np.int64]  # ndarray, int64, shape (tiles,)
-    widths: npt.NDArray[np.int64]
-    step_ns: npt.NDArray[np.float64]  # ndarray, float64, shape (tiles,)
-    finish_ns: npt.NDArray[np.float64]
-    line_ns: npt.NDArray[np.float64]
-    has_table: npt.NDArray[np.bool_]  # ndarray, bool, shape (tiles,)
+    rows: int
+    width: int
+    step_ns: float
+    finish_ns: float
+    line_ns: float
     cycle_ns: float
+    has_table: bool
 
     @classmethod
-    def of(cls, choices: Choices, kind: ProductKind, tiles: Sequence[Tile]) -> _Figures:
+    def of(cls, choices: Choices, kind: ProductKind, tile: Tile) -> _Figures:
         isa, model = choices.isa, choices.model
-        factors = [model.correction(kind.corrected_by(tile)) for tile in tiles]
-        pairs = [kind.cost(model, isa, tile) for tile in tiles]
-        costs = zip(factors, pairs, strict=True)
-        steps, finishes = zip(*[(f * step, f * end) for f, (step, end) in costs], strict=True)
-        line_ns = model.finish(kind.finish).line_ns
-        return cls(
-            np.array([tile.rows for tile in tiles]),
-            np.array([tile.width(isa) for tile in tiles]),
-            np.array(steps),
-            np.array(finishes),
-            np.array([line_ns * tile.rows for tile in tiles], np.float64),
-            np.array([tile.has_table for tile in tiles]),
-            model.cycle_ns,
-        )
+        factor = model.correction(kind.corrected_by(tile))
+        step_ns, finish_ns = (factor * ns for ns in kind.cost(model, isa, tile))
+        line_ns = model.finish(kind.finish).line_ns * tile.rows
+        cycle_ns, has_table = model.cycle_ns, tile.has_table
+        return cls(tile.rows, tile.width(isa), step_ns, finish_ns, line_ns, cycle_ns, has_table)
 
-    def product_ns(
-        self, lines: int, width: int, columns: int, steps: int
-    ) -> npt.NDArray[np.float64]:
-        """`product_ns` of each tile, to the bit."""
-        panels, rows = -(-columns // self.widths), self.rows
-        step_ns = steps * self.step_ns + self.finish_ns
-        plain = lines * -(-width // rows) * (panels * step_ns + self.line_ns)
-        if not self.has_table.any():
-            return plain
-        all_lines = -(-lines * width // rows)
-        panel_ns = step_ns + rows * self.cycle_ns
-        tabled = all_lines * (panels * panel_ns + 3 * rows * self.cycle_ns)
-        return np.where(self.has_table, tabled, plain)
+    def product_ns(self, lines: int, width: int, columns: int, steps: int) -> float:
+        """About how long a product takes; parameters as for `product_ns`."""
+        rows, width_of_panel, step_ns, finish_ns, line_ns, cycle_ns, has_table = self
+        panels, panel_ns = -(-columns // width_of_panel), steps * step_ns + finish_ns
+        if not has_table:
+            return lines * -(-width // rows) * (panels * panel_ns + line_ns)
+        panel_ns += rows * cycle_ns
+        return -(-lines * width // rows) * (panels * panel_ns + 3 * rows * cycle_ns)
 
 
 def _with_tables(sizes: Sequence[Tile], lines: int) -> list[Tile]:
@@ -484,16 +468,7 @@ def product_ns(
     shape
         Rows of the output, pixels of each, channels, and steps.
     """
-    (lines, width, columns, steps), rows = shape, tile.rows
-    isa, model = choices.isa, choices.model
-    factor = model.correction(kind.corrected_by(tile))
-    step_ns, finish_ns = (factor * ns for ns in kind.cost(model, isa, tile))
-    panels, cycle_ns = -(-columns // tile.width(isa)), model.cycle_ns
-    if tile.has_table:
-        panel_ns = steps * step_ns + finish_ns + rows * cycle_ns
-        return -(-lines * width // rows) * (panels * panel_ns + 3 * rows * cycle_ns)
-    line_ns = model.finish(kind.finish).line_ns * rows
-    return lines * -(-width // rows) * (panels * (steps * step_ns + finish_ns) + line_ns)
+    return _Figures.of(choices, kind, tile).product_ns(*shape)
 
 
 def rows_of_channels(isa: Isa, width: int) -> int:

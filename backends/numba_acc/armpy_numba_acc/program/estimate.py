@@ -66,7 +66,8 @@ class Rates(NamedTuple):
 
 def estimated_us(info: CommandInfo, isa: Isa, model: MachineModel) -> float:
     """Microseconds that one thread needs for a command, about."""
-    return _duration_us(info.work, isa, model, info.num_operations, info.num_bytes)
+    operations_per_us, bytes_per_us = _rates(info.work, isa, model)
+    return max(info.num_operations / operations_per_us, info.num_bytes / bytes_per_us)
 
 
 def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int = 0) -> int:
@@ -81,21 +82,19 @@ def num_pieces(work: str, choices: Choices, num_operations: int, num_bytes: int 
     num_operations, num_bytes
         Of the command.
     """
-    about = work, choices.isa, choices.model
-    return computed(_Pieces(*about), num_operations, num_bytes)
+    pieces = _Pieces(*_rates(work, choices.isa, choices.model))
+    return computed(pieces, num_operations, num_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """`num_pieces` of plain numbers."""
+    """`num_pieces` of plain numbers, by rates that are looked up once for all sizes."""
 
-    work: str
-    isa: Isa
-    model: MachineModel
+    operations_per_us: float
+    bytes_per_us: float
 
     def __call__(self, num_operations: int, num_bytes: int) -> int:
-        about = self.work, self.isa, self.model
-        duration_us = _duration_us(*about, num_operations, num_bytes)
+        duration_us = max(num_operations / self.operations_per_us, num_bytes / self.bytes_per_us)
         return min(int(duration_us / PIECE_US) + 1, MOST_PIECES)
 
 
@@ -111,14 +110,6 @@ def operations_per_us(work: str, isa: Isa, model: MachineModel) -> float:
         kind, factors = "i16", 2
     rate = 2000.0 * factors * isa.lanes / model.products(kind, isa).step_ns
     return rate / 2 if work in _WINDOWS else rate
-
-
-def _duration_us(
-    work: str, isa: Isa, model: MachineModel, num_operations: int, num_bytes: int
-) -> float:
-    """Microseconds, about."""
-    operations_per_us, bytes_per_us = _rates(work, isa, model)
-    return max(num_operations / operations_per_us, num_bytes / bytes_per_us)
 
 
 def _rates(work: str, isa: Isa, model: MachineModel) -> tuple[float, float]:
