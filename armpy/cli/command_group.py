@@ -194,6 +194,8 @@ def _with_fix(error: click.ClickException) -> str:
         fix = "Check its name, or leave it out."
         return f"{error.message} {did_you_mean(error.option_name, error.possibilities or (), fix)}"
     text = error.format_message()
+    if text.startswith("Got unexpected extra argument"):
+        return f"{text}. Leave it out, or check the options before it."
     if isinstance(error, click.MissingParameter) and error.ctx is not None:
         pieces = error.ctx.command.collect_usage_pieces(error.ctx)
         return f"{text} Usage: {' '.join([error.ctx.command_path, *pieces])}"

@@ -155,7 +155,7 @@ class OptimizerOptions:
             check_positive(getattr(self, name), name, failed="the preparation has no time")
         check_instance(self.passes, "passes", Mapping)
         _check_passes(self.passes)
-        check_instance(self.affinity, "affinity", Mapping)
+        check_instance(self.affinity, "affinity", Mapping, fix="Write {'conv*': 'CpuRef'}")
         for text in (*self.affinity, *self.affinity.values()):
             check_instance(text, "affinity", str)
 

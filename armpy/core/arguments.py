@@ -36,7 +36,7 @@ def check_instance(
         where=where,
         expected=" or ".join(names),
         actual=actual,
-        fix=fix or f"Pass {' or '.join(names)}",
+        fix=fix or "Pass an object of the expected type",
     )
 
 

@@ -229,6 +229,7 @@ def test_verbose_logs_to_stderr(cli: Cli, arguments: tuple[str, ...]) -> None:
         (["run", MODEL, "--backends", ","], "expected names"),
         (["run", MODEL, "--size", "3"], "expected HEIGHTxWIDTH"),
         (["run", MODEL, "--size", "3x3"], "no image input of open size"),
+        (["devices", "Npu"], "unexpected extra argument (Npu). Leave it out"),
         (["run", MODEL, "--image", SEVEN, "--size", "3x3"], "Expected 16x16; got 3x3"),
         (["run", MODEL, "--image", SEVEN, "--mean", "1,2"], "Expected 1 number; got 2"),
         (["run", MODEL, "--image", LABELS], "not a picture that can be read"),

@@ -121,6 +121,7 @@ def check_index(index: object, count: int, what: str, where: str) -> int:
         where=where,
         expected=f"an index below {count}",
         actual=str(plain),
+        fix="Count from 0",
     )
     return plain
 

@@ -139,7 +139,7 @@ def test_a_shape_that_the_model_does_not_take_is_refused(
         (["--batch", "2", "--shape", "x=1,8"], "--batch does not go with --shape"),
         (["--threads", "0"], "expected numbers of 1 or more"),
         (["--callers", "two"], "'two': expected numbers"),
-        (["--baseline", "2"], "there are 1 rows"),
+        (["--baseline", "2"], "Expected 1 to 1; got 2"),
         (["--input", "x=nowhere.npy"], "expected NAME=FILE.npy"),
         (["--time", "nan"], "a finite number above 0"),
         (["--threads", ",".join(map(str, range(1, 102)))], "101 combinations"),

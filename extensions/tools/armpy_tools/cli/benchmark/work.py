@@ -52,7 +52,9 @@ def benchmark_command(
         render_page("", [])  # reports missing packages before anything is measured
     subjects = subjects_of(models, **choices)
     if baseline > len(subjects):
-        raise click.UsageError(f"--baseline {baseline}: there are {len(subjects)} rows.")
+        raise click.UsageError(
+            f"--baseline: there is no such row. Expected 1 to {len(subjects)}; got {baseline}."
+        )
     plan = Plan(seconds, runs, warm_up_s, processes, seed, baseline - 1, with_layers)
     result = _measured(subjects, plan)
     written = [path for path in (csv_path, page_path) if path is not None]
