@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -19,6 +20,18 @@ SLOW = f"{FILE}test_all_tests_are_run_where_a_variable_asks_for_them"
 NIGHTLY = f"{FILE}test_nightly_tests_are_run_in_full_only"
 FIRST, SECOND, THIRD = (f"{FILE}test_a_sample[{number}]" for number in (1, 2, 3))
 SLOW_FIRST, SLOW_SECOND = (f"{FILE}test_a_slow_sample[{number}]" for number in (1, 2))
+
+WITH_TESTS = {
+    *("PIL", "click", "cryptography", "jinja2", "ml_dtypes", "numba", "onnx", "prometheus_client"),
+    *("resource", "rich"),
+}
+"""What tests skip without that every run has: of the extra 'test', extensions and Python."""
+
+ENGINES = {"ai_edge_litert", "onnxruntime", "openvino"}
+"""Of the extra 'bench', with which .ci/run and the nightly workflow run all that needs them."""
+
+BY_HAND = {"atheris", "onnxscript", "opentelemetry", "tensorflow", "torch"}
+"""What no run installs."""
 
 
 def collected(*arguments: str, **variables: str) -> str:
@@ -89,7 +102,20 @@ def test_ci_runs_slow_tests_of_every_folder() -> None:
     assert all(f"pytest -q -m slow {part} " in after for part in ("$kit", "$others"))
 
 
+def test_a_run_has_the_packages_without_which_tests_are_skipped() -> None:
+    runs = {name: (ROOT / ".ci" / name).read_text("utf-8") for name in ("run", "servers")}
+    elsewhere = re.findall(r"\b(?:tests|extensions)/\S+", "\n".join(runs.values()))
+    for path in (ROOT / part for part in ("tests", "extensions", "backends")):
+        for test in path.rglob("test_*.py"):
+            skips = re.findall(r'importorskip\("(\w+)', test.read_text("utf-8"))
+            missing = {*skips} - WITH_TESTS - ENGINES - BY_HAND
+            missing = {name for name in missing if not name.startswith("armpy_")}
+            is_named = any(test.is_relative_to(ROOT / part) for part in elsewhere)
+            assert is_named or not missing, f"no run of {test} installs {missing}"
+
+
 def test_the_nightly_workflow_runs_what_ci_leaves_out() -> None:
     text = (ROOT / ".github" / "workflows" / "checks.yml").read_text("utf-8")
     assert "- run: .ci/servers\n" in text
+    assert "- run: python -m pip install --editable '.[dev,bench]' -r " in text
     assert "- run: python -m pytest -m nightly " in text
