@@ -183,6 +183,7 @@ def test_a_failing_execution_is_done_again_elsewhere_if_the_caller_allows_it(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", LIES)
 def test_the_conformance_kit_finds_who_lies_about_support(name: str, tmp_path: Path) -> None:
     options = RuntimeOptions(dynamic_backends_path=directory(tmp_path, (name,)))

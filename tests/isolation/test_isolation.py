@@ -66,6 +66,7 @@ def test_fault_of_a_worker_is_a_dead_object_and_the_next_execution_works(fault: 
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("fault", faulty.FAULTS)
 def test_what_a_worker_dies_of_is_executed_elsewhere_where_that_is_allowed(fault: str) -> None:
     with isolated(with_reference=True) as runtime:

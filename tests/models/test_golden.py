@@ -90,6 +90,7 @@ def test_there_is_a_golden_file_per_folder() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.stem)
 def test_model_agrees_with_its_golden_outputs(golden: Path, backend: str) -> None:

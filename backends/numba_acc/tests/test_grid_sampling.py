@@ -26,6 +26,7 @@ ODD = (np.nan, np.inf, -np.inf, 1.0, -1.0, 0.0, 1e6, -3e4, 2.5, -7.25)
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("padding", ops.GridPadding)
 @pytest.mark.parametrize("mode", ops.SampleMode)
 def test_samples_are_those_of_the_reference(mode: ops.SampleMode, padding: ops.GridPadding) -> None:

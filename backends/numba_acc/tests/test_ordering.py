@@ -53,6 +53,7 @@ def top_network(operation: ops.TopkV2, info: TensorInfo) -> Network:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.data_type.name)
 def test_foremost_elements_are_those_of_the_reference(kind: TensorInfo, isa: str) -> None:
@@ -102,6 +103,7 @@ def one_hot_case(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])

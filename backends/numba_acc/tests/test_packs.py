@@ -240,6 +240,7 @@ print("loaded")
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
 @pytest.mark.parametrize(
     ("place", "byte"),
@@ -287,6 +288,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not elf.can_load(), reason="only Linux's object files are checked")
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_damaged_code_of_a_pack_is_compiled_anew(

@@ -88,6 +88,7 @@ def with_nan_of(found: Array, expected: Array) -> Array:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PRODUCT_NAMES)
 def test_random_models_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ISA_VARIABLE, name)

@@ -309,6 +309,7 @@ _FUNCTIONS = (
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("cell", "names"), _FUNCTIONS)
 def test_gates_may_have_any_function(cell: ops.RecurrentCell, names: str) -> None:
     functions = tuple(ops.GateFunction[name] for name in names.split())

@@ -50,6 +50,7 @@ def _check(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("operation", REAL, ids=lambda operation: operation.name)
 def test_numbers_are_reduced_as_cpuref_does(operation: ops.ReduceOperation, isa: str) -> None:

@@ -15,6 +15,7 @@ S16 = TensorInfo((1,), DataType.QSYMM_S16, quantization=Quantization.per_tensor(
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("isa", ISA_NAMES)
 @pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW], ids=lambda v: v.name)
 @pytest.mark.parametrize("method", ops.ResizeMethod, ids=lambda v: v.name)

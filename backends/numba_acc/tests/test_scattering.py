@@ -99,6 +99,7 @@ COMBINED = (
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("data_type", COMBINED, ids=lambda data_type: data_type.name)
 def test_updates_are_combined_as_the_reference_does_it(data_type: DataType) -> None:
     random = np.random.default_rng(7)

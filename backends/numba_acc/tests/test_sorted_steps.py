@@ -99,7 +99,7 @@ def test_large_weights_are_multiplied_as_before(isa: Isa) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_layers_are_the_references(seed: int) -> None:
     random = np.random.default_rng(seed)

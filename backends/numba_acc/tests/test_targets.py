@@ -217,6 +217,7 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["x86-64-v2", "znver5", "cortex-a72", "neoverse-v2"])
 def test_code_is_made_for_any_target_on_any_machine(name: str) -> None:
     graph = convolutions(8, 4).build()

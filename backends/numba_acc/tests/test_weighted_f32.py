@@ -112,6 +112,7 @@ def test_convolutions_of_all_sizes(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FEWER_PRODUCTS)
 def test_convolutions_with_fewer_multiplications(name: str) -> None:
     network, inputs = network_of(FEWER_PRODUCTS[name])

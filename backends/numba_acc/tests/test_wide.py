@@ -177,6 +177,7 @@ REDUCTIONS = [
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("kind", REDUCTIONS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("axes", [(1, 2), (3,), (0, 2)], ids=str)
 def test_reductions_of_words(kind: ops.ReduceOperation, axes: tuple[int, ...]) -> None:

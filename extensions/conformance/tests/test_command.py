@@ -192,6 +192,7 @@ def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
     out = capsys.readouterr().out
     assert "passed  CpuRef: 2 passed" in out
     assert "passed  NumbaAcc: 2 passed" in out
+    options.append("--in-process")
     spoilt = broken_options(tmp_path, "MissingDependency")
     assert main(["conformance", *options, *spoilt]) == 1
     out = capsys.readouterr().out

@@ -34,6 +34,7 @@ def test_a_sound_backend_succeeds_in_every_case() -> None:
     assert ids == ["support", *(f"{case.id}/sum/FLOAT32" for case in CASES)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", ["memory/pressure", "killed/loading", "cancellation/random"])
 def test_an_asynchronous_backend_succeeds(case: str) -> None:
     assert run(f"{case}/sum", backend="SampleQueue").is_passed

@@ -132,6 +132,7 @@ def test_a_device_of_the_latest_level_has_to_take_signed_elements_as_well(level:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operation", ["avg_pool", "concat", "logistic", "maximum"])
 def test_published_twins_are_equal_on_the_reference(operation: str) -> None:
     result = run_vectors(shared_file("nnapi_cts"), "CpuRef", filter=operation)

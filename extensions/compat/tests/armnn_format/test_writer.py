@@ -90,7 +90,7 @@ def test_cases_of_operations_survive_a_round_trip(number: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(0, 20, 1 if IS_FULL else 5))
+@pytest.mark.parametrize("number", range(0, 20, 1 if IS_FULL else 10))
 def test_every_case_survives_a_round_trip(number: int) -> None:
     for case in emitted_cases()[number::20]:
         if _writable(case):
