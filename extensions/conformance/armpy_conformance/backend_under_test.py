@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
@@ -10,7 +11,7 @@ from armpy import CompilationCaching
 from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
 from armpy.compiler import specialize
 from armpy.compiler.assign import SupportOracle
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.operation import Array
@@ -20,6 +21,8 @@ from armpy_conformance.answers import Answers
 from armpy_conformance.case import Case, Neighbour
 from armpy_conformance.pattern import Pattern, declared_patterns
 from armpy_conformance.process_state import ProcessState
+
+_log = logging.getLogger("armpy.conformance")
 
 
 class BackendUnderTest:
@@ -69,6 +72,21 @@ class BackendUnderTest:
         self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
         self._oracle = SupportOracle([self.backend])
         self._others: list[BackendRegistry] = []
+
+    def check_availability(self) -> None:
+        """Open the backend and close it, as a runtime does.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If its device, driver or package is missing. Other errors are for the cases to find.
+        """
+        try:
+            Runtime(self.options).close()
+        except BackendUnavailableError:
+            raise
+        except ArmpyError as error:
+            _log.debug("%s cannot be opened: %s", self.backend_id, error)
 
     def another_instance(self) -> IBackendInternal | None:
         """A second instance from the same source; None if the caller gave the registry."""

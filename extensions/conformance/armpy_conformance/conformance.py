@@ -35,6 +35,9 @@ _BATCH = 64
 _LIST = "list:"
 """Beginning of a request for ids in the place of one for a case."""
 
+_OPEN = "open:"
+"""Request to check that the backend can be used, in the place of one for a case."""
+
 _PAGE = 2000
 """Ids in one answer of a process."""
 
@@ -133,7 +136,7 @@ def run_conformance(
     Raises
     ------
     BackendUnavailableError
-        If the backend cannot be used.
+        If the backend cannot be used; a DeviceNotFoundError if its device is missing.
     BackendError
         If its declaration of patterns cannot be read; see `Pattern`.
     InvalidArgumentError
@@ -189,6 +192,7 @@ class _CasesHere:
     """The cases for a backend, judged in this process."""
 
     def __init__(self, subject: BackendUnderTest) -> None:
+        subject.check_availability()
         self._subject = subject
         self._cases = {case.id: case for case in cases_for(subject)}
 
@@ -236,7 +240,8 @@ class _CasesElsewhere:
         self._first: JudgingWorker[str] = JudgingWorker(self._make_judge, CASE_TIMEOUT_S)
 
     def ids(self) -> list[str]:
-        """Ids of all cases, in their order."""
+        """Ids of all cases, in their order; raises as `BackendUnderTest.check_availability`."""
+        self._first.judge(_OPEN, CaseIds)  # where this ends the process, the cases find it, too
         case_ids: list[str] = []
         while True:
             page = self._first.judge(f"{_LIST}{len(case_ids)}", CaseIds)
@@ -296,7 +301,10 @@ class JudgeById:
         self._cases = {case.id: case for case in cases_for(self._subject)}
 
     def __call__(self, item: str) -> CaseResult | CaseIds:
-        """Judge the case of an id, or list ids: ``list:`` and a number begin the list there."""
+        """Judge the case of an id, open the backend, or list ids from a number on."""
+        if item == _OPEN:
+            self._subject.check_availability()
+            return CaseIds(())
         if item.startswith(_LIST):
             start = int(item.removeprefix(_LIST))
             return CaseIds(tuple(islice(self._cases, start, start + _PAGE)))

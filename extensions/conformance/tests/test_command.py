@@ -11,6 +11,7 @@ pytest.importorskip("rich")
 
 from armpy.cli.__main__ import main
 from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
+from armpy_conformance.cli.conformance.trials import report_all
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
 
@@ -200,6 +201,66 @@ def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
     assert "cannot be used  " in out
     assert main(["conformance", *options, *broken_options(tmp_path, "WrongResults")]) == 1
     assert "FAILED  BrokenWrongResults: " in capsys.readouterr().out
+
+
+ABSENT = """
+from armpy.errors import DeviceNotFoundError
+from armpy_reference import ReferenceBackend
+
+
+class Backend(ReferenceBackend):
+    def get_id(self) -> str:
+        return "Absent"
+
+    def get_layer_support(self, request):
+        return self.create_backend_context({})
+
+    def create_backend_context(self, options):
+        raise DeviceNotFoundError("the driver is missing", where="Absent", fix="Install it")
+
+
+def get_backend_id():
+    return "Absent"
+
+
+def get_version():
+    return Backend().get_api_version()
+
+
+def backend_factory():
+    return Backend()
+"""
+
+
+@pytest.mark.parametrize(
+    ("trial", "names"),
+    [
+        (["cases", "--filter", "by-hand-arm-nn-sample"], ["Absent"]),
+        (["cases", "--in-process", "--filter", "by-hand-arm-nn-sample"], ["Absent"]),
+        (["crash", "--filter", "inputs/zero-sized/sum/FLOAT32"], ["--backend", "Absent"]),
+    ],
+)
+def test_a_backend_without_its_device_is_not_tried_unless_it_is_named(
+    trial: list[str], names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "Vendor_Absent_backend.py").write_text(ABSENT, "utf-8")
+    run = ["conformance", *trial, "--dynamic-backends-path", str(tmp_path)]
+    assert main([*run, *names]) == 1
+    assert "create_backend_context: the driver is missing. Install it" in capsys.readouterr().err
+    assert main([*run, "--all"]) == 0
+    out = capsys.readouterr().out
+    assert "passed  CpuRef: " in out
+    line = "not tried  Absent / create_backend_context: the driver is missing. Install it."
+    assert line in out
+
+
+def test_the_document_has_the_backends_that_were_not_tried(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report_all([], ["Broken: it is"], ["Absent: the driver is missing"], as_json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert document["not_tried"] == ["Absent: the driver is missing"]
+    assert document["unusable"] == ["Broken: it is"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from armpy.core.processes.worker import Worker, WorkerSettings
-from armpy.errors import ArmpyError, DeadObjectError
+from armpy.errors import ArmpyError, DeadObjectError, DeviceNotFoundError
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.crash.cases import AFTERWARDS, CASES, SURVEY
@@ -97,6 +97,8 @@ def _followed(worker: Worker, task: Task, announced: int, timeout_s: float) -> P
         if worker.exit_code is None:
             return ProcessEnd(CrashOutcome.CRASH, f"the process was ended: {worker.reason}")
         return _of_exit_code(worker.exit_code)
+    except DeviceNotFoundError:
+        raise  # no case can be run
     except ArmpyError as error:
         return ProcessEnd(CrashOutcome.CRASH, str(error))
     outcome = CrashOutcome.SUCCESS if answer.get("done") is True else CrashOutcome.FAILURE
@@ -134,6 +136,8 @@ class CaseServer:
         try:
             scene = Scene(task.backend_id, task.options, task.network, task.seed)
             return {"done": True, "text": case.run(scene, announce)}
+        except DeviceNotFoundError:
+            raise
         except FailureError as failure:
             return {"done": False, "text": str(failure)}
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the case's answer

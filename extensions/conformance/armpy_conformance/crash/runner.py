@@ -59,6 +59,8 @@ def run_crash(
     ------
     InvalidArgumentError
         If no case is selected.
+    DeviceNotFoundError
+        If the backend takes no layer, as this machine lacks its device.
 
     References
     ----------

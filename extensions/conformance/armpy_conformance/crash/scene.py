@@ -59,11 +59,14 @@ class Scene:
     def networks(self) -> list[str]:
         """The networks of which the backend takes a layer; errors are its own."""
         subject = BackendUnderTest(self.backend_id, self._options)
-        return [
+        names = [
             name
             for name, build in builders().items()
             if any(subject.support(layer) for layer in build(SMALL).layers)
         ]
+        if not names:
+            subject.check_availability()  # a missing device is the reason then
+        return names
 
     def runtime(self) -> Runtime:
         """Another runtime, with a registry of its own."""

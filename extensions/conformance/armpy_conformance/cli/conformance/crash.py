@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import click
 
@@ -11,6 +12,7 @@ from armpy_conformance.cli.conformance.trials import (
     backends_to_try,
     report_all,
     runtime_options,
+    tried,
 )
 from armpy_conformance.crash import CrashResult, CrashRun, run_crash
 
@@ -44,23 +46,24 @@ def crash(
     """Try to make a backend end its process, hang, fail or lie."""
     options = runtime_options(dynamic_backends_path, backend_options)
     ids, unusable = backends_to_try(backend, every, options)
-    results = []
-    for name in ids:
-        result = run_crash(
-            name,
-            runtime_options=options,
-            filter=filters,
-            seed=seed,
-            timeout_s=timeout_s,
-            jobs=jobs,
-        )
+    trial = partial(
+        run_crash,
+        runtime_options=options,
+        filter=filters,
+        seed=seed,
+        timeout_s=timeout_s,
+        jobs=jobs,
+    )
+    results: list[CrashRun] = []
+    not_tried: list[str] = []
+    for result in tried(ids, every, trial, not_tried):
         results.append(result)
         if not as_json:
             print_crash(result)
         elif not every:
             print_json(result.to_document())
     if every:
-        report_all(results, unusable, as_json=as_json)
+        report_all(results, unusable, not_tried, as_json=as_json)
     if unusable or not all(result.is_passed for result in results):
         context.exit(1)
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import click
 
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import parse_backend_options, split_option
+from armpy.errors import DeviceNotFoundError
 from armpy.execution import RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
+
+ResultT = TypeVar("ResultT")
 
 
 class TrialResult(Protocol):
@@ -73,11 +76,37 @@ def backends_to_try(
     return ids, unusable
 
 
-def report_all(results: Sequence[TrialResult], unusable: Sequence[str], *, as_json: bool) -> None:
-    """Show what came of all backends, one line each; or everything as one document."""
+def tried(
+    ids: Sequence[str],
+    every: bool,
+    trial: Callable[[str], ResultT],
+    # With --all, gets a line for each backend whose device is missing; none has failed.
+    not_tried: list[str],
+) -> Iterator[ResultT]:
+    """Try out backends one by one; raises DeviceNotFoundError for one that is asked for alone."""
+    for name in ids:
+        try:
+            result = trial(name)
+        except DeviceNotFoundError as error:
+            if not every:
+                raise
+            not_tried.append(str(error))
+        else:
+            yield result
+
+
+def report_all(
+    results: Sequence[TrialResult],
+    unusable: Sequence[str],
+    not_tried: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Show the outcome of each backend in one line; or everything as one document."""
     if as_json:
         documents = [result.to_document() for result in results]
-        print_json({"backends": documents, "unusable": list(unusable)})
+        reasons = {"unusable": list(unusable), "not_tried": list(not_tried)}
+        print_json({"backends": documents, **reasons})
         return
     printer = Printer()
     printer.heading("All backends")
@@ -85,3 +114,5 @@ def report_all(results: Sequence[TrialResult], unusable: Sequence[str], *, as_js
         printer.line(f"{'passed' if result.is_passed else 'FAILED'}  {result}")
     for line in unusable:
         printer.line(f"cannot be used  {line}")
+    for line in not_tried:
+        printer.line(f"not tried  {line}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -16,6 +17,7 @@ from armpy_conformance.cli.conformance.trials import (
     backends_to_try,
     report_all,
     runtime_options,
+    tried,
 )
 from armpy_conformance.nnapi_vectors import run_vectors
 from armpy_conformance.random_graphs import run_random_graphs
@@ -54,24 +56,25 @@ def cases(
     if only_list:
         _list({name: cases_of(name, runtime_options=options, filter=filters) for name in ids})
         return
-    results = []
-    for name in ids:
-        result = run_conformance(
-            name,
-            runtime_options=options,
-            filter=filters,
-            known_failures=known_failures,
-            fail_fast=fail_fast,
-            jobs=None if in_process else jobs or 1,
-            soak=soak or 0,
-        )
+    trial = partial(
+        run_conformance,
+        runtime_options=options,
+        filter=filters,
+        known_failures=known_failures,
+        fail_fast=fail_fast,
+        jobs=None if in_process else jobs or 1,
+        soak=soak or 0,
+    )
+    results: list[ConformanceResult] = []
+    not_tried: list[str] = []
+    for result in tried(ids, every, trial, not_tried):
         results.append(result)
         if not as_json or not every:
             _report(result, as_json=as_json, html=html)
         if fail_fast and not result.is_passed:
             break
     if every:
-        report_all(results, unusable, as_json=as_json)
+        report_all(results, unusable, not_tried, as_json=as_json)
     if unusable or not all(result.is_passed for result in results):
         context.exit(1)
 
