@@ -94,8 +94,7 @@ class ILayerSupport(ABC):
 
         Notes
         -----
-        Override it if a query takes as long for one layer as for many. It is not called on isolated
-        backends.
+        Override it if a query takes as long for one layer as for many.
         """
         return [self.is_layer_supported(x.operation, x.input_infos, x.output_infos) for x in layers]
 

@@ -170,6 +170,8 @@ class SupportOracle:
             if [type(answer) for answer in answers] != [Support] * len(layers):
                 text = f"the answers about {len(layers)} layers are {describe(answers)}"
                 raise BackendError(text, where=backend_id)
+        except CompilationPostponedError:
+            raise  # as in `_support_of`: a backend in a process of its own postpones here
         # The layers are asked about one by one then, so that what fails concerns one of them.
         except ArmpyError as error:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
@@ -200,6 +202,8 @@ class SupportOracle:
         question.__name__ = name  # errors name the method
         try:
             return ask_backend(backend.get_id(), Support, question)
+        except CompilationPostponedError:
+            raise
         # A backend that fails at a question is out for this layer; the next one is asked.
         except ArmpyError as error:
             text = "%s: %s The layer goes to the next backend"

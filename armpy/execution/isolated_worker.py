@@ -36,7 +36,6 @@ from armpy.execution.options import RuntimeOptions
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.runtime import Runtime
 from armpy.graph import Graph
-from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry
 from armpy.plugins.isolation.messages import (
     CONFIGURE,
@@ -54,7 +53,6 @@ from armpy.plugins.isolation.messages import (
 from armpy.plugins.isolation.shared_block import TensorLayout, device_time, map_block
 from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.tensor import TensorInfo
 
 _log = logging.getLogger("armpy.plugins.isolation.worker")
 
@@ -87,6 +85,7 @@ class BackendServer:
         self._runtime: Runtime | None = None
         self._backend: BackendProxy | None = None
         self._parts: dict[int, int] = {}
+        self._asked: ILayerSupport | None = None  # keeps programs for the parts
         self._does: dict[str, Callable[..., Mapping[str, object]]] = {
             LOAD: self._load,
             CONFIGURE: self._configure,
@@ -99,7 +98,7 @@ class BackendServer:
     def answer(self, request: Any, descriptors: Sequence[int]) -> Mapping[str, object]:
         """Carry out the request."""  # Any: a tuple of the kind and what belongs to it
         kind, *arguments = request
-        leading = (descriptors,) if kind in (PREPARE, OPEN) else ()
+        leading = (descriptors,) if kind in (SUPPORT, PREPARE, OPEN) else ()
         return self._does[kind](*leading, *arguments)
 
     def _load(self, source: BackendSource) -> Mapping[str, object]:
@@ -130,28 +129,25 @@ class BackendServer:
 
     def _support(
         self,
-        operation: Operation,
-        inputs: OperandInfos,
-        outputs: Sequence[TensorInfo],
+        descriptors: Sequence[int],
+        about: tuple[Any, ...],  # a layer, or what `_unpacked` takes. Any: as both are
         model_options: Mapping[str, Any],
         relaxed: bool,
         postpones: bool,
     ) -> Mapping[str, object]:
         backend = self._backend
         assert backend is not None  # it is configured first
-        request = PreparationRequest(model_options, relaxed=relaxed)
         with postponed_compilation(postpones):
+            request = PreparationRequest(model_options, relaxed=relaxed)
             support: ILayerSupport = backend.get_layer_support(request)
-            answer = support.is_layer_supported(operation, inputs, outputs)
-        if not isinstance(answer, Support):
-            raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
-        # The backend may put anything there, and the application reads plain JSON.
-        code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
-        return {
-            "is_supported": bool(answer.is_supported),
-            "code": code.value,
-            "text": str(answer.text)[:2000],
-        }
+            answers: Sequence[object]
+            if descriptors:
+                self._asked = support
+                graph, *_ = _unpacked(descriptors[0], *about)
+                answers = support.are_layers_supported(graph.layers)
+            else:
+                answers = [support.is_layer_supported(*about)]
+        return {"answers": [*map(_support_fields, answers)]}
 
     def _prepare(
         self,
@@ -161,16 +157,9 @@ class BackendServer:
         buffers: Sequence[tuple[int, int]],
         postpones: bool,
     ) -> Mapping[str, object]:
-        # Constants are used where they lie, and the next worker is to find the same bytes.
-        block = map_block(descriptors[0], writable=False)
-        whole = memoryview(block)
-        graph, model_options, relaxed = pickle.loads(
-            whole[:pickle_bytes],
-            buffers=[whole[start : start + size] for start, size in buffers],
-        )
+        graph, model_options, relaxed = _unpacked(descriptors[0], pickle_bytes, buffers)
         assert self._runtime is not None  # it is configured first
         assert self._source is not None
-        assert isinstance(graph, Graph)  # the application's word
         options = {self._source.backend_id: model_options} if model_options else {}
         optimizer = replace(self._runtime.options.optimizer_options(), relaxed=relaxed)
         properties = NetworkProperties(model_options=options, optimizer=optimizer)
@@ -188,6 +177,7 @@ class BackendServer:
     def _open(self, descriptors: Sequence[int], number: int) -> Mapping[str, object]:
         """Execute a part whenever the application says so, in a thread of its own."""
         assert self._runtime is not None  # it is configured first
+        self._asked = None  # all parts are prepared when the first one is executed
         network = self._runtime.get_network(self._parts[number])
         block = map_block(descriptors[1])
         call = bound_call(network, block)
@@ -210,6 +200,31 @@ class BackendServer:
             os.close(connection)
             raise
         return {"thread": ident}
+
+
+def _unpacked(
+    descriptor: int, pickle_bytes: int, buffers: Sequence[tuple[int, int]]
+) -> tuple[Graph, dict[str, Any], bool]:  # Any: as the options are
+    """The graph of a `PackedPart`, the options of the model, and whether float32 is relaxed."""
+    # Constants are used where they lie, and the next worker is to find the same bytes.
+    whole = memoryview(map_block(descriptor, writable=False))
+    places = [whole[start : start + size] for start, size in buffers]
+    graph, model_options, relaxed = pickle.loads(whole[:pickle_bytes], buffers=places)
+    assert isinstance(graph, Graph)  # the application's word
+    return graph, model_options, relaxed
+
+
+def _support_fields(answer: object) -> dict[str, object]:
+    """A backend's answer about a layer, as JSON."""
+    if not isinstance(answer, Support):
+        raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
+    # The backend may put anything there, and the application reads plain JSON.
+    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
+    return {
+        "is_supported": bool(answer.is_supported),
+        "code": code.value,
+        "text": str(answer.text)[:2000],
+    }
 
 
 def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]:

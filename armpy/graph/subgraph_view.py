@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,6 +45,12 @@ class SubgraphView:
             return value in graph.result_set or any(reader not in chosen for reader in readers)
 
         return cls._of_layers(ordered, is_read_outside)
+
+    @classmethod
+    def of_layers(cls, layers: Sequence[Layer]) -> SubgraphView:
+        """The view of ordered layers without their graph: outputs are values that none reads."""
+        read = consumers_of(layers)
+        return cls._of_layers(tuple(layers), lambda value: value not in read)
 
     def part(self, layers: Iterable[Layer]) -> SubgraphView:
         """The view of some of these layers, for a backend that divides the offered ones."""

@@ -74,6 +74,7 @@ class Saying:
 
     backend_id = "Npu"
     limits = IsolationLimits()
+    preparing = threading.Lock()
 
     def __init__(self, answer: object) -> None:
         self._answer = answer
@@ -81,7 +82,7 @@ class Saying:
     def with_worker(self, task: Callable[[Any], object]) -> object:
         return task(self)
 
-    def request(self, request: object, *, timeout_s: float) -> object:
+    def request(self, request: object, descriptors: object, *, timeout_s: float) -> object:
         return self._answer
 
 
@@ -89,12 +90,15 @@ class Saying:
     "answer",
     [
         {},
-        {"is_supported": 1},
-        {"is_supported": False},
-        {"is_supported": False, "code": "other"},
-        {"is_supported": False, "code": "none of them", "text": "x"},
-        {"is_supported": False, "code": [], "text": "x"},
-        {"is_supported": False, "code": "other", "text": 3},
+        {"answers": {}},
+        {"answers": []},
+        {"answers": [1]},
+        {"answers": [{"is_supported": 1}]},
+        {"answers": [{"is_supported": False}]},
+        {"answers": [{"is_supported": False, "code": "other"}]},
+        {"answers": [{"is_supported": False, "code": "none of them", "text": "x"}]},
+        {"answers": [{"is_supported": False, "code": [], "text": "x"}]},
+        {"answers": [{"is_supported": False, "code": "other", "text": 3}]},
     ],
 )
 def test_answer_about_a_layer_that_says_nothing_is_an_error(answer: object) -> None:

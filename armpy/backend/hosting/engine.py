@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 
@@ -61,13 +61,7 @@ class IEngineProgram(ABC):
         """
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
-        """Prepare many executions with the same arrays; one thread at a time calls it.
-
-        Parameters
-        ----------
-        inputs, outputs : sequence of ndarray
-            As for `execute`, which the result calls by default.
-        """
+        """Prepare many executions with the arrays of `execute`; one thread at a time calls it."""
         return partial(self.execute, inputs, outputs)
 
 
@@ -221,26 +215,16 @@ class IEngineBackend(IBackendInternal):
     ) -> str:
         """Return how the engine's result of a layer differs from armpy's.
 
-        A layer with a difference is refused. Empty, the default, if there is none.
-
-        Parameters
-        ----------
-        operation : Operation
-        inputs : sequence of (TensorInfo or None)
-        outputs : sequence of TensorInfo
-            All shapes are known.
+        A layer with a difference is refused. Empty, the default, if there is none. All shapes are
+        known.
         """
         return ""
 
     def compiles_slowly(self, options: Mapping[str, object]) -> bool:
         """Return whether the engine takes seconds to compile, as for a GPU or an accelerator.
 
-        With ``compile="background"``, other backends answer calls until it is done.
-
-        Parameters
-        ----------
-        options : mapping of str to value
-            The backend's options, as far as the application gave them.
+        With ``compile="background"``, other backends answer calls until it is done. The options
+        are those that the application gave.
         """
         slow = (DeviceType.ACCELERATOR, DeviceType.GPU)
         return any(device.device_type in slow for device in self.get_devices())
@@ -270,8 +254,9 @@ class IEngineBackend(IBackendInternal):
         engine = self.get_engine()
         about = engine.describe({**self._runtime_options, **request.model_options})
         program = _compiled_parts.pop(_Part.of(self, about, view), None)
-        if program is None:
+        if program is None or program in _used:
             program = engine.compile(self.convert(view), about)
+        _used.add(program)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
         return OptimizationViews([substitution])
@@ -294,8 +279,12 @@ class _Part(NamedTuple):
         return cls(backend.get_id(), tuple(about.items()), view.layers, view.inputs, view.outputs)
 
 
-_compiled_parts: WeakValueDictionary[_Part, IEngineProgram] = WeakValueDictionary()
-"""Programs that were compiled to ask about layers, until the same part is to be compiled."""
+_compiled_parts: WeakValueDictionary[tuple[object, ...], IEngineProgram] = WeakValueDictionary()
+"""Programs that were compiled to ask about layers, until the same part is to be compiled: by part,
+and by backend, target and model, which are equal for equal parts of other graphs.
+"""
+_used: WeakSet[IEngineProgram] = WeakSet()
+"""Programs that a network has."""
 
 
 class _EngineLayerSupport(ILayerSupport):
@@ -351,14 +340,19 @@ class _EngineLayerSupport(ILayerSupport):
 
     def _compiles(self, part: SubgraphView) -> bool:
         """Return whether the engine compiles a part and runs it; keeps the program if it does."""
-        backend = self._backend
+        backend, about = self._backend, tuple(self._about.items())
         try:
-            program = backend.get_engine().compile(backend.convert(part), self._about)
-            _run(program, part.inputs, part.outputs)
+            model = backend.convert(part)
+            key = backend.get_id(), about, model
+            # A process of its own is asked about layers first, and then prepares equal parts.
+            program = _compiled_parts.get(key)
+            if program is None or program in _used or program in self._programs:
+                program = backend.get_engine().compile(model, self._about)
+                _run(program, part.inputs, part.outputs)
         except ArmpyError:  # the layers that are refused alone have the reason
             return False
         self._programs.append(program)
-        _compiled_parts[_Part.of(backend, self._about, part)] = program
+        _compiled_parts[_Part.of(backend, self._about, part)] = _compiled_parts[key] = program
         return True
 
     def _refusal(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ from armpy.errors import (
     InvalidArgumentError,
     did_you_mean,
 )
-from armpy.graph import SubgraphView
+from armpy.graph import Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
@@ -45,7 +46,7 @@ from armpy.plugins.isolation.limits import (
     is_isolated,
 )
 from armpy.plugins.isolation.messages import SUPPORT, BackendSource, facts_from, unreadable
-from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_sendable
+from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_sendable, pack
 from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
 from armpy.plugins.isolation.worker_process import WorkerProcess
 from armpy.plugins.isolation.workload import IsolatedWorkload
@@ -226,18 +227,46 @@ class _Support(ILayerSupport):
     def __init__(self, supervisor: Supervisor, request: PreparationRequest) -> None:
         self._supervisor = supervisor
         self._settings = dict(request.model_options), request.relaxed
+        self._has_deadline = request.deadline_s is not None
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        supervisor = self._supervisor
-        layer = operation, tuple(inputs), tuple(outputs)
-        request = (SUPPORT, *layer, *self._settings, are_compilations_postponed())
+        return self._ask((operation, tuple(inputs), tuple(outputs)), 1)[0]
+
+    def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:
+        """Ask by one message, so that an engine compiles connected layers at once, as later."""
+        # The deadline limits compiling, not support queries: with one, these compile no parts.
+        if self._has_deadline or not layers:
+            return super().are_layers_supported(layers)
+        packed = pack(graph_of_view(SubgraphView.of_layers(layers)), {})
+        places = packed.pickle_bytes, packed.buffers
+        try:
+            return self._ask(places, len(layers), [packed.descriptor])
+        finally:
+            os.close(packed.descriptor)
+
+    def _ask(
+        self, about: tuple[object, ...], count: int, descriptors: Sequence[int] = ()
+    ) -> list[Support]:
+        """Ask about a layer, or about those of a network whose places in a block are given."""
+        supervisor, limits = self._supervisor, self._supervisor.limits
+        limit_s = limits.preparation_timeout_s if descriptors else limits.start_timeout_s
+        request = (SUPPORT, about, *self._settings, are_compilations_postponed())
 
         def ask(worker: WorkerProcess) -> Mapping[str, object]:
-            return worker.request(request, timeout_s=supervisor.limits.start_timeout_s)
+            with worker.preparing:
+                return worker.request(request, descriptors, timeout_s=limit_s)
 
-        answer = supervisor.with_worker(ask)
+        answers = supervisor.with_worker(ask).get("answers")
+        if not isinstance(answers, list) or len(answers) != count:
+            raise unreadable(supervisor.backend_id, "is_layer_supported", answers)
+        return [_support_from(supervisor.backend_id, answer) for answer in answers]
+
+
+def _support_from(backend_id: BackendId, answer: object) -> Support:
+    """Parse a worker's answer about a layer."""
+    if isinstance(answer, Mapping):
         is_supported, code, text = map(answer.get, ("is_supported", "code", "text"))
         if is_supported is True:
             return Support.yes()
@@ -246,7 +275,7 @@ class _Support(ILayerSupport):
                 return Support.no(ReasonCode(code), text)
         except ValueError:  # there is no such code
             pass
-        raise unreadable(supervisor.backend_id, "is_layer_supported", answer)
+    raise unreadable(backend_id, "is_layer_supported", answer)
 
 
 class _Factory(IWorkloadFactory):

@@ -42,7 +42,7 @@ class ModelWriter:
 
     def add_input(self, value: Value) -> None:
         """Let the model read a value."""
-        name = f"in_{value.id}"
+        name = f"in_{len(self._inputs)}"  # by position, so that equal parts are equal models
         self._inputs.append(self._info(name, value.info))
         self._native[value] = name
 
@@ -107,14 +107,15 @@ class ModelWriter:
 
     def finish(self, outputs: Sequence[Value]) -> bytes:
         """The model that writes the given values."""
-        for value in outputs:
-            self.add("Identity", [self.native(value)], f"out_{value.id}")
+        names = [f"out_{i}" for i in range(len(outputs))]
+        for name, value in zip(names, outputs, strict=True):
+            self.add("Identity", [self.native(value)], name)
         helper, numpy_helper = self._onnx.helper, self._onnx.numpy_helper
         graph = helper.make_graph(
             self._nodes,
             "subgraph",
             self._inputs,
-            [self._info(f"out_{value.id}", value.info) for value in outputs],
+            [self._info(name, x.info) for name, x in zip(names, outputs, strict=True)],
             [numpy_helper.from_array(array, name) for name, array in self._weights.items()],
         )
         opset = helper.make_opsetid("", OPSET)

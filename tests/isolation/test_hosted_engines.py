@@ -1,0 +1,120 @@
+"""Engines in processes of their own are asked about connected layers at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+import armpy
+from armpy import IsolationLimits, Runtime, RuntimeOptions
+from armpy.compiler import OptimizerOptions
+from armpy.execution import NetworkProperties
+from armpy.graph import Graph
+from armpy.graph.network import Network
+from armpy.model import Model
+from tests.support.dynamic_modules import module_source, write_module
+from tests.support.networks import ADD, RELU, f32, floats, placement_of
+from tests.support.tflite_writer import TfliteModel
+
+ENGINE = """
+    import numpy as np
+    from armpy.backend import IEngineBackend, IEngineProgram, IEnginePrograms
+    from armpy.errors import UnimplementedError
+
+    class Program(IEngineProgram):
+        model = b""
+
+        def __init__(self, count):
+            self.count = count
+
+        def execute(self, inputs, outputs):
+            np.multiply(inputs[0], 2**self.count, out=outputs[0])
+
+    class Programs(IEnginePrograms):
+        def describe(self, options):
+            return {}
+
+        def compile(self, model, about):
+            with open(LOG, "a") as file:
+                file.write(f"{len(model)} ")
+            return Program(len(model))
+
+    class Backend(IEngineBackend):
+        def get_id(self):
+            return "Engine"
+
+        def get_api_version(self):
+            return "2.4"
+
+        def get_devices(self):
+            return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)
+
+        def get_engine(self):
+            return Programs()
+
+        def convert(self, view):
+            if any(layer.operation.name != "ElementwiseBinary" for layer in view.layers):
+                raise UnimplementedError("this is not an addition")
+            return bytes(len(view.layers))
+"""
+
+
+def doublings(refused: int | None) -> Graph:
+    """Eight layers that double the input, one of which may be another operation."""
+    net = Network()
+    x = net.input("x", f32(2))
+    for position in range(8):
+        x = net.add(RELU, x) if position == refused else net.add(ADD, x, x)
+    net.output("y", x)
+    return net.build()
+
+
+def options_of(folder: Path, device_type: str = "CPU_COMPILED") -> RuntimeOptions:
+    """Options that find the engine, which notes the layers of each compilation in a file."""
+    extra = f"LOG = {str(folder / 'log')!r}\n" + dedent(ENGINE).replace("CPU_COMPILED", device_type)
+    write_module(folder / "modules", "Test_Engine_backend", module_source("Engine", extra=extra))
+    return RuntimeOptions(
+        backends=["Engine", "CpuRef"],
+        dynamic_backends_path=folder / "modules",
+        isolation={"Engine": "process"},
+        isolation_limits=IsolationLimits(keep_spare=False, writable_paths=(folder,)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("refused", "timeout_s", "compiled", "factor"),
+    [
+        (None, None, "8", 256),
+        # As in this process; the parts around the refused layer are prepared one by one.
+        (3, None, "4 2 1 3", 128),
+        (None, 60, "1 8", 256),
+    ],
+)
+def test_an_isolated_engine_compiles_connected_layers_once(
+    tmp_path: Path, refused: int | None, timeout_s: float | None, compiled: str, factor: int
+) -> None:
+    optimizer = OptimizerOptions(preparation_timeout_s=timeout_s)
+    with Runtime(options_of(tmp_path)) as runtime:
+        properties = NetworkProperties(optimizer=optimizer)
+        model = Model(doublings(refused), runtime, properties=properties)
+        np.testing.assert_array_equal(model(floats(1, 2)), [factor, 2 * factor])
+        assert placement_of(model).layers_by_backend["Engine"] == 8 - (refused is not None)
+    assert (tmp_path / "log").read_text().strip() == compiled
+
+
+def test_an_isolated_accelerator_compiles_while_others_answer(tmp_path: Path) -> None:
+    model_file = TfliteModel()
+    main = model_file.subgraph()
+    x, y = main.tensor("x", (2,)), main.tensor("y", (2,))
+    main.operator("ADD", [x, x], [y], {})
+    main.inputs(x)
+    main.outputs(y)
+    with Runtime(options_of(tmp_path, "ACCELERATOR")) as runtime:
+        model = armpy.load(model_file.to_bytes(), runtime=runtime, compile="background")
+        np.testing.assert_array_equal(model(floats(1, 2)), [2, 4])
+        model.warm_up()  # waits for what is compiled
+        np.testing.assert_array_equal(model(floats(1, 2)), [2, 4])
+        assert placement_of(model).layers_by_backend == {"Engine": 1}
