@@ -142,7 +142,24 @@ def test_connected_layers_are_compiled_once_and_those_around_a_refused_one(
     network = optimize_graph(net.build(), [backend, ReferenceBackend()], options)
     assert sizes == compiled
     texts = [refusal.text for refusal in placement_of(network).refusals]
-    assert texts == ([] if refused is None else ["this is not an addition"])
+    reason = "Activation RELU of FLOAT32 to FLOAT32: this is not an addition"
+    assert texts == ([] if refused is None else [reason])
+
+
+def test_a_refusal_names_the_operation_its_types_and_shapes_and_the_engine_s_error() -> None:
+    class Differing(EngineBackend):
+        def find_difference(self, *_: object) -> str:
+            return "it rounds otherwise"
+
+    error = UnimplementedError("no kernel")
+    for backend, text in (
+        (EngineBackend(Engine(error), DeviceType.OTHER), "FLOAT32 (2,) to FLOAT32 (2,): no kernel"),
+        (Differing(Engine(), DeviceType.OTHER), "FLOAT32 to FLOAT32: it rounds otherwise"),
+    ):
+        backend.engine.may_compile.set()
+        model = armpy.load(doubling(), runtime=runtime_of(backend))
+        (refusal,) = placement_of(model).refusals
+        assert refusal.text == f"ElementwiseBinary ADD of {text}"
 
 
 def test_calls_are_answered_while_an_accelerator_compiles_and_none_is_lost_or_mixed() -> None:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet, WeakValueDictionary
@@ -364,7 +365,7 @@ class _EngineLayerSupport(ILayerSupport):
                 text = f"a tensor is {info}; dimensions have to be known and not 0"
                 return Support.no(ReasonCode.SHAPE, text)
         text = self._backend.find_difference(operation, inputs, outputs)
-        return Support.no(ReasonCode.ATTRIBUTE, text) if text else None
+        return _refused(ReasonCode.ATTRIBUTE, (operation, inputs, outputs), text) if text else None
 
 
 @dataclass(frozen=True)
@@ -399,13 +400,26 @@ def _answer(question: _Question) -> Support:
         graph = net.build()
         model = backend.convert(SubgraphView.of(graph, graph.layers))
     except ArmpyError as error:
-        return Support.no(ReasonCode.OPERATION, error.failed)
+        return _refused(ReasonCode.OPERATION, question.layer, error.failed)
     try:
         program = backend.get_engine().compile(model, dict(question.about))
         _run(program, graph.inputs, graph.outputs)
     except ArmpyError as error:
-        return Support.no(ReasonCode.COMPILATION, error.failed)
+        return _refused(ReasonCode.COMPILATION, question.layer, error.failed)
     return Support.yes()
+
+
+def _refused(
+    code: ReasonCode, layer: tuple[Operation, OperandInfos, Sequence[TensorInfo]], text: str
+) -> Support:
+    """The refusal of a layer, with its operation and types, and shapes where it was compiled."""
+    operation, inputs, outputs = layer
+    kind = getattr(operation, "operation", getattr(operation, "function", None))
+    name = f"{operation.name} {kind.name}" if isinstance(kind, Enum) else operation.name
+    text_of = str if code is ReasonCode.COMPILATION else lambda info: str(info.data_type.name)
+    sides = (dict.fromkeys(text_of(x) for x in infos if x) for infos in (inputs, outputs))
+    tensors = " to ".join(", ".join(names) for names in sides if names)
+    return Support.no(code, f"{name} of {tensors}: {text}")
 
 
 def _run(program: IEngineProgram, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:

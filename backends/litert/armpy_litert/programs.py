@@ -55,7 +55,7 @@ class LiteRtProgram(IEngineProgram):
             )
             self._interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
-            text = " ".join(str(error).split())
+            text = str(error).strip().partition("\n")[0]
             raise UnimplementedError(f"LiteRT refuses it: {text}", where=BACKEND_ID) from error
         if delegate:
             self._require_delegated(delegate)

@@ -119,8 +119,9 @@ def find_difference(
     """Say why a layer is not taken; empty if it is."""
     check = CHECKS.get(type(operation))
     if check is None:
-        return f"{operation.name} is not among the operations that are written as ONNX"
-    for info in (*inputs, *outputs):
+        return "armpy-onnxruntime does not write the operation as ONNX"
+    for index, info in enumerate((*inputs, *outputs)):
         if info is not None and info.data_type is not DataType.FLOAT32:
-            return f"a tensor is {info.data_type.name}, not FLOAT32"
+            name = operation.input_name(index) if index < len(inputs) else "an output"
+            return f"{name} is {info.data_type.name}; armpy-onnxruntime writes FLOAT32 alone"
     return check(operation, inputs)

@@ -89,7 +89,7 @@ class OnnxPrograms(IEnginePrograms):
                 model, sess_options=options, providers=names, enable_fallback=0
             )
         except Exception as error:  # its exceptions have no base class of their own
-            text = " ".join(str(error).split())
+            text = str(error).strip().partition("\n")[0]
             refusal = f"ONNX Runtime refuses it: {text}"
             raise UnimplementedError(refusal, where=provider.backend_id) from error
         return OnnxProgram(model, session, runtime)

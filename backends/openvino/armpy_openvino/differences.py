@@ -5,6 +5,7 @@ They were found by the conformance kit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 from armpy.ops import (
@@ -16,6 +17,7 @@ from armpy.ops import (
     ElementwiseUnary,
     Fill,
     FusedActivation,
+    Gather,
     LogSoftmax,
     Pooling2d,
     PoolingAlgorithm,
@@ -99,6 +101,14 @@ def _fill(operation: Operation, infos: Infos, outputs: Infos) -> str:
     return "" if outputs[0].known_shape else "OpenVINO ends the process for a Fill of a scalar"
 
 
+def _gather(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, Gather)
+    batch = infos[0].known_shape[: operation.batch_dims]
+    if batch and math.prod(batch) == 1:
+        return "OpenVINO ends the process for a batch of 1 of short rows"
+    return ""
+
+
 def _log_softmax(operation: Operation, infos: Infos, _: Infos) -> str:
     if infos[0].data_type.is_quantized:
         return "OpenVINO rounds a quantised LogSoftmax otherwise"
@@ -148,6 +158,7 @@ _CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
     ElementwiseBinary: _binary,
     ElementwiseUnary: _unary,
     Fill: _fill,
+    Gather: _gather,
     LogSoftmax: _log_softmax,
     Pooling2d: _pooling,
     Quantize: _quantize,

@@ -15,6 +15,8 @@ from armpy.ops.operation import Array
 from armpy_openvino.engine import BACKEND_ID, core, openvino
 
 _TFLITE = b"TFL3"
+_PLACES = ("Exception from ", "Check '", "FrontEnd API failed")
+"""Beginnings of lines that name places in OpenVINO's source."""
 
 
 class OpenVinoProgram(IEngineProgram):
@@ -99,5 +101,11 @@ class OpenVinoPrograms(IEnginePrograms):
                 path.write_bytes(model)
                 return OpenVinoProgram(core().compile_model(path, device, config))
         except RuntimeError as error:
-            text = " ".join(str(error).split())
-            raise UnimplementedError(f"OpenVINO refuses it: {text}", where=BACKEND_ID) from error
+            text = f"OpenVINO refuses it: {_message(error)}"
+            raise UnimplementedError(text, where=BACKEND_ID) from error
+
+
+def _message(error: RuntimeError) -> str:
+    """The first line of an error that says more than where in OpenVINO's source it arose."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return next((line for line in lines if not line.startswith(_PLACES)), " ".join(lines))

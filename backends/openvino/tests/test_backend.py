@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import Preference, Runtime, RuntimeOptions
-from armpy.errors import BackendUnavailableError
+from armpy import DataType, Model, Network, Preference, Runtime, RuntimeOptions, TensorInfo
+from armpy.errors import BackendUnavailableError, UnimplementedError
+from armpy.ops import Gather
 from armpy_conformance import run_conformance
 
 pytest.importorskip("openvino")
@@ -18,9 +19,11 @@ pytest.importorskip("armpy_openvino")
 
 from armpy_openvino import OpenVinoBackend
 from armpy_openvino.engine import available_devices, core, openvino
+from armpy_openvino.programs import OpenVinoPrograms
 
 from tests.support.effort import part_of_kit
 from tests.support.fake_backends import registry_of
+from tests.support.tflite_writer import TfliteModel
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -70,6 +73,32 @@ def test_one_of_several_devices_is_chosen(
     others = {"CPU": "OTHER", "GPU": "GPU", "NPU": "ACCELERATOR"}
     others.pop(name)
     assert {other.name: other.device_type.name for other in facts.others} == others
+
+
+def test_a_refusal_has_openvino_s_words_without_places_in_its_source() -> None:
+    model = TfliteModel()
+    main = model.subgraph()
+    x, y = main.tensor("x", (2,)), main.tensor("y", (2,))
+    main.operator("SKIP_GRAM", [x], [y], {})
+    main.inputs(x)
+    main.outputs(y)
+    engine = OpenVinoPrograms()
+    with pytest.raises(UnimplementedError) as caught:
+        engine.compile(model.to_bytes(), engine.describe({}))
+    assert caught.value.failed == "OpenVINO refuses it: No translator found for SKIP_GRAM node."
+
+
+@pytest.mark.parametrize(("batch", "backend"), [(1, "CpuRef"), (2, "OpenVino")])
+def test_openvino_is_not_given_gathers_that_end_the_process(batch: int, backend: str) -> None:
+    net = Network("gather")
+    rows = net.input("rows", TensorInfo((batch, 8, 4), DataType.FLOAT32))
+    which = net.input("which", TensorInfo((batch, 8), DataType.SIGNED32))
+    net.output("y", net.add(Gather(axis=1, batch_dims=1), rows, which))
+    model = Model(net, Runtime(RuntimeOptions(backends=["OpenVino", "CpuRef"])))
+    array = np.arange(batch * 32, dtype=np.float32).reshape(batch, 8, 4)
+    order = np.tile(np.arange(7, -1, -1, dtype=np.int32), (batch, 1))
+    np.testing.assert_array_equal(model(array, order), array[:, ::-1])
+    assert f"{backend} 1" in str(model.placement)
 
 
 @pytest.mark.slow
