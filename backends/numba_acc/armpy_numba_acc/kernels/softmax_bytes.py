@@ -13,11 +13,11 @@ from armpy_numba_acc.llvm.arithmetic.fixed_functions import (
 from armpy_numba_acc.llvm.arithmetic.fixed_point import halved, limited, rescaled
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import LinkedKernel
-from armpy_numba_acc.llvm.pointers import load_i32, load_u8, store_i16, store_u8
+from armpy_numba_acc.llvm.pointers import load_i32, load_u8, store_i16, store_i32, store_u8
 from armpy_numba_acc.llvm.primitives import compiled
 from armpy_numba_acc.llvm.threads.sharing import share_items
 from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.calls.rows import SoftmaxBytes
+from armpy_numba_acc.machine.calls.rows import SOFTMAX_ROWS, SOFTMAX_SCRATCH_BYTES, SoftmaxBytes
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elementwise.byte_table import byte_table_definition
 from armpy_numba_acc.tiles.elementwise.loop import compute_elements
@@ -70,30 +70,53 @@ def make(isa: Isa, function: str, written: str) -> LinkedKernel | Callable[[int,
 
     compute = share if is_log else quotient
 
-    def softmax_bytes(args: int, thread: int, num_threads: int) -> None:
+    @compiled
+    def begin_rows(args: int, first: int, count: int, rows: Pointer) -> None:
+        """Note of some rows the largest byte, and what results are computed with."""
         call = read(args)
-        length, values = call.length, call.values
-        table = call.scratch + 256 * thread
-        first, last = share_items(call.rows, thread, num_threads)
-        for row in range(first, last):
-            source = call.source + row * length
-            target = call.target + row * length * size
+        length, summands = call.length, call.summands
+        for number in range(count):
+            source = call.source + (first + number) * length
             largest = _largest(source, length)
-            total = _total(source, length, largest, call.summands)
+            total = _total(source, length, largest, summands)
             if is_log:
                 factor = logarithm(total, _SUM_INTEGER_BITS)
                 least = rescaled(factor - (1 << 31), call.multiplier, call.shift)
                 other = max(-call.radius - 1, least)
             else:
                 headroom = leading_zeros(total)
-                factor = one_over_one_plus((total << headroom) - (1 << 31))
+                factor = (total << headroom) - (1 << 31)
                 other = _SUM_INTEGER_BITS - headroom + 31 - bits
-            if is_wide or length < _LONG:
-                for i in range(length):
-                    store(target, i, compute(largest - load_u8(source, i), values, factor, other))
-            else:
-                for byte in range(largest + 1):
-                    store_u8(table, byte, compute(largest - byte, values, factor, other))
-                compute_elements(source, table, 0, target, length, 0)
+            store_i32(rows, number, largest)
+            store_i32(rows, SOFTMAX_ROWS + number, factor)
+            store_i32(rows, 2 * SOFTMAX_ROWS + number, other)
+        if not is_log:  # in a loop of its own, which computes several rows at a time
+            for number in range(SOFTMAX_ROWS, SOFTMAX_ROWS + count):
+                store_i32(rows, number, one_over_one_plus(load_i32(rows, number)))
+
+    def softmax_bytes(args: int, thread: int, num_threads: int) -> None:
+        call = read(args)
+        length, values = call.length, call.values
+        table = call.scratch + SOFTMAX_SCRATCH_BYTES * thread
+        rows = table + 256
+        first, last = share_items(call.rows, thread, num_threads)
+        for begin in range(first, last, SOFTMAX_ROWS):
+            count = min(SOFTMAX_ROWS, last - begin)
+            begin_rows(args, begin, count, rows)
+            for number in range(count):
+                source = call.source + (begin + number) * length
+                target = call.target + (begin + number) * length * size
+                largest = load_i32(rows, number)
+                factor = load_i32(rows, SOFTMAX_ROWS + number)
+                other = load_i32(rows, 2 * SOFTMAX_ROWS + number)
+                if is_wide or length < _LONG:
+                    for i in range(length):
+                        store(
+                            target, i, compute(largest - load_u8(source, i), values, factor, other)
+                        )
+                else:
+                    for byte in range(largest + 1):
+                        store_u8(table, byte, compute(largest - byte, values, factor, other))
+                    compute_elements(source, table, 0, target, length, 0)
 
     return LinkedKernel(softmax_bytes, byte_table_definition(isa))

@@ -29,6 +29,7 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.real_functions import emit_real
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Call
+from armpy_numba_acc.machine.calls.rows import SOFTMAX_SCRATCH_BYTES
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -248,7 +249,7 @@ def _lower_exponentials(
         length=length,
         values=emit.constant(values.astype(np.int32)),
         summands=emit.constant(exponentials.summands.astype(np.int32)),
-        scratch=emit.scratch(256 * emit.num_threads),
+        scratch=emit.scratch(SOFTMAX_SCRATCH_BYTES * emit.num_threads),
         radius=exponentials.radius,
         multiplier=multiplier,
         shift=shift,

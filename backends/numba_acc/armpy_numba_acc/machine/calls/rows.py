@@ -177,6 +177,13 @@ class Softmax(Call):
     factor: float  # beta
 
 
+SOFTMAX_ROWS = 64
+"""Rows of which `SoftmaxBytes` computes divisors at once."""
+
+SOFTMAX_SCRATCH_BYTES = 256 + 3 * 4 * SOFTMAX_ROWS
+"""What each thread of it needs: a table of bytes, and three int32 for each of these rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class SoftmaxBytes(Call):
     """Softmax of rows of bytes, or its logarithm, in fixed point."""
@@ -193,7 +200,7 @@ class SoftmaxBytes(Call):
     # argument, whose logarithm is subtracted), and what is added up.
     values: Pointer
     summands: Pointer
-    scratch: Pointer  # 256 bytes of each thread
+    scratch: Pointer  # `SOFTMAX_SCRATCH_BYTES` of each thread
     radius: int = 0  # largest difference that has a logarithm, and what takes one to a difference
     multiplier: int = 0
     shift: int = 0
