@@ -43,6 +43,7 @@ class LyingReference(Tampering):
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", [Activation, Convolution2d, Concat, Softmax, ElementwiseBinary])
 def test_a_reference_that_lies_fails_though_it_says_what_is_right(kind: type[Operation]) -> None:
     result = run(LyingReference(adds_one, (kind,)), f"{kind.__name__}/")

@@ -53,6 +53,7 @@ def write_ending(folder: Path, statement: str) -> Path:
     return folder
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("how", ENDS)
 def test_a_case_that_ends_its_process_is_named_and_the_others_go_on(
     how: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
