@@ -167,6 +167,13 @@ def test_products_that_the_compiler_has_left_out_are_no_figure(name: str) -> Non
         measured_model(isa, times, typical(isa).levels)
 
 
+def test_products_of_16_bits_are_as_fast_as_those_of_bytes_where_only_these_are_known() -> None:
+    """A processor with both may be limited to an instruction set that has the first only."""
+    paces = tuple(pace for pace in ZEN4.paces if pace.instruction != "pmaddwd")
+    known, assumed = (model.pace("pmaddwd", 32) for model in (ZEN4, replace(ZEN4, paces=paces)))
+    assert (assumed.instruction, assumed.step_ns) == ("pmaddwd", known.step_ns)
+
+
 def test_memory_is_not_faster_than_the_cache_before_it() -> None:
     levels = [Level(1 << 15, 100.0), Level(1 << 20, 50.0), Level(0, 150.0)]
     with pytest.raises(ImplausibleError, match="faster than the cache"):

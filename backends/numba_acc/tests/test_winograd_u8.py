@@ -142,6 +142,9 @@ def test_only_layers_that_gain_are_chosen() -> None:
     gaining = replace(LAYER, shape=(1, 32, 32, 64), filters=64)
     for isa in ISAS:
         assert _chosen(isa, gaining)
+        assert isa.vector_bytes > 32 or _chosen(
+            isa, replace(LAYER, shape=(1, 64, 64, 16), filters=16)
+        )
         for other in (
             replace(gaining, stride=(2, 2)),
             replace(gaining, kernel=(5, 5)),

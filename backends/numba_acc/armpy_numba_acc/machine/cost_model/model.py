@@ -154,10 +154,12 @@ class MachineModel:
         """Return how fast an instruction is on registers of a width.
 
         For an unknown width the nearest known one decides: wider registers take several of its
-        steps, narrower ones no less. An unknown instruction counts as float32 at four times the
-        time.
+        steps, narrower ones no less. Products of 16 bits count as those of bytes if only these are
+        known, another unknown instruction as float32 at four times the time.
         """
         paces = [pace for pace in self.paces if pace.instruction == instruction]
+        if not paces and instruction == "pmaddwd" and self.has("vpdpbusd"):
+            return replace(self.pace("vpdpbusd", vector_bytes), instruction=instruction)
         if not paces:
             known = self.pace("f32", vector_bytes)
             return replace(known, instruction=instruction, step_ns=4 * known.step_ns)
