@@ -285,7 +285,8 @@ class _Rounds:
             # The boundary has turned every exception of a backend into one of these.
             except ArmpyError as error:
                 # Sizes are traced as a trial: nothing falls back where that fails.
-                is_trial = any(is_traced(*value.info.known_shape) for value in part.inputs)
+                infos = [value.info for value in self._graph.values()]
+                is_trial = any(is_traced(*info.known_shape) for info in infos)
                 _log.log(
                     logging.INFO if is_trial else logging.WARNING,
                     "%s; its %d layers fall back",

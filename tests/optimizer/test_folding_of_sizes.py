@@ -126,12 +126,13 @@ KEPT: dict[str, Made] = {
     "minimum": binary(BinaryOperation.MINIMUM, 100),
     "sum": reduced(ReduceOperation.SUM),
     "product": reduced(ReduceOperation.PROD),
+    "largest": reduced(ReduceOperation.MAX),
+    "smallest": reduced(ReduceOperation.MIN),
 }
 FIXED: dict[str, Made] = {
     "activation": cut,
     "power": binary(BinaryOperation.POWER, 2),
     "squared difference": binary(BinaryOperation.SQUARED_DIFFERENCE, 2),
-    "largest": reduced(ReduceOperation.MAX),
 }
 
 

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from armpy_numba_acc.passes import lower_region
 
+from armpy.backend.control_flow import is_for_one_turn
 from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.core.symbolic import SymbolicTrace
+from armpy.errors import UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.execution.programs.staged_program import StagedProgram
+from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS, SymbolicPrograms
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -55,15 +59,17 @@ def reshaped(net: Network, x: Value, sizes: Value) -> Value:
     )
 
 
-def network(make: Make) -> Network:
+def network(make: Make, rows: int | None = X.shape[0]) -> Network:
     net = Network()
-    part = make(net, net.input("x", f32(*X.shape)), net.input("sizes", i32(2)))
+    part = make(net, net.input("x", f32(rows, X.shape[1])), net.input("sizes", i32(2)))
     net.output("y", net.add(RELU, part))
     return net
 
 
-def load(make: Make) -> Model:
-    return Model(network(make), Runtime(RuntimeOptions(["NumbaAcc", "CpuRef"], num_threads=1)))
+def load(make: Make, rows: int | None = X.shape[0]) -> Model:
+    return Model(
+        network(make, rows), Runtime(RuntimeOptions(["NumbaAcc", "CpuRef"], num_threads=1))
+    )
 
 
 @pytest.mark.slow
@@ -91,6 +97,29 @@ def test_values_after_the_third_need_no_preparation_of_their_own(
     assert num_prepared == after_third
 
 
+@pytest.mark.parametrize("make", [top, cut, repeated])
+def test_values_and_shapes_that_change_together_need_no_preparation_of_their_own(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[int] = []
+
+    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+        prepared.append(len(calls))
+        return optimize_graph(*arguments)
+
+    for room in ("planning", "symbolic_programs"):
+        monkeypatch.setattr(f"armpy.execution.programs.{room}.optimize_graph", optimize)
+    calls: list[tuple[dict[str, Array], Array]] = []
+    model = load(make, None)
+    for size in (3, 4, 9, 10, 5, 13, 6, 14):
+        inputs = {"x": X[: size + 2], "sizes": np.array((size, size // 2 + 1), np.int32)}
+        calls.append((inputs, model.run(inputs)["y"]))
+        assert "layers" in str(model.placement)
+    assert max(prepared) <= ORDINARY_PLANS
+    for inputs, y in calls:
+        np.testing.assert_array_equal(load(make, None).run(inputs)["y"], y)
+
+
 @pytest.mark.slow
 def test_a_network_prepared_for_each_value_is_reported_with_input_element_and_layer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -112,3 +141,51 @@ def test_a_network_prepared_for_each_value_is_reported_with_input_element_and_la
         "the network is prepared anew for each size of element 1 of 'sizes', which Tile 'Tile_0'"
         " reads"
     ]
+
+
+def test_a_trace_that_is_refused_is_no_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lower(*arguments: Any) -> Any:  # Any: they are passed on
+        if is_for_one_turn():
+            raise UnimplementedError("no traced sizes")
+        return lower_region(*arguments)
+
+    monkeypatch.setattr("armpy_numba_acc.passes.lower_region", lower)
+    model = load(repeated)
+    for number in range(1, ORDINARY_PLANS + 4):
+        y = model.run({"x": X, "sizes": np.array([2, number], np.int32)})["y"]
+        np.testing.assert_array_equal(y, np.maximum(np.tile(X, (2, number)), 0))
+    assert not [record for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_refused_traces_are_tried_again_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, traced = SymbolicPrograms._traced, []
+
+    def refuse(programs: SymbolicPrograms, shapes: Any) -> Any:  # Any: they are passed on
+        traced.append(number)
+        return trace(programs, shapes) if number > 12 else None
+
+    monkeypatch.setattr(SymbolicPrograms, "_traced", refuse)
+    model = load(repeated)
+    for number in range(30):
+        y = model.run({"x": X, "sizes": np.array([2, number], np.int32)})["y"]
+        np.testing.assert_array_equal(y, np.maximum(np.tile(X, (2, number)), 0))
+    assert traced[:4] == [2, 4, 8, 16]
+    assert traced[-1] < 20
+
+
+def test_an_input_that_is_an_output_is_copied_where_shapes_follow_from_values() -> None:
+    net = Network()
+    x, sizes = net.input("x", f32(*X.shape)), net.input("sizes", i32(2))
+    net.output("same", x)
+    net.output("y", net.add(Tile(), x, sizes))
+    model = Model(net, Runtime(RuntimeOptions(["CpuRef"])))
+    given = X.copy()
+    outputs = model.run({"x": given, "sizes": np.array([1, 2], np.int32)})
+    np.testing.assert_array_equal(outputs["same"], X)
+    assert not np.shares_memory(outputs["same"], given)
+    # The rest reads the input where it lies.
+    (plan, *_) = model.runtime.get_network(model.network_id).plan_cache.plans.values()
+    assert isinstance(plan, StagedProgram)
+    assert not plan.head.network.graph.results

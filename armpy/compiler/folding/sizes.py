@@ -147,7 +147,7 @@ def _binary(operation: BinaryOperation, left: Array, right: Array) -> Array | No
 
 
 def _reduced(operation: Reduce, array: Array, output: TensorInfo) -> Array | None:
-    """Sum or product along axes."""
+    """Sum, product or extreme along axes."""
     function = _REDUCED.get(operation.operation)
     if function is None:
         return None
@@ -184,7 +184,12 @@ _DIVIDING = (
     BinaryOperation.TRUNC_MOD,
 )
 _REDUCED: MappingProxyType[ReduceOperation, np.ufunc] = MappingProxyType(
-    {ReduceOperation.SUM: np.add, ReduceOperation.PROD: np.multiply}
+    {
+        ReduceOperation.SUM: np.add,
+        ReduceOperation.PROD: np.multiply,
+        ReduceOperation.MAX: np.maximum,
+        ReduceOperation.MIN: np.minimum,
+    }
 )
 _COMPARED: MappingProxyType[ComparisonOperation, Callable[[Array, Array], Array]] = (
     MappingProxyType(

@@ -13,45 +13,27 @@ from armpy.ops.composite import Composite
 
 @dataclass(frozen=True, eq=False)
 class GraphPart:
-    """A part of a graph as a graph of its own.
-
-    Parameters
-    ----------
-    graph : Graph
-    sources, results : tuple of Value
-        What each source and each output of `graph` is in the whole graph.
-    """
+    """A part of a graph as a graph of its own."""
 
     graph: Graph
+    # What each source and each output of it is in the whole graph.
     sources: tuple[Value, ...]
     results: tuple[Value, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A graph cut where shapes stop being known.
+    """A graph cut where shapes stop being known."""
 
-    Parameters
-    ----------
-    head : GraphPart
-        The layers whose inputs and outputs are fully shaped. Its results are those of the
-        whole graph that it makes, and the values that the other parts read.
-    dynamic : GraphPart, optional
-        Layers that read the head's outputs and whose outputs' shapes only their workloads
-        can compute.
-    rest : GraphPart, optional
-        The other layers. They read what head and dynamic layers give.
-    decisive : tuple of bool
-        Per source of `rest`, whether its elements decide on shapes.
-    results : tuple of Value
-        Those of the whole graph.
-    """
-
+    sources: tuple[Value, ...]  # of the whole graph; the parts read them where they are
+    # The layers whose inputs and outputs are fully shaped. Its results are those of the whole graph
+    # that it makes, and the values that the other parts read.
     head: GraphPart
+    # Layers that read the head's outputs, whose own shapes only their workloads can compute.
     dynamic: GraphPart | None
-    rest: GraphPart | None
-    decisive: tuple[bool, ...]
-    results: tuple[Value, ...]
+    rest: GraphPart | None  # the other layers, which read what head and dynamic layers give
+    decisive: tuple[bool, ...]  # per source of `rest`, whether its elements decide on shapes
+    results: tuple[Value, ...]  # of the whole graph
 
 
 def is_shaped(graph: Graph) -> bool:
@@ -87,17 +69,35 @@ def split_at_unknown(graph: Graph) -> Split:
             where=rest[0].where,
             fix="Give the inputs concrete shapes or a constant operand",
         )
-    passed = dict.fromkeys(v for v in graph.results if v in known or v.data is not None)
-    passed.update(dict.fromkeys(v for v in (*_read(dynamic, known), *crossing) if v in known))
+    computed, ready = known.difference(graph.sources), known | unknown
+    read = (*graph.results, *_read(dynamic, known), *crossing)
+    passed = dict.fromkeys(v for v in read if v in computed)
     shown = dict.fromkeys(v for v in (*graph.results, *crossing) if v in unknown)
-    left = [v for v in dict.fromkeys(graph.results) if v not in passed and v not in unknown]
+    left = [v for v in dict.fromkeys(graph.results) if v not in ready and v.data is None]
     return Split(
+        graph.sources,
         _part(graph.sources, head, list(passed)),
         _part(_read(dynamic, known), dynamic, list(shown)) if dynamic else None,
         _part(crossing, rest, left) if rest else None,
         decisive,
         graph.results,
     )
+
+
+def deciding_inputs(graph: Graph) -> tuple[bool, ...]:
+    """Per input of a graph for known shapes of inputs, whether other shapes follow from it."""
+    awaited: set[Value | None] = set()
+    for layer in reversed(graph.layers):
+        is_read = not awaited.isdisjoint(layer.outputs)
+        decides = layer.operation.decides
+        awaited.update(v for i, v in enumerate(layer.inputs) if is_read or decides(i))
+    return tuple(value in awaited for value in graph.inputs)
+
+
+def split_before_all(graph: Graph, decisive: tuple[bool, ...]) -> Split:
+    """A graph that waits for elements of its inputs as a whole, with an empty head."""
+    rest = GraphPart(graph, graph.sources, graph.results)
+    return Split(graph.sources, _part((), (), ()), None, rest, decisive, graph.results)
 
 
 def _ready(layers: Sequence[Layer], sources: set[Value]) -> list[Layer]:

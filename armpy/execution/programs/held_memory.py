@@ -23,14 +23,15 @@ class HeldMemory:
     new_memory : callable
         Makes the program's memory.
     run_rest_after : callable, optional
-        Makes the program's results of those of executions in the memory, where more has to run.
+        Makes the program's results of its sources and of what executions in the memory give,
+        where more has to run.
     """
 
     def __init__(
         self,
         new_memory: Callable[[], WorkingMemory],
         run_rest_after: Callable[
-            [Sequence[Array], Targets | None, Cancellation | None], list[Array]
+            [Sequence[Array], Sequence[Array], Targets | None, Cancellation | None], list[Array]
         ]
         | None = None,
     ) -> None:
@@ -62,7 +63,7 @@ class HeldMemory:
             if self._run_rest_after is None:
                 return memory.run(sources, results, cancellation)
             head_results = memory.run(sources, None, cancellation)
-            return self._run_rest_after(head_results, results, cancellation)
+            return self._run_rest_after(sources, head_results, results, cancellation)
         except BaseException:
             self._forget()  # one whose execution failed is not used again
             raise

@@ -10,7 +10,13 @@ from functools import partial
 
 from armpy.compiler import Evaluator, specialize
 from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
-from armpy.execution.programs.graph_split import is_shaped, split_at_unknown, with_every_value
+from armpy.execution.programs.graph_split import (
+    deciding_inputs,
+    is_shaped,
+    split_at_unknown,
+    split_before_all,
+    with_every_value,
+)
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, PlanKey
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
@@ -31,28 +37,16 @@ _log = logging.getLogger("armpy.execution")
 
 
 class PlanCache:
-    """Makes a network's plans, and keeps those that were used last.
-
-    Parameters
-    ----------
-    graph : Graph
-        Dimensions may be unknown.
-    planner : Planner
-        Makes programs of graphs whose shapes are known.
-    symbolic : SymbolicPrograms
-        Programs for any shapes, traced from those that were made.
-    lock : context manager
-        One for a network and those that its control flow runs.
-    """
+    """Makes a network's plans, and keeps those that were used last."""
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Graph,  # dimensions may be unknown
         evaluator: Evaluator | None,
         settings: NetworkSettings,
-        planner: Planner,
-        symbolic: SymbolicPrograms,
-        lock: AbstractContextManager[object],
+        planner: Planner,  # makes programs of graphs whose shapes are known
+        symbolic: SymbolicPrograms,  # for any shapes, traced from those that were made
+        lock: AbstractContextManager[object],  # of a network and those that its control flow runs
     ) -> None:
         self._graph = graph
         self._evaluator = evaluator
@@ -60,6 +54,8 @@ class PlanCache:
         self.planner = planner
         self.symbolic = symbolic
         self._lock = lock
+        self._decisive: tuple[bool, ...] = ()  # per input, whether elements decide on shapes
+        self._whole: StagedProgram | None = None  # for all shapes, where elements decide as well
         # In the order of use, as the one that was used longest ago goes first.
         self.plans: OrderedDict[PlanKey, NetworkProgram] = OrderedDict()
         self.ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
@@ -77,6 +73,7 @@ class PlanCache:
     def forget(self) -> None:
         """Make plans anew when they are needed next."""
         self.plans.clear()
+        self._whole = None
         self.symbolic.forget()
         self.ready.clear()
 
@@ -97,14 +94,24 @@ class PlanCache:
 
     def first(self, shapes: Shapes) -> NetworkProgram:
         """Make the plan for some input shapes from the network."""
-        plan = self._make(self.specialized(shapes))
+        graph = self.specialized(shapes)
+        if not (self._decisive or is_shaped(graph)):
+            self._decisive = deciding_inputs(graph)
+            self.symbolic = self.symbolic.of_rest(self._graph, self._decisive)
+        plan = self._make(graph)
         self.symbolic.add(plan)
         return plan
 
     def resized(self, shapes: Shapes) -> NetworkProgram | None:
         """The plan for some input shapes, if it follows from the plans for others."""
         self._check_shapes(shapes)
-        return self._resized(self.symbolic, shapes)
+        if not any(self._decisive):
+            return self._resized(self.symbolic, shapes)
+        if self._whole is None and self.symbolic.is_due:
+            split = split_before_all(self._graph, self._decisive)
+            head = self.planner.program(split.head.graph)
+            self._whole = StagedProgram(split, head, None, partial(self._rest, self.symbolic))
+        return self._whole if self.symbolic.is_due else None
 
     def _resized(self, symbolic: SymbolicPrograms, shapes: Shapes) -> NetworkProgram | None:
         """The plan for some shapes, if it follows from the plans for others."""

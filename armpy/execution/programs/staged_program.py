@@ -155,24 +155,15 @@ RestPlanner: TypeAlias = Callable[
 
 
 class StagedProgram:
-    """Program that runs the head, then plans and runs the rest with the head's results.
-
-    Parameters
-    ----------
-    split : Split
-    head : CompiledProgram
-    dynamic : DynamicLayers, optional
-        If the split has such layers.
-    rest_planner : callable
-        Gives the plan of the rest for a key, the sources' shapes, and the decisive values;
-        keeps plans in a bounded cache.
-    """
+    """Program that runs the head, then plans and runs the rest with the head's results."""
 
     def __init__(
         self,
         split: Split,
         head: CompiledProgram,
-        dynamic: DynamicLayers | None,
+        dynamic: DynamicLayers | None,  # if the split has such layers
+        # Gives the plan of the rest for a key, the sources' shapes, and the decisive values; keeps
+        # plans in a bounded cache.
         rest_planner: RestPlanner,
     ) -> None:
         self._split = split
@@ -213,8 +204,10 @@ class StagedProgram:
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
         """Execute once; parameters and result as for `StepProgram.run`."""
-        head_results = self.head.run(sources, None, cancellation)
-        return self._run_rest_after(head_results, results, cancellation)
+        head_results: Sequence[Array] = ()
+        if self._split.head.results:
+            head_results = self.head.run(sources, None, cancellation)
+        return self._run_rest_after(sources, head_results, results, cancellation)
 
     def held_memory(self) -> HeldMemory:
         """Make memory of the head that the application holds; later parts have their own."""
@@ -232,13 +225,14 @@ class StagedProgram:
 
     def _run_rest_after(
         self,
+        inputs: Sequence[Array],
         arrays: Sequence[Array],
         results: Targets | None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
         """Execute all but the head, which has made its results already."""
         split = self._split
-        by_value: dict[Value, Array] = {}
+        by_value = dict(zip(split.sources, inputs, strict=True))
         by_value.update(zip(split.head.results, arrays, strict=True))
         if split.dynamic is not None and self._dynamic is not None:
             sources = [by_value[value] for value in split.dynamic.sources]
@@ -248,7 +242,7 @@ class StagedProgram:
             sources = [by_value[value] for value in split.rest.sources]
             arrays = self._run_rest(split.rest, sources, cancellation)
             by_value.update(zip(split.rest.results, arrays, strict=True))
-        return self._hand_over(by_value, results)
+        return self._hand_over(by_value, results, {id(array) for array in inputs})
 
     def _run_rest(
         self, rest: GraphPart, arrays: Sequence[Array], cancellation: Cancellation | None
@@ -279,11 +273,13 @@ class StagedProgram:
         return array.tobytes()
 
     def _hand_over(
-        self, by_value: dict[Value, Array], results: Sequence[Array | None] | None
+        self,
+        by_value: dict[Value, Array],
+        results: Sequence[Array | None] | None,
+        used: set[int],  # ids of arrays that are not handed out
     ) -> list[Array]:
         """Results in order, written to the caller's arrays where given."""
         arrays: list[Array] = []
-        used: set[int] = set()
         for index, value in enumerate(self._split.results):
             array = value.data if value.data is not None else by_value[value]
             target = results[index] if results is not None else None

@@ -59,10 +59,6 @@ ORDINARY_PLANS = 2
 """Made before sizes are traced: what backends compile for so many shapes is kept on disk, where
 they keep anything, and found there by the next process."""
 
-# A trace costs as much as preparing the network, and fails for the same reason again.
-_MOST_FAILURES = 2
-"""Traces that come to nothing, after which no more are tried."""
-
 ENOUGH_TRACES = 12
 """After which more are made only if they have been of use as often: else they hold for single
 shapes, which backends had better compile and keep on disk."""
@@ -85,35 +81,17 @@ _log = logging.getLogger("armpy.execution")
 
 
 class SymbolicPrograms:
-    """Templates from which plans of one loaded network are made for new shapes.
-
-    Parameters
-    ----------
-    graph : Graph
-        Dimensions are open.
-    backends : sequence of BackendProxy
-    evaluator : Evaluator, optional
-    settings : NetworkSettings
-    is_possible : bool
-        Whether sizes may be traced at all.
-    decisive : sequence of bool
-        Per input, whether its elements are traced; none if left out.
-
-    Attributes
-    ----------
-    error : ArmpyError or None
-        How the backend's program has broken the contract, after which no more sizes are traced.
-    """
+    """Templates from which plans of one loaded network are made for new shapes."""
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Graph,  # dimensions are open
         backends: Sequence[BackendProxy],
         evaluator: Evaluator | None,
         settings: NetworkSettings,
         *,
-        is_possible: bool = True,
-        decisive: Sequence[bool] = (),
+        is_possible: bool = True,  # whether sizes may be traced at all
+        decisive: Sequence[bool] = (),  # per input, whether its elements are traced
     ) -> None:
         self._graph = graph
         self._decisive = decisive
@@ -124,6 +102,7 @@ class SymbolicPrograms:
         self._symbolic: list[SymbolicProgram] = []
         # By symbolic program, the program that those for other sizes are resized from.
         self._originals: dict[SymbolicProgram, CompiledProgram] = {}
+        # How the backend's program has broken the contract, after which no sizes are traced.
         self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
         self._least_plans = ORDINARY_PLANS
@@ -182,8 +161,10 @@ class SymbolicPrograms:
             traced = None
         resized = None if traced is None else self._resized(traced, shapes)
         if traced is None or resized is None:
+            # A trace costs as much as preparing the network, and may fail again: the next one is
+            # tried after twice as many ordinary plans.
             self._num_failures += 1
-            self._is_possible = self._is_possible and self._num_failures < _MOST_FAILURES
+            self._least_plans = self._num_plans + 2**self._num_failures
             return None
         # In front, as the next call has similar shapes.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
@@ -193,6 +174,12 @@ class SymbolicPrograms:
             if symbolic in self._symbolic
         }
         return resized
+
+    @property
+    def is_due(self) -> bool:
+        """Return whether programs come from traced sizes by now."""
+        is_next = self._num_plans >= max(self._least_plans, ORDINARY_PLANS)
+        return bool(self._symbolic) or (self._is_possible and is_next)
 
     @property
     def has_failed(self) -> bool:
@@ -350,26 +337,14 @@ def _is_fixed(layer: Layer) -> bool:
 
 
 class SymbolicProgram:
-    """An optimised network for all shapes of a kind.
-
-    Parameters
-    ----------
-    network : OptimizedNetwork
-        For traced sizes.
-    trace : SymbolicTrace
-    positions : sequence of (int, int)
-        Input and axis of each first size.
-    shaped : callable
-        Gives the graph before backends compiled it, for some shapes.
-    settings : NetworkSettings
-    """
+    """An optimised network for all shapes of a kind."""
 
     def __init__(
         self,
-        network: OptimizedNetwork,
+        network: OptimizedNetwork,  # for traced sizes
         trace: SymbolicTrace,
-        positions: Sequence[tuple[int, int]],
-        shaped: Callable[[Shapes], Graph],
+        positions: Sequence[tuple[int, int]],  # input and axis of each first size
+        shaped: Callable[[Shapes], Graph],  # gives the graph before backends compiled it
         settings: NetworkSettings,
     ) -> None:
         self._positions = positions

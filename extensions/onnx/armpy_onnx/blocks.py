@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from armpy.graph import Value
+import numpy as np
+
+from armpy.core import symbolic
+from armpy.graph import SizesValue, Value
 from armpy.ops.elementwise import (
     BinaryOperation,
     ElementwiseBinary,
@@ -30,6 +33,10 @@ MOST_PLACES = 8
 """Traced sizes that are positions, each of which is read by a layer of its own."""
 
 
+LEAST_COUNTED = 1024
+"""Numbers of a table that is cut at a traced size."""
+
+
 def check_table(node: Node, shape: Sequence[int]) -> None:
     """Refuse a table of positions or weights that is too large to be made here."""
     if math.prod(max(size, 1) for size in shape) > MOST_TABLE_ELEMENTS:
@@ -40,8 +47,23 @@ def check_table(node: Node, shape: Sequence[int]) -> None:
         )
 
 
+def sizes(node: Node, numbers: Sequence[int]) -> Value:
+    """A vector of numbers, int64, some of which may be traced."""
+    return node.constant(symbolic.elements_of(numbers, np.int64))
+
+
 def counted(node: Node, count: int, start: int = 0) -> Value:
-    """`start`, `start` + 1 ..., int64; a layer, so that limits hold for it."""
+    """`start`, `start` + 1 ..., int64; a layer, so that limits hold for it.
+
+    A few from a traced size on are these sizes. Up to a traced size, they are cut out of a table
+    that holds several times as many.
+    """
+    if symbolic.is_traced(start) and 0 < count <= MOST_PLACES:
+        return sizes(node, [start + n for n in range(count)])
+    if symbolic.is_traced(count) and not symbolic.is_traced(start):
+        most = max(LEAST_COUNTED, 1 << (4 * symbolic.current(count)).bit_length())
+        if count <= most:
+            return taken(node, node.constant(np.arange(start, start + most)), 0, 0, count)
     return node.layer(Range(start, start + count, 1, DataType.SIGNED64))
 
 
@@ -104,7 +126,22 @@ def taken(node: Node, value: Value, axis: int, begin: int, end: int) -> Value:
 
 def gathered(node: Node, value: Value, indices: Value, axis: int = 0) -> Value:
     """Return the elements at indices, which may be negative, along an axis."""
+    if isinstance(indices, SizesValue) and 0 < indices.sizes.size <= MOST_PLACES:
+        return _cut_out(node, value, indices, axis)
     return node.layer(Gather(axis, wraps_negative=True), value, indices)
+
+
+def _cut_out(node: Node, value: Value, indices: SizesValue, axis: int) -> Value:
+    """Slices at traced sizes, which a gather by constants would fix."""
+    shape = value.info.known_shape
+    before, after = shape[:axis], shape[axis + 1 :]
+    parts = []
+    for index in indices.sizes.flat:
+        start = index if index >= 0 else index + shape[axis]
+        begin = (*[0] * axis, start, *[0] * len(after))
+        parts.append(node.layer(Slice(begin, (*before, 1, *after)), value))
+    together = parts[0] if len(parts) == 1 else joined(node, parts, axis)
+    return reshaped(node, together, (*before, *indices.sizes.shape, *after))
 
 
 def written_at(node: Node, value: Value, places: Value, updates: Value, axis: int) -> Value:

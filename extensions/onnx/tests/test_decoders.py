@@ -23,7 +23,23 @@ CACHE = ("past_key", "past_value")
 RNG = np.random.default_rng(3)
 
 
-def decoder(batch: int = 1, **attributes: object) -> bytes:
+TOTALS = {
+    "mask": [
+        helper.make_node("Shape", ["mask"], ["shape"]),
+        helper.make_node("Gather", ["shape", "one"], ["size"]),
+        helper.make_node("Cast", ["size"], ["total"], to=TensorProto.INT32),
+    ],
+    "input": [],
+    "last": [
+        helper.make_node("ReduceMax", ["last"], ["most"], keepdims=0),
+        helper.make_node("Cast", ["one"], ["one32"], to=TensorProto.INT32),
+        helper.make_node("Add", ["most", "one32"], ["total"]),
+    ],
+}
+"""Nodes that give the number of keys: from the mask's shape, an input, or the last keys."""
+
+
+def decoder(batch: int = 1, total: str = "mask", **attributes: Any) -> bytes:
     """Grouped attention; the mask's shape says how many keys there are, `last` how many count."""
     angles = RNG.uniform(0, 6, (POSITIONS, SIZE // 2))
     weights = {
@@ -32,9 +48,7 @@ def decoder(batch: int = 1, **attributes: object) -> bytes:
         "one": np.array(1),
     }
     nodes = [
-        helper.make_node("Shape", ["mask"], ["shape"]),
-        helper.make_node("Gather", ["shape", "one"], ["size"]),
-        helper.make_node("Cast", ["size"], ["total"], to=TensorProto.INT32),
+        *TOTALS[total],
         helper.make_node(
             "GroupQueryAttention",
             [*("query", "key", "value"), *CACHE, "last", "total", "cosines", "sines"],
@@ -59,6 +73,8 @@ def decoder(batch: int = 1, **attributes: object) -> bytes:
     ]
     inputs.append(helper.make_tensor_value_info("last", TensorProto.INT32, [batch]))
     inputs.append(helper.make_tensor_value_info("mask", TensorProto.FLOAT, [batch, "total"]))
+    if total == "input":
+        inputs.append(helper.make_tensor_value_info("total", TensorProto.INT32, []))
     shapes = {"y": 3, "present_key": 4, "present_value": 4}
     outputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [None] * rank)
@@ -104,7 +120,11 @@ def assert_close(data: bytes, own: dict[str, Array], feeds: dict[str, Array]) ->
 
 
 @pytest.mark.slow
-def test_lengths_are_prepared_once_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("room", [0, POSITIONS], ids=["growing", "buffer"])
+@pytest.mark.parametrize("total", TOTALS)
+def test_lengths_are_prepared_once_for_all(
+    total: str, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     prepared: list[int] = []
 
     def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
@@ -114,10 +134,12 @@ def test_lengths_are_prepared_once_for_all(monkeypatch: pytest.MonkeyPatch) -> N
     for module in ("planning", "symbolic_programs"):
         monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
     past = 0  # while it is loaded
-    data = decoder()
+    data = decoder(total=total)
     model = armpy.load(data, num_threads=1)
-    for past in range(5, POSITIONS - 1):
-        feeds = operands(1, past + 1, past, [past])
+    for past in range(5, POSITIONS - 2):
+        feeds = operands(1, past + 1, room or past, [past])
+        if total == "input":
+            feeds["total"] = np.array(past + 1, np.int32)
         own = dict(model.run(feeds))
         if past % 8 == 0:
             assert_close(data, own, feeds)
@@ -136,7 +158,7 @@ def test_lengths_are_prepared_once_for_all(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_sequences_agree_with_onnx_runtime(
-    sizes: tuple[int, int, int, list[int]], attributes: dict[str, object], backend: str
+    sizes: tuple[int, int, int, list[int]], attributes: dict[str, Any], backend: str
 ) -> None:
     data, feeds = decoder(len(sizes[3]), **attributes), operands(*sizes)
     model = armpy.load(data, num_threads=1, backends=[backend])

@@ -60,3 +60,40 @@ def test_positions_of_new_tokens_fix_no_length(monkeypatch: pytest.MonkeyPatch) 
         expected = np.concatenate([past, x + TABLE[length : length + TOKENS]], axis=1)
         np.testing.assert_array_equal(model.run({"x": x, "past": past})["present"], expected)
     assert max(prepared) <= 2 + ORDINARY_PLANS
+
+
+def counted_rows() -> bytes:
+    """Rows with an embedding of their positions, which are counted up to an input."""
+    nodes = [
+        helper.make_node("Range", ["zero", "limit", "one"], ["positions"]),
+        helper.make_node("Gather", ["table", "positions"], ["embedded"]),
+        helper.make_node("Add", ["x", "embedded"], ["y"]),
+    ]
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ("rows", 4)),
+        helper.make_tensor_value_info("limit", TensorProto.INT64, ()),
+    ]
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ("rows", 4))
+    constants = {"zero": np.array(0), "one": np.array(1), "table": TABLE}
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "network", inputs, [y], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return bytes(model.SerializeToString())
+
+
+def test_positions_up_to_a_new_number_are_not_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[int] = []
+
+    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+        prepared.append(rows)
+        return optimize_graph(*arguments)
+
+    for module in ("planning", "symbolic_programs"):
+        monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
+    rows = 0  # while it is loaded
+    model = armpy.load(counted_rows(), num_threads=1)
+    for rows in range(2, len(TABLE) + 1):
+        x = np.random.default_rng(rows).normal(size=(rows, 4)).astype(np.float32)
+        y = model.run({"x": x, "limit": np.array(rows)})["y"]
+        np.testing.assert_array_equal(y, x + TABLE[:rows])
+    assert max(prepared) <= 2 + ORDINARY_PLANS

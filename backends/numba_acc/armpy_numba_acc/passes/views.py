@@ -8,7 +8,7 @@ and values their axes of heads, and takes them away from its output, need not mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from armpy.ops.operation import Array
 from armpy.ops.shapes import normalize_axis
 from armpy_numba_acc.lowering.movement import RESHAPES
 from armpy_numba_acc.lowering.moves import stand_in
+from armpy_numba_acc.lowering.stand_ins import stand_in_of
 from armpy_numba_acc.passes.consumers import only_consumer
 from armpy_numba_acc.program.views import TensorView, Views
 
@@ -57,11 +58,17 @@ def _read(view: SubgraphView) -> dict[Value, TensorView]:
     outside, refused = set(view.outputs), set[Layer]()
     while True:
         looked_through = _looked_through(view, outside, refused)
+        sizes = [
+            size
+            for layer in looked_through
+            for value in layer.outputs
+            for size in value.info.known_shape
+        ]
         views: dict[Value, TensorView] = {}
         failed = set[Layer]()
         for layer in view.layers:
             if layer in looked_through:
-                failed.update(() if _follow(layer, views) else (layer,))
+                failed.update(() if _follow(layer, views, sizes) else (layer,))
             elif isinstance(layer.operation, Attention):
                 operands = [value for value in layer.inputs[_OPERANDS] if value in views]
                 odd = [value for value in operands if not _has_rows(views[value].part)]
@@ -89,14 +96,21 @@ def _looked_through(view: SubgraphView, outside: set[Value], refused: set[Layer]
     return layers
 
 
-def _follow(layer: Layer, views: dict[Value, TensorView]) -> bool:
-    """Add views of what a layer gives; False if its elements have to be moved."""
+def _follow(layer: Layer, views: dict[Value, TensorView], sizes: Sequence[int]) -> bool:
+    """Add views of what a layer gives; False if its elements have to be moved.
+
+    Parameters
+    ----------
+    sizes
+        Those that tensors are cut at; some may be traced where the tensors' own are not.
+    """
     source = layer.inputs[0]
     if source is None:
         return False
     before = views.get(source)
     if before is None:
-        base = stand_in(source.info)
+        info = source.info
+        base = stand_in_of(info.known_shape, info.data_type.size_bytes, *sizes)
         before = TensorView(source, base, base)
     try:
         parts = list(_parts(layer, before.part))

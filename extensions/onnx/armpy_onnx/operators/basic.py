@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from armpy.core.symbolic import elements_of
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.types import DataType
+from armpy_onnx.blocks import reshaped, sizes
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -39,11 +37,11 @@ _CONSTANTS = {
 def _shape(node: Node) -> Value:
     shape = node.shape(0)
     start, end = node.integer("start", 0), node.integer("end", len(shape))
-    return node.constant(elements_of(shape[slice(start, end)], np.int64))
+    return sizes(node, shape[slice(start, end)])
 
 
 def _size(node: Node) -> Value:
-    return node.constant(elements_of((math.prod(node.shape(0)),), np.int64).reshape(()))
+    return reshaped(node, sizes(node, (math.prod(node.shape(0)),)), ())
 
 
 OPERATORS: OperatorTable = {

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from armpy.graph import SizesValue, Value
+from armpy.graph import SIZE_TYPES, SizesValue, Value
 from armpy.ops.elementwise import (
     BinaryOperation,
     Comparison,
@@ -84,7 +84,8 @@ def _range(node: Node) -> Value:
     positions = _positions(node)
     if positions is not None:
         return positions
-    start, limit, delta = (node.number(index) for index in range(3))
+    number = node.whole_number if data_type in SIZE_TYPES else node.number
+    start, limit, delta = (number(index) for index in range(3))
     require(delta != 0, "the step is 0")
     if data_type.is_float:
         steps_to_limit = (limit - start) / delta
@@ -95,12 +96,12 @@ def _range(node: Node) -> Value:
     # Steps are multiplied, not added up, so that errors do not add up either.
     is_half = data_type in (DataType.FLOAT16, DataType.BFLOAT16)
     steps = node.cast(counted(node, count), DataType.FLOAT32 if is_half else data_type)
-    for operation, number, nothing in (
+    for operation, operand, nothing in (
         (BinaryOperation.MUL, delta, 1),
         (BinaryOperation.ADD, start, 0),
     ):
-        if number != nothing:
-            steps = node.layer(ElementwiseBinary(operation), steps, node.like(steps, number))
+        if operand != nothing:
+            steps = node.layer(ElementwiseBinary(operation), steps, node.like(steps, operand))
     return node.cast(steps, data_type)
 
 

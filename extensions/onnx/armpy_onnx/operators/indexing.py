@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from armpy.graph import SizesValue, Value
+from armpy.graph import Value
 from armpy.ops.cumulation import ReverseSequence
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.indexing import GatherElements, ScatterElements, ScatterNd, ScatterReduction
-from armpy.ops.joining import Concat
 from armpy.ops.operation import Operation, require
 from armpy.ops.reshaping import Reshape
 from armpy.ops.searching import NonZero
-from armpy.ops.slicing import Gather, GatherNd, Slice
+from armpy.ops.slicing import Gather, GatherNd
 from armpy.types import DataType
-from armpy_onnx.blocks import MOST_PLACES, counted, reshaped, written_at
+from armpy_onnx.blocks import counted, gathered, reshaped, written_at
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
 def _gather(node: Node) -> Value:
     axis = node.axis(node.integer("axis", 0), node.rank(0))
-    indices = node.value(1)
-    if isinstance(indices, SizesValue) and 0 < indices.sizes.size <= MOST_PLACES:
-        return _cut_out(node, axis, indices)
-    return node.layer(Gather(axis, wraps_negative=True), node.value(0), indices)
-
-
-def _cut_out(node: Node, axis: int, indices: SizesValue) -> Value:
-    """Slices at traced sizes, which a gather by constants would fix."""
-    shape, value = node.shape(0), node.value(0)
-    before, after = shape[:axis], shape[axis + 1 :]
-    parts = []
-    for index in indices.sizes.flat:
-        start = index if index >= 0 else index + shape[axis]
-        begin = (*[0] * axis, start, *[0] * len(after))
-        parts.append(node.layer(Slice(begin, (*before, 1, *after)), value))
-    joined = parts[0] if len(parts) == 1 else node.layer(Concat(axis), *parts)
-    return reshaped(node, joined, (*before, *indices.sizes.shape, *after))
+    return gathered(node, node.value(0), node.value(1), axis)
 
 
 def _gather_nd(node: Node) -> Value:

@@ -260,7 +260,8 @@ def _check_past(node: Node, num_past: int) -> None:
 def _last_keys(node: Node, total: int) -> Value | None:
     """Position of each sequence's last key, int64 (batch); None if all are the last of `total`."""
     last = node.value(5)
-    if last.data is not None and bool(np.all(last.data == total - 1)):
+    # Element by element, as traced sizes stay.
+    if last.is_constant and all(number == total - 1 for number in node.ints(5)):
         return None
     return node.cast(reshaped(node, last, (-1,)), DataType.SIGNED64)
 
