@@ -38,6 +38,12 @@ _FAILURES = (*FAILURES, MemoryLimitError)
 _SHARE_OF_NEWEST = 0.25
 """Weight of the newest execution in the mean time of a backend."""
 
+_REST = 50
+"""How many times its mean time a backend gets no execution before it is measured again."""
+
+_WORTH = 8
+"""How many times as long as on the best one an execution may take to measure a backend again."""
+
 _LEAST_GAIN_S = 5e-4
 """Least time that dividing an execution saves; threads and slices cost a part of it."""
 
@@ -48,29 +54,32 @@ _log = logging.getLogger("armpy.execution")
 
 
 class SpreadBackend:
-    """Backend that runs a whole network, and how fast it has been.
-
-    Attributes
-    ----------
-    executions : int
-        How many executions it has answered.
-    error : ArmpyError or None
-        Why it gets no more executions.
-    """
+    """Backend that runs a whole network, and how fast it has been."""
 
     def __init__(self, backend_id: BackendId) -> None:
         self.backend_id = backend_id
         # None before the first plan. Any: a LoadedNetwork, whose module imports this one.
         self.network: Any = None
-        self.executions = 0
-        self.error: ArmpyError | None = None
+        self.executions = 0  # that it has answered
+        self.error: ArmpyError | None = None  # why it gets no more executions
         self.num_running = 0
-        # By input shapes: mean seconds of one execution, with others at the same time.
-        self.seconds: dict[Shapes, float] = {}
+        self.ended_s = 0.0
+        # By input shapes: mean seconds of one execution, with others at the same time. None after
+        # the first one, which takes several times as long as the others.
+        self.seconds: dict[Shapes, float | None] = {}
+
+    def rank(self, shapes: Shapes) -> tuple[float, int]:
+        """Sort key of backends for one more execution; new ones come first, and take turns."""
+        return self.expected_s(shapes), self.executions + self.num_running
 
     def expected_s(self, shapes: Shapes) -> float:
         """Return when one more execution is expected to end; 0 for shapes that are new."""
-        return self.seconds.get(shapes, 0.0) * (self.num_running + 1)
+        return (self.seconds.get(shapes) or 0.0) * (self.num_running + 1)
+
+    def is_due(self, shapes: Shapes, best_s: float) -> bool:
+        """Return whether to measure it again: other programs may have slowed it down then."""
+        seconds, idle_s = self.seconds.get(shapes) or 0.0, time.perf_counter() - self.ended_s
+        return not self.num_running and _REST * seconds < idle_s and seconds < _WORTH * best_s
 
 
 class Spread:
@@ -96,8 +105,8 @@ class Spread:
     Each backend has a network of its own, made for the first plan, in which the other backends take
     the layers that it lacks. An execution goes to the backend with the least product of mean time
     and executions under way. Backends that are new to some shapes come first, so that all are
-    measured. A backend that fails is left out from then on, and its execution is made again by
-    another one.
+    measured; one that rests is measured again. A backend that fails is left out from then on, and
+    its execution is made again by another one.
 
     With `divides_rows`, an execution that comes alone is divided: each backend computes as many
     rows as its measured time allows.
@@ -174,7 +183,7 @@ class Spread:
         num_rows = {shape[0] for shape in shapes} if self._divides_rows else set()
         with self._lock:
             usable = [backend for backend in backends if backend.error is None]
-            seconds = [backend.seconds.get(shapes, 0.0) for backend in usable]
+            seconds = [backend.seconds.get(shapes) or 0.0 for backend in usable]
             # Executions at the same time use all backends as they are.
             is_busy = any(backend.num_running for backend in usable)
         if is_busy or len(num_rows) != 1 or not all(seconds):
@@ -201,7 +210,9 @@ class Spread:
             usable = [backend for backend in backends if backend.error is None]
             if not usable:
                 raise self._all_failed()
-            chosen = min(usable, key=lambda backend: backend.expected_s(shapes))
+            chosen = min(usable, key=lambda backend: backend.rank(shapes))
+            best_s = chosen.expected_s(shapes)
+            chosen = next((other for other in usable if other.is_due(shapes, best_s)), chosen)
             chosen.num_running += 1
             num_running = chosen.num_running
         began_s = time.perf_counter()
@@ -220,14 +231,16 @@ class Spread:
                 chosen.num_running -= 1
             raise
         # Executions at the same time share the backend: each has taken its part of the time.
-        seconds = (time.perf_counter() - began_s) / num_running
+        ended_s = time.perf_counter()
+        seconds = (ended_s - began_s) / num_running
         with self._lock:
             chosen.num_running -= 1
             chosen.executions += 1
+            chosen.ended_s = ended_s
             known = chosen.seconds.get(shapes)
             if known is not None:
                 seconds = known + (seconds - known) * _SHARE_OF_NEWEST
-            chosen.seconds[shapes] = seconds
+            chosen.seconds[shapes] = seconds if shapes in chosen.seconds else None
 
     def _all_failed(self) -> ArmpyError:
         """The error of an execution that no backend is left for."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -92,7 +94,30 @@ def test_one_call_after_the_other_goes_to_the_fastest_backend() -> None:
     model = Model(chain(1), spread(running("Slow", lambda: slow.wait(0.05)), running("Fast")))
     for _ in range(20):
         np.testing.assert_array_equal(model(X), np.maximum(X, 0))
-    assert executions(model)["Slow"] == 1
+    assert executions(model)["Slow"] == 2  # the first one is not counted
+
+
+def test_a_backend_that_was_slow_at_first_or_once_is_measured_again() -> None:
+    model = Model(chain(1), spread(running("A"), running("B")))
+    for _ in range(4):
+        model(X)
+    assert executions(model) == {"A": 2, "B": 2}
+    network = model.handle.loaded
+    assert network.spread is not None
+    shapes = tuple(network.latest_shapes())
+    first, second = network.spread.backends
+
+    def chosen(seconds: float, idle_s: float) -> str:
+        """The backend of the next execution; the second one has rested."""
+        first.seconds, second.seconds = {shapes: 1.0}, {shapes: seconds}
+        second.ended_s = time.perf_counter() - idle_s
+        before = second.executions
+        model(X)
+        return "B" if second.executions > before else "A"
+
+    assert chosen(2.0, 90) == "A"
+    assert chosen(2.0, 110) == "B"
+    assert chosen(20.0, 2000) == "A"  # too slow to be worth it
 
 
 def test_a_backend_that_fails_hands_its_executions_to_the_others(
@@ -301,6 +326,7 @@ def measured(model: Model, *seconds: float) -> None:
     assert network.spread is not None
     for backend, time_s in zip(network.spread.backends, seconds, strict=True):
         backend.seconds = {tuple(network.latest_shapes()): time_s}
+        backend.ended_s = math.inf  # not to be measured again
 
 
 def test_rows_are_divided_by_speed_and_joined_in_order() -> None:
