@@ -533,3 +533,14 @@ def test_new_shapes_look_up_none_of_the_machine_s_figures(monkeypatch: pytest.Mo
     for size, output in zip((44, 47), expected, strict=True):
         np.testing.assert_array_equal(np.asarray(model(values(size, net))), output)
         assert is_resized(model)
+
+
+def test_new_numbers_of_rows_reckon_no_tile_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = perceptron()
+    model = warmed(net, 40, 41)
+    model(values(42, net))
+    expected = [np.asarray(load(net)(values(size, net))) for size in (44, 48)]
+    monkeypatch.setattr("armpy_numba_acc.lowering.tiles._Figures.product_ns", None)
+    for size, output in zip((44, 48), expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(model(values(size, net))), output)
+        assert is_resized(model)

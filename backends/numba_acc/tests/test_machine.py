@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from armpy_numba_acc.lowering.patches import Patches
-from armpy_numba_acc.lowering.tiles import F32, U8, Tile, tile_of
+from armpy_numba_acc.lowering.tiles import F32, U8, ProductKind, Tile, product_ns, tile_of
 from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, SAPPHIRE_RAPIDS, ZEN4, typical
 from armpy_numba_acc.machine.cost_model.measured import ImplausibleError, measured_model
 from armpy_numba_acc.machine.cost_model.model import Level, MachineModel
@@ -35,6 +35,7 @@ from armpy_numba_acc.store.settings import machine_entries
 from armpy_numba_acc.tuning import figures
 
 from armpy.backend import Progress, watch_progress
+from armpy.core.symbolic import SymbolicTrace
 from backends.numba_acc.tests.support import ISAS
 
 FEATURES = frozenset(
@@ -358,3 +359,31 @@ def test_five_kernels_compare_figures_and_wrong_ones_are_slower(
     ratios = figures.compared_figures(isa, replace(built_in, widths=widths), built_in)
     assert ratios.keys() == figures.PRODUCTS.keys()
     assert machine.is_slower(ratios), ratios
+
+
+@pytest.mark.parametrize("kind", [F32, U8])
+@pytest.mark.parametrize("open_sizes", ["pixels", "pixels and steps"])
+def test_a_tile_is_kept_for_sizes_for_which_it_is_nearly_the_best(
+    kind: ProductKind, open_sizes: str
+) -> None:
+    columns, traced_size, kept = 96, 40, 0
+    choices = Choices(WIDE, ZEN4)
+
+    def patches(pixels: int, depth: int) -> Patches:
+        pitch = depth * kind.element_bytes
+        return Patches(Buffer(Space.ARENA, 0), 1, 1, pixels, 0, 0, pitch, (0,), depth)
+
+    def depth_of(size: int) -> int:
+        return 64 if open_sizes == "pixels" else 4 * size
+
+    trace = SymbolicTrace([traced_size])
+    size = cast("int", trace.given[0])
+    tile = tile_of(choices, kind, patches(size, depth_of(size)), columns)
+    formula = trace.formula([])
+    for other in range(1, 400):
+        shape = (1, other, columns, kind.steps(patches(other, depth_of(other))))
+        every = {each: product_ns(choices, kind, each, shape) for each in kind.tiles(WIDE)}
+        is_near = every[tile] <= 1.1 * min(every.values())
+        assert (formula([other]) is not None) == is_near
+        kept += is_near
+    assert 10 < kept < 399

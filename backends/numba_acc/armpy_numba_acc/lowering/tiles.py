@@ -357,7 +357,17 @@ def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, column
     costs = [tile.product_ns(*map(current, shape)) for tile in figures]
     most_ns = _AS_GOOD * min(costs)
     number = next(number for number, cost in enumerate(costs) if cost <= most_ns)
-    fixed(computed(_GoodEnough(figures, number), *shape))
+    lines, width, columns, steps = shape
+    if not is_traced(lines, columns, steps) and lines == 1:
+        # The same for each so many pixels: only the best one with so many is looked at.
+        costs = [figure.product_ns(1, figure.rows, columns, steps) for figure in figures]
+        best: dict[int, float] = {}
+        for figure, cost in zip(figures, costs, strict=True):
+            best[figure.rows] = min(cost, best.get(figure.rows, cost))
+        chosen = figures[number].rows, costs[number]
+        fixed(computed(_GoodEnoughForPixels(*chosen, tuple(best.items())), width))
+    else:
+        fixed(computed(_GoodEnough(figures, number), *shape))
     return tiles[number]
 
 
@@ -413,6 +423,20 @@ class _GoodEnough:
         shape = lines, width, columns, steps
         needed_ns = self.figures[self.number].product_ns(*shape)
         return int(needed_ns <= _GOOD_ENOUGH * min([f.product_ns(*shape) for f in self.figures]))
+
+
+@dataclass(frozen=True, slots=True)
+class _GoodEnoughForPixels:
+    """`_GoodEnough` for a single line of any number of pixels, all else being known."""
+
+    rows: int  # of the tile
+    rows_ns: float  # how long so many pixels take
+    others: tuple[tuple[int, float], ...]  # likewise of the best tile for each number of rows
+
+    def __call__(self, width: int) -> int:
+        """As there."""
+        needed_ns = -(-width // self.rows) * self.rows_ns
+        return int(needed_ns <= _GOOD_ENOUGH * min([-(-width // n) * ns for n, ns in self.others]))
 
 
 class _Figures(NamedTuple):
