@@ -224,7 +224,8 @@ def test_the_doctor_lists_plugins_and_their_problems(
         "@hookimpl\ndef armpy_register_front_end(): return 3",
     )
     patient = ("--probe-timeout", "120")  # a busy machine is no problem of a plugin's
-    plugins = {d["id"]: d for d in cli.document("doctor", *patient, code=1)["plugins"]}
+    document = cli.document("doctor", *patient, code=1)
+    plugins = {d["id"]: d for d in document["plugins"]}
     expected = {
         "toy": "ok",
         "twin": "problem",
@@ -246,7 +247,8 @@ def test_the_doctor_lists_plugins_and_their_problems(
         "plugin toy 1.0: ok",
         "  front-end toy: toy nets (.toy)",
         "plugin lost 1.0: failed",
-        f"candidates: 2, plugins: {len(plugins)}, problems: 4",
+        # Backends of engines may be installed as well.
+        f"candidates: {len(document['candidates'])}, plugins: {len(plugins)}, problems: 4",
     ):
         assert line in out
 

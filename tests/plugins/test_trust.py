@@ -255,7 +255,9 @@ def test_pins_can_be_required(plugins: Path, site: FakeSite) -> None:
     trust = f"require_pins = true\n[files]\n'{file}' = '{module_snapshot(str(file)).digest}'"
     registry = discover(plugins, trust)
     without_pin = "the trust file has no pin for it, and requires one"
-    assert reasons(registry) == {"Npu": without_pin, "Arm_Package_backend": without_pin}
+    refused = reasons(registry)
+    assert set(refused.values()) == {without_pin}  # engines' backends may be installed, too
+    assert refused.keys() >= {"Npu", "Arm_Package_backend"}
     ids = {backend.get_id() for backend in registry.available()}
     assert {"CpuRef", "NumbaAcc", "File"} == ids
 
@@ -264,7 +266,7 @@ def test_a_distribution_is_not_armpys_own_by_its_name_alone(site: FakeSite, tmp_
     metadata = "Metadata-Version: 2.1\nName: armpy\nVersion: 1.0\n"
     module = site.install("evil", {"Evil": "evil:Backend"}, source="1 / 0", metadata=metadata)
     registry = discover(None, "require_pins = true", where=tmp_path)
-    assert reasons(registry) == {"Evil": "the trust file has no pin for it, and requires one"}
+    assert reasons(registry)["Evil"] == "the trust file has no pin for it, and requires one"
     assert registry.get("CpuRef").get_id() == "CpuRef"
     assert module not in sys.modules
     assert registry.get("NumbaAcc").get_id() == "NumbaAcc"
