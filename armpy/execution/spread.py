@@ -238,8 +238,8 @@ class Spread:
             chosen.executions += 1
             chosen.ended_s = ended_s
             known = chosen.seconds.get(shapes)
-            if known is not None:
-                seconds = known + (seconds - known) * _SHARE_OF_NEWEST
+            if known is not None:  # the process may have been stopped for any time
+                seconds = known + (min(seconds, 2 * known) - known) * _SHARE_OF_NEWEST
             chosen.seconds[shapes] = seconds if shapes in chosen.seconds else None
 
     def _all_failed(self) -> ArmpyError:

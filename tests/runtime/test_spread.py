@@ -118,6 +118,9 @@ def test_a_backend_that_was_slow_at_first_or_once_is_measured_again() -> None:
     assert chosen(2.0, 90) == "A"
     assert chosen(2.0, 110) == "B"
     assert chosen(20.0, 2000) == "A"  # too slow to be worth it
+    first.seconds = {shapes: 1e-9}  # an execution that takes longer counts as twice that
+    model(X)
+    assert first.seconds[shapes] == pytest.approx(1.25e-9)
 
 
 def test_a_backend_that_fails_hands_its_executions_to_the_others(
