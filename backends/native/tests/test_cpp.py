@@ -140,7 +140,7 @@ def result_of(program: IEngineProgram) -> Array:
     return result
 
 
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(11)
 @pytest.mark.parametrize(
     ("kind", "error", "text"),
     [

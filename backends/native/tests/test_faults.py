@@ -323,6 +323,7 @@ def test_a_fault_of_save_or_load_is_named(tmp_path: Path, fault: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "function",
     [
@@ -397,6 +398,7 @@ EXECUTE_FAULTS = {
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fault", EXECUTE_FAULTS)
 def test_an_isolated_execution_that_ends_its_process_loses_nothing(
     tmp_path: Path, fault: str

@@ -123,6 +123,7 @@ def test_a_row_of_zeros_is_not_divided_by_zero() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_rows_of_bytes(shape: tuple[int, ...], data_type: DataType) -> None:

@@ -25,6 +25,7 @@ TYPES = (
 
 
 @pytest.mark.slow
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("operation", [ops.ReduceOperation.SUM, ops.ReduceOperation.PROD])
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda data_type: data_type.name)
 def test_elements_are_added_in_the_order_of_the_reference(
