@@ -27,7 +27,7 @@ from armpy.errors import BackendError, InvalidArgumentError, UnimplementedError
 from armpy.ops import Activation, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.types import DataType
-from tests.support.lying_backends import Declaring, GivesBack, Pairs
+from tests.support.lying_backends import Declaring, GivesBack, Pairs, WeightedRelu
 
 
 class Lying(ReferenceBackend):
@@ -113,6 +113,21 @@ def test_a_backend_that_takes_pairs_only_is_tried_with_neighbours() -> None:
     examination = examine_backend(Pairs("Pairs", (ElementwiseBinary, Activation, FullyConnected)))
     assert outcomes(examination) == {("ran", "ran followed by RELU, as it was declined alone")}
     assert examination["problems"] == []
+
+
+@pytest.mark.parametrize("is_wrong", [False, True])
+def test_a_layer_that_is_refused_alone_is_tried_with_neighbours(is_wrong: bool) -> None:
+    examination = examine_backend(WeightedRelu(is_wrong=is_wrong))
+    problems: Any = examination["problems"]
+    if is_wrong:
+        (problem,) = problems
+        assert problem.startswith("FullyConnected failed: ")
+        return
+    assert problems == []
+    assert outcomes(examination) == {
+        ("refused", "refused: no RELU follows (operation)"),
+        ("ran", "ran followed by RELU, as it was refused alone"),
+    }
 
 
 def test_a_backend_that_gives_everything_back_is_a_problem() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from armpy.backend import (
     HostTensorHandle,
     IBackendInternal,
+    ILayerSupport,
     IWorkload,
     OptimizationViews,
     PreparationRequest,
@@ -21,15 +22,18 @@ from armpy.backend import (
     Support,
 )
 from armpy.execution import RuntimeOptions
-from armpy.graph import SubgraphView
+from armpy.graph import Layer, SubgraphView
 from armpy.graph.network import Network
 from armpy.ops import (
     Activation,
+    ActivationFunction,
     ArgMinMax,
     ArgMinMaxFunction,
     BinaryOperation,
+    Convolution2d,
     ElementwiseBinary,
     ElementwiseUnary,
+    FullyConnected,
     PreCompiled,
     TransposeConvolution2d,
     UnaryOperation,
@@ -288,6 +292,52 @@ class Pairs(CompilingBackend):
         if len(view.layers) == 1:
             return _given_back(view)
         return super().optimize_subgraph_view(view, request)
+
+
+class WeightedRelu(CompilingBackend):
+    """Takes float32 Convolution2d and FullyConnected with the RELU after them, none of them alone.
+
+    With `is_wrong`, all that it computes is 1 too large.
+    """
+
+    def __init__(self, backend_id: str = "Liar", *, is_wrong: bool = False) -> None:
+        super().__init__(backend_id)
+        self._is_wrong = is_wrong
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        return _WeightedReluSupport()
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        for handle in outputs:
+            handle.map()[...] += self._is_wrong
+
+
+class _WeightedReluSupport(ILayerSupport):
+    """Layer support of `WeightedRelu`."""
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        return Support.no(ReasonCode.OPERATION, "no RELU follows")
+
+    def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:
+        weighted = {
+            layer.outputs[0]
+            for layer in layers
+            if isinstance(layer.operation, Convolution2d | FullyConnected)
+            and layer.output_infos[0].data_type is DataType.FLOAT32
+        }
+        relu = {
+            layer.inputs[0]
+            for layer in layers
+            if layer.operation == Activation(ActivationFunction.RELU)
+        }
+        refusal = Support.no(ReasonCode.OPERATION, "no RELU follows")
+        return [
+            Support.yes() if {layer.inputs[0], layer.outputs[0]} & weighted & relu else refusal
+            for layer in layers
+        ]
 
 
 class Declaring(CompilingBackend):

@@ -117,13 +117,15 @@ def _floats(elements: object) -> Floats:
 def _try(
     runtime: Runtime, backend: BackendProxy, layer: _Layer, *, takes_patterns: bool
 ) -> tuple[str, str]:
-    """Outcome of a layer alone, or followed by a RELU if the backend declines it alone."""
+    """Outcome of a layer alone, or followed by a RELU if it does not run on the backend alone."""
     try:
         (asked,) = layer.graph(with_relu=False).layers
         question = asked.operation, asked.input_infos, asked.output_infos
         supports = backend.get_layer_support(PreparationRequest()).is_layer_supported
         if not (support := ask_backend(backend.get_id(), Support, lambda: supports(*question))):
             code = support.code.value if support.code is not None else "no code"
+            if _run(runtime, backend.get_id(), layer, with_relu=True) is None:
+                return RAN, f"{RAN} followed by {_FOLLOWING}, as it was refused alone"
             return REFUSED, f"{REFUSED}: {support.text or 'no reason given'} ({code})"
         reason = _run(runtime, backend.get_id(), layer, with_relu=False)
         if reason is None:
@@ -172,7 +174,7 @@ def _why_elsewhere(placement: Placement | None, backend: BackendId, name: str) -
         return None
     for refusal in placement.refusals:
         if refusal.backend == backend and refusal.layer == name:
-            if refusal.code == ReasonCode.COMPILATION.value:
-                return refusal.text
-            raise _TrialError(f"said supported, but failed to prepare: {refusal.text}")
+            if refusal.code == ReasonCode.PREPARATION.value:
+                raise _TrialError(f"said supported, but failed to prepare: {refusal.text}")
+            return refusal.text
     return "no reason given"

@@ -148,18 +148,17 @@ class BackendUnderTest:
         (reference,) = self.reference.backends
         return Answers(reference)
 
-    def layers(self, graph: Graph) -> tuple[Layer, ...]:
-        """The layers that the backend is asked about, as the core cannot answer for them."""
-        return specialize(graph).layers
-
     def raw_support(self, layer: Layer) -> object:
         """Return the backend's unchecked answer about a layer; raises its errors."""
         support = self.backend.get_layer_support(PreparationRequest())
         return support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
 
-    def support(self, layer: Layer) -> Support:
-        """Return the core's reading of the answer: capabilities count too, exceptions are a no."""
-        return self._oracle.ask(self.backend, layer)
+    def supports(self, graph: Graph) -> dict[Layer, Support]:
+        """Ask about all layers of a specialised network at once, as a runtime does.
+
+        The core's reading of the answers: capabilities count too, exceptions are a no.
+        """
+        return {layer: self._oracle.ask(self.backend, layer, graph) for layer in graph.layers}
 
     def reason_to_give_back(self, graph: Graph) -> str | None:
         """Why the backend gives layers back when it is offered them; None if it does not."""
@@ -204,7 +203,7 @@ class BackendUnderTest:
 
 
 def layers_of(case: Case) -> tuple[Layer, ...]:
-    """`BackendUnderTest.layers` of one of the kit's own cases."""
+    """The layers of one of the kit's own cases that the core cannot answer for."""
     return specialized(case).layers
 
 

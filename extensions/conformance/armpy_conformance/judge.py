@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from armpy.backend import Support
-from armpy.compiler import Placement
+from armpy.compiler import Placement, specialize
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
@@ -95,7 +94,7 @@ def _supported_layers(subject: BackendUnderTest, case: Case) -> tuple[Layer, ...
         answer = subject.raw_support(layer)
         if not isinstance(answer, Support):
             raise FailureError(f"is_layer_supported answered {answer!r}, not a Support")
-    no = refusal(subject.support(layer) for layer in layers)
+    no = refusal(subject.supports(specialized(case)).values())
     if no:
         raise _UnsupportedError(no)
     return layers
@@ -115,8 +114,8 @@ def _run(
         raise FailureError(f"said supported, but failed to prepare: {error}") from error
     for together in sorted(companies(case), key=lambda c: (c.front, c.after) != subject.company):
         graph = together.graph()
-        layers = subject.layers(graph)
-        if not all(map(subject.support, layers)) or not _names_of(layers) >= {LAYER}:
+        supports = subject.supports(specialize(graph))
+        if not all(supports.values()) or all(layer.name != LAYER for layer in supports):
             continue
         try:
             placement = run_trial(subject.runtime, trial_of(subject, together, graph))
@@ -132,10 +131,6 @@ def _run(
     if subject.patterns:
         raise _GivenBackError(f"given back: {reason}")
     raise FailureError(f"{text}. Refuse it, or declare the pattern that it is taken in")
-
-
-def _names_of(layers: Sequence[Layer]) -> set[str]:
-    return {layer.name for layer in layers}
 
 
 def trial_of(subject: BackendUnderTest, case: Case, graph: Graph) -> DifferentialRun:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from armpy.backend import Support
+from armpy.compiler import specialize
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Layer
 from armpy.ops.operation import Array
@@ -59,10 +60,11 @@ def _judged(
     try:
         graph = pattern.graph
         data_type = next(iter(graph.inputs)).info.data_type.name if graph.inputs else ""
-        layers = subject.layers(graph)
+        whole = specialize(graph)
+        layers = whole.layers
         if is_declared:
             claimed = tuple(map(kind_of, layers))
-        supports = [subject.support(layer) for layer in layers]
+        supports = list(subject.supports(whole).values())
         if not is_declared and not any(supports):
             return CaseResult(case, PATTERN, data_type, Outcome.UNSUPPORTED, refusal(supports))
         runtime = subject.runtime if is_declared else subject.mixed

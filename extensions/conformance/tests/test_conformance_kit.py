@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -25,6 +26,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance import Outcome, Pattern, run_conformance
 from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.crash.scene import Scene
 from armpy_conformance.patterns import judge_pattern
 from tests.support.effort import effort, part_of_kit
 from tests.support.fake_backends import (
@@ -49,6 +51,7 @@ from tests.support.lying_backends import (
     Tamper,
     Tampering,
     Unfinished,
+    WeightedRelu,
     WrongWhenFused,
     adds_one,
     changes_inputs,
@@ -63,6 +66,7 @@ from tests.support.lying_backends import (
     run,
     run_one,
     spreads_nan,
+    write_liar,
 )
 
 
@@ -164,6 +168,21 @@ def test_a_pair_that_is_wrong_is_found_where_single_layers_are_given_back() -> N
     assert result.outcome is Outcome.FAILED
     assert "Liar / ElementwiseBinary() on" in result.text
     assert "after: output: " in result.text
+
+
+def test_a_backend_that_takes_pairs_alone_is_judged_by_patterns() -> None:
+    result = run(WeightedRelu("Pairs"), "pattern/dense-relu/float32")
+    (case,) = result.results
+    assert (case.outcome, case.text) == (Outcome.PASSED, "2 of 2 layers")
+    result = run(WeightedRelu("Liar", is_wrong=True), "pattern/dense-relu/float32")
+    (case,) = result.results
+    assert case.outcome is Outcome.FAILED
+    assert "Liar / dense-relu/float32: the output 'y'" in case.text
+
+
+def test_crash_networks_are_chosen_by_all_of_their_layers(tmp_path: Path) -> None:
+    scene = Scene("Liar", write_liar(tmp_path, "WeightedRelu()"), "", 0)
+    assert scene.networks() == ["classifier/FLOAT32"]
 
 
 @pytest.mark.slow

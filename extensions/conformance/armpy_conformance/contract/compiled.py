@@ -19,6 +19,7 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
+from armpy.compiler import specialize
 from armpy.compiler.compiled_cache import KEEPS_NOTHING
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
@@ -29,7 +30,7 @@ from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import keeps_programs
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.trust import TRUSTED
-from armpy_conformance.backend_under_test import BackendUnderTest, layers_of
+from armpy_conformance.backend_under_test import BackendUnderTest, specialized
 from armpy_conformance.cases.patterns import kit_patterns
 from armpy_conformance.contract.attribute_cases import attribute_cases, side_by_side
 from armpy_conformance.contract.case import NotApplicableError, NothingToKeepError, check
@@ -212,7 +213,7 @@ def _check_all(subject: BackendUnderTest, benches: Iterable[Bench]) -> None:
 def _by_operation(subject: BackendUnderTest) -> Iterator[Bench]:
     """Networks of the layers of one operation each that the backend takes."""
     for cases in attribute_cases().values():
-        supported = [c for c in cases if all(map(subject.support, layers_of(c)))]
+        supported = [c for c in cases if all(subject.supports(specialized(c)).values())]
         if supported:
             yield side_by_side(subject, supported)
 
@@ -221,7 +222,7 @@ def _of_patterns(subject: BackendUnderTest) -> Iterator[Bench]:
     """The kit's patterns of which the backend takes a layer, and those that it declares."""
     for pattern in (*kit_patterns(), *subject.patterns):
         graph = pattern.graph
-        if any(map(subject.support, subject.layers(graph))):
+        if any(subject.supports(specialize(graph)).values()):
             try:
                 yield made_bench(subject, graph, pattern.feeds())
             except BackendCapabilityError:  # CpuRef has no right answer

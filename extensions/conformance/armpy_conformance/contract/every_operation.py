@@ -11,7 +11,7 @@ from armpy.errors import ArmpyError
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.types import DataType
-from armpy_conformance.backend_under_test import BackendUnderTest, layers_of
+from armpy_conformance.backend_under_test import BackendUnderTest, specialized
 from armpy_conformance.case import Case
 from armpy_conformance.cases import operation_cases
 from armpy_conformance.contract.attribute_cases import attribute_cases, is_small
@@ -70,7 +70,7 @@ def _is_usable(subject: BackendUnderTest, case: Case) -> bool:
     """Return whether the backend takes a case, of a type that is exact enough to compare."""
     has_inputs = any(item is not None and not item.is_constant for item in case.inputs)
     is_half = case.data_type == DataType.FLOAT16.name
-    return has_inputs and not is_half and all(map(subject.support, layers_of(case)))
+    return has_inputs and not is_half and all(subject.supports(specialized(case)).values())
 
 
 def unlike_benches(subject: BackendUnderTest, case: Case) -> tuple[Bench, Bench] | None:

@@ -16,7 +16,7 @@ from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import compare
 from armpy.tensor import TensorInfo
-from armpy_conformance.backend_under_test import BackendUnderTest, layers_of, specialized
+from armpy_conformance.backend_under_test import BackendUnderTest, specialized
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.cases import operation_cases
 from armpy_conformance.contract.case import NotApplicableError, ViolationError
@@ -121,14 +121,14 @@ def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
     claimed = subject.notes.get("claimed")
     if claimed is None:
         plain = (case for case in operation_cases() if is_plain(case))
-        claimed = tuple(case for case in plain if all(map(subject.support, layers_of(case))))
+        claimed = tuple(case for case in plain if all(subject.supports(specialized(case)).values()))
         subject.notes["claimed"] = claimed
     return claimed
 
 
 def depends_on_feeds(subject: BackendUnderTest, case: Case) -> bool:
     """Return whether a case's answers change with its inputs, in the first and in the last row."""
-    if not all(map(subject.support, layers_of(case))):
+    if not all(subject.supports(specialized(case)).values()):
         return False  # its answers are of no use
     graph, feeds = case.graph(), case.feeds()
     try:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from armpy.backend import BackendOption, OptionScope, PreparationRequest
+from armpy.compiler import specialize
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import Runtime
 from armpy.graph import Graph
@@ -82,7 +83,7 @@ def _refuses_layers(subject: BackendUnderTest, graph: Graph, values: Mapping[str
         support = backend.get_layer_support(request)
         return not all(
             support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
-            for layer in subject.layers(graph)
+            for layer in specialize(graph).layers
         )
     return False
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from armpy import IsolationLimits
+from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
@@ -62,7 +63,7 @@ class Scene:
         names = [
             name
             for name, build in builders().items()
-            if any(subject.support(layer) for layer in build(SMALL).layers)
+            if any(subject.supports(specialize(build(SMALL))).values())
         ]
         if not names:
             subject.check_availability()  # a missing device is the reason then

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -23,7 +23,7 @@ from armpy_conformance.nnapi_vectors.twins import signed_twin, twin_difference
 from armpy_conformance.result import CaseResult, Outcome
 from armpy_nnapi.codes import LATEST_FEATURE_LEVEL, OperandCode, OperationCode
 from armpy_nnapi.compile.compilation import Compilation
-from armpy_nnapi.description.model_description import Operand, Subgraph
+from armpy_nnapi.description.model_description import Operand
 from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.lowering.lower_model import lower_model
 from armpy_nnapi.model.model import Model
@@ -79,8 +79,7 @@ class VectorJudge:
     compare_elements : callable, optional
         Says whether an output is right; by default whether it is close to the published one.
     helper : str, optional
-        A backend for the operations that the first one does not take; it must take one at
-        least.
+        A backend for the operations that the first one does not take.
 
     Raises
     ------
@@ -146,7 +145,8 @@ class VectorJudge:
         if variation.has_unknown_outputs:
             example = example.with_unknown_outputs()
         model = Model.from_description(example.model, self._manager)
-        missing = self._unsupported(model, example)
+        # With a helper, the network shows what the backend takes beside other operations.
+        missing = self._unsupported(model, example) if len(self._devices) == 1 else ""
         if missing and not example.expects_failure:
             finding.outcome, finding.text = Outcome.UNSUPPORTED, missing
             return
@@ -216,9 +216,14 @@ class VectorJudge:
             text = f"{name} was said to be supported and could not be prepared: {text}"
             finding.outcome, finding.text = Outcome.FAILED, text
         elif not finding.ran:
-            reason = next(iter(given_back.values()), "")
-            text = f"given back: {reason}" if reason else ANSWERED_BY_OTHERS
-            finding.outcome, finding.text = Outcome.ELSEWHERE, text
+            refusals = () if placement is None else placement.refusals
+            refused = sorted({r.operation for r in refusals if r.backend == backend_id})
+            finding.outcome, finding.text = Outcome.ELSEWHERE, ANSWERED_BY_OTHERS
+            if given_back:
+                finding.text = f"given back: {next(iter(given_back.values()))}"
+            elif refused:
+                finding.outcome = Outcome.UNSUPPORTED
+                finding.text = f"{backend_id} does not take {', '.join(refused)}"
 
     def _reason_to_give_back(self, example: Example, error: NnapiError) -> str | None:
         """Why the backend gave back accepted layers; None if something else is wrong."""
@@ -227,13 +232,10 @@ class VectorJudge:
         return self._subject.reason_to_give_back(lower_model(example.model, ()))
 
     def _unsupported(self, model: Model, example: Example) -> str:
-        """Which operations are not taken; empty if the backend, or its helper, takes them."""
+        """Which operations are not taken; empty if the backend takes all of them."""
         device = self._devices[0]
         supported = self._manager.get_supported_operations_for_devices(model, [device])
-        main = example.model.main
-        if len(self._devices) > 1 and any(supported[i] for i in _computed(main)):
-            return ""
-        nodes = zip(main.operations, supported, strict=True)
+        nodes = zip(example.model.main.operations, supported, strict=True)
         names = {_name(node.type) for node, is_supported in nodes if not is_supported}
         return f"{device.name} does not take {', '.join(sorted(names))}" if names else ""
 
@@ -268,16 +270,6 @@ class VectorJudge:
             if problem:
                 return f"output {position}: {problem}"
         return ""
-
-
-def _computed(graph: Subgraph) -> Iterator[int]:
-    """Numbers of the operations whose outputs are not known before an execution."""
-    constant = {i for i, operand in enumerate(graph.operands) if operand.lifetime.is_constant}
-    for number, node in enumerate(graph.operations):
-        if constant.issuperset(node.inputs):
-            constant.update(node.outputs)
-        else:
-            yield number
 
 
 def operation_of(example: Example) -> str:
