@@ -46,12 +46,6 @@ class SubgraphView:
 
         return cls._of_layers(ordered, is_read_outside)
 
-    @classmethod
-    def of_layers(cls, layers: Sequence[Layer]) -> SubgraphView:
-        """The view of ordered layers without their graph: outputs are values that none reads."""
-        read = consumers_of(layers)
-        return cls._of_layers(tuple(layers), lambda value: value not in read)
-
     def part(self, layers: Iterable[Layer]) -> SubgraphView:
         """The view of some of these layers, for a backend that divides the offered ones."""
         chosen = set(layers)
@@ -94,6 +88,12 @@ class SubgraphView:
             elif reads_outside or any(v in tainted for v in layer.inputs if v is not None):
                 outside.update(layer.outputs)
         return True
+
+
+def view_of_layers(layers: Sequence[Layer]) -> SubgraphView:
+    """The view of ordered layers without their graph: outputs are values that none reads."""
+    read = consumers_of(layers)
+    return SubgraphView._of_layers(tuple(layers), lambda value: value not in read)
 
 
 def select_subgraphs(graph: Graph, key: Callable[[Layer], Hashable | None]) -> list[SubgraphView]:

@@ -36,6 +36,7 @@ from armpy.errors import (
     did_you_mean,
 )
 from armpy.graph import Layer, SubgraphView
+from armpy.graph.subgraph_view import view_of_layers
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
@@ -239,7 +240,7 @@ class _Support(ILayerSupport):
         # The deadline limits compiling, not support queries: with one, these compile no parts.
         if self._has_deadline or not layers:
             return super().are_layers_supported(layers)
-        packed = pack(graph_of_view(SubgraphView.of_layers(layers)), {})
+        packed = pack(graph_of_view(view_of_layers(layers)), {})
         places = packed.pickle_bytes, packed.buffers
         try:
             return self._ask(places, len(layers), [packed.descriptor])
