@@ -48,7 +48,8 @@ extern "C" {
 /* Results of functions. */
 enum ap_status {
     AP_OK = 0,
-    AP_UNSUPPORTED = 1,    /* the library has no such operation; the layers go elsewhere */
+    AP_UNSUPPORTED = 1,    /* compile(): armpy halves the model and compiles each half; an operator
+                              that is refused alone goes to another backend, with the text */
     AP_INVALID = 2,        /* an argument is wrong */
     AP_OUT_OF_MEMORY = 3,
     AP_DEVICE_LOST = 4,    /* the device is gone; armpy uses other backends from then on */
@@ -106,7 +107,10 @@ typedef struct ap_tensor {
 /* What armpy offers a library. */
 typedef struct ap_host {
     ap_header header;
-    /* Writes a line to armpy's log; level is that of Python's logging: 10, 20, 30, 40. */
+    /*
+     * Writes a line to armpy's log; level is that of Python's logging: 10, 20, 30, 40. Lines of a
+     * backend in a process of its own are not shown.
+     */
     void (*log)(void *user, int32_t level, const char *text);
     void *user;
 } ap_host;
@@ -125,7 +129,10 @@ typedef struct ap_backend {
     /* Open the device. options: a JSON object of the application's options, as text. */
     int32_t (*open)(const ap_host *host, ap_span options, ap_device **device, ap_error *error);
 
-    /* Close the device; all programs are released before. */
+    /*
+     * Close the device; all programs are released before. Not called at the end of an isolated
+     * backend's process.
+     */
     void (*close)(ap_device *device);
 
     /*
@@ -138,7 +145,8 @@ typedef struct ap_backend {
                         ap_error *error);
 
     /*
-     * Say which operators of a model can be compiled. yes[i] is set to 1 for the i-th operator,
+     * Say which operators of a model can be compiled. The model has all operators of a network
+     * that no earlier backend takes, or a single one. yes[i] is set to 1 for the i-th operator,
      * else left 0, for all num_operators. reasons, of room bytes, gets one line for each operator,
      * separated by '\n', empty where it is supported; *needed is set to the size of the text.
      * Where room is too small, armpy asks again with as much as *needed says.
@@ -146,7 +154,7 @@ typedef struct ap_backend {
     int32_t (*supported)(ap_device *device, ap_span graph, uint8_t *yes, uint64_t num_operators,
                          char *reasons, uint64_t room, uint64_t *needed, ap_error *error);
 
-    /* Compile a model of supported operators. */
+    /* Compile a model of supported operators that are connected. */
     int32_t (*compile)(ap_device *device, ap_span graph, ap_program **program, ap_error *error);
 
     /* Optional, with load: write the compiled form. Called with room 0 first, to learn *needed. */
@@ -171,7 +179,8 @@ typedef struct ap_backend {
      * Optional, since 1.1: compile a model whose constants of more than 1,024 bytes are not in the
      * graph, so that armpy need not copy them. Their buffers in the graph are empty, and the
      * elements of buffer i are constants[i], at a multiple of 16 bytes, of 64 in compiled models;
-     * constants[i].data is NULL where the graph has them. A tensor is constant if its buffer is not
+     * constants[i].data is NULL where the graph has them, and num_constants is 0 where it has all,
+     * as small ones are in the graph. A tensor is constant if its buffer is not
      * buffer 0. The graphs of supported() have empty buffers, too, and compile() is not called.
      */
     int32_t (*compile_shared)(ap_device *device, ap_span graph, const ap_span *constants,

@@ -168,14 +168,18 @@ class NativeBackend(IEngineBackend):
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The device that the library describes."""
         options = str(self._runtime_options.get("options", "{}"))
+        key = self.library.path, options
+        if info := _descriptions.get(key):
+            return (info,)
         try:
-            facts = device_of(self.library.path, options).facts
+            facts = device_of(*key).facts
         except ArmpyError as error:
             # The backend is left out, with this error, when its context is made.
             _log.info("%s cannot be described: %s", self.library.id, error)
             return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
         numerics = Numerics(keeps_nan=facts.get("keeps_nan") is not False)
-        return (DeviceInfo(device_type=DEVICE_TYPES[str(facts["type"])], numerics=numerics),)
+        info = DeviceInfo(device_type=DEVICE_TYPES[str(facts["type"])], numerics=numerics)
+        return (_descriptions.setdefault(key, info),)
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         """Open the device.
@@ -212,19 +216,37 @@ class NativeBackend(IEngineBackend):
     ) -> OptimizationViews:
         """Compile the whole subgraph, and execute it once, on zeros.
 
-        Constants stay where they are, if the library can use them there. Layers that it refuses,
-        or fails at, goes to the next backend.
+        A part that the library refuses with AP_UNSUPPORTED is halved, and each half tried; layers
+        that it refuses alone go to the next backend, with its reason.
         """
         device = self._device_for(request)
+        views = OptimizationViews()
+        parts = [view]
+        while parts:
+            part = parts.pop()
+            middle = len(part.layers) // 2
+            try:
+                program = self._compiled(device, part)
+            except UnimplementedError as error:
+                if middle:
+                    parts += part.part(part.layers[middle:]), part.part(part.layers[:middle])
+                else:
+                    views.fail(part, error.failed)
+                continue
+            shapes = tuple(value.info.known_shape for value in part.outputs)
+            operation = PreCompiled(program, shapes)
+            views.substitutions.append(Substitution.by_operation(part, operation))
+        return views
+
+    def _compiled(self, device: Device, part: SubgraphView) -> NativeProgram:
+        """Compile a part and execute it; constants stay where they are if the library can."""
         if self.library.table.compile_shared:
-            graph, constants = view_bytes_and_constants(view)
+            graph, constants = view_bytes_and_constants(part)
             program = NativeProgram(Program(device, aligned(graph), "compile_shared", constants))
         else:
-            program = NativeProgram(Program(device, aligned(self.convert(view))))
-        program.execute(*(list(map(_zeros, values)) for values in (view.inputs, view.outputs)))
-        shapes = tuple(value.info.known_shape for value in view.outputs)
-        substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
-        return OptimizationViews([substitution])
+            program = NativeProgram(Program(device, aligned(self.convert(part))))
+        program.execute(*(list(map(_zeros, values)) for values in (part.inputs, part.outputs)))
+        return program
 
     def _device_for(self, request: PreparationRequest) -> Device:
         """The open device for the options of the runtime and the network."""
@@ -240,6 +262,10 @@ def _zeros(value: Value) -> Array:
 # Weak: a device is closed after the last runtime, program and question that use it.
 _devices: WeakValueDictionary[tuple[str, str], Device] = WeakValueDictionary()
 _opening = threading.Lock()
+
+# By path and options. Kept: armpy reads a description several times before a runtime opens the
+# device, and opening may take a second.
+_descriptions: dict[tuple[str, str], DeviceInfo] = {}
 
 
 def device_of(path: str, options: str) -> Device:

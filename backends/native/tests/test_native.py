@@ -117,6 +117,36 @@ def test_layers_run_in_the_library_and_others_elsewhere_with_the_reason(sample: 
     np.testing.assert_allclose(model(2 * x), expected(2 * x), rtol=1e-5)
 
 
+def test_a_device_is_opened_for_its_description_and_for_the_runtime(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = "    (*device)->host = host;\n"
+    assert source().count(old) == 1
+    text = source().replace(old, f'{old}    host->log(NULL, 20, "opened");\n')
+    path = build(tmp_path, text)
+    with caplog.at_level("INFO", logger="armpy.native"), runtime_of(path) as runtime:
+        Model(network(), runtime)
+        assert caplog.messages == ["opened"] * 2
+        with runtime_of(path) as another:
+            Model(network(), another)
+        assert caplog.messages == ["opened"] * 2
+
+
+def test_a_part_that_does_not_compile_is_halved_down_to_the_layer(tmp_path: Path) -> None:
+    old = "        if (reason) {\n            release(made);"
+    new = "        if (!reason && operator_code(&from, operator_) == ADD)\n"
+    new += '            reason = "no memory on the chip";\n'
+    assert source().count(old) == 1
+    model = Model(network(), runtime_of(build(tmp_path, source().replace(old, new + old))))
+    x = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
+    np.testing.assert_allclose(model(x), expected(x), rtol=1e-5)
+    placement = model.placement
+    assert placement is not None
+    assert placement.layers_by_backend == {"AcmeNpu": 2, "CpuRef": 2}
+    reasons = {(one.layer, one.text) for one in placement.refusals}
+    assert ("add", "no memory on the chip") in reasons
+
+
 @pytest.mark.slow
 def test_one_question_to_the_library_is_about_all_layers_of_a_network(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
