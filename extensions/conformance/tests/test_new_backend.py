@@ -112,8 +112,48 @@ def float_model(tmp_path: Path) -> str:
 def test_its_own_tests_pass_at_once(project: Project) -> None:
     done = project.run("pytest", "-p", "no:cacheprovider")
     assert done.returncode == 0, done.stdout + done.stderr
-    number = 1 if project.has_library else 4  # its own parts are in C there
+    number = 2 if project.has_library else 4  # its own parts are in C there
     assert re.search(rf"\b{number} passed", done.stdout)
+    if project.has_library:
+        assert re.search(r"AcmeNpu: \d+ passed.*; layers run on AcmeNpu: \d+", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("style", "compiler", "said"),
+    [
+        ("c", "no-such-cc", "no C compiler 'no-such-cc': set CC"),
+        ("c", "false", "library.c did not compile: see the compiler's lines above"),
+        ("cpp", "no-such-cc", "no C++ compiler 'no-such-cc': set CXX"),
+    ],
+)
+def test_a_library_that_cannot_be_built_says_why(
+    style: str, compiler: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(BackendName("acme", "npu"), style, tmp_path / "p")
+    monkeypatch.setenv({"c": "CC", "cpp": "CXX"}[style], compiler)
+    done = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_py"],
+        cwd=tmp_path / "p",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == said
+
+
+def test_a_source_that_is_newer_than_the_library_fails_its_test(project: Project) -> None:
+    if not project.has_library:
+        pytest.skip("it has no library")
+    source = next((project.folder / "src").rglob("library.c*"))
+    before = source.stat()
+    os.utime(source, (before.st_atime + 3600, before.st_mtime + 3600))
+    try:
+        done = project.run("pytest", "-p", "no:cacheprovider", "-k", "newer_than")
+    finally:
+        os.utime(source, (before.st_atime, before.st_mtime))
+    assert done.returncode == 1
+    assert "changed after the library was built" in done.stdout
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(project: Project) -> None:

@@ -51,6 +51,7 @@ _LIBRARY = {
     "README.md": "README.md",
     "__init__.py": "src/$package/__init__.py",
     "model.h": "src/$package/model.h",
+    "test_library.py": "tests/test_${package}_library.py",
 }
 """The templates of a project with a library."""
 
