@@ -11,11 +11,14 @@ from armpy_reference import ReferenceBackend
 
 from armpy.compiler import Evaluator, specialize
 from armpy.errors import BackendError, LayerValidationError
+from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import graphs_of
 from armpy.graph.network import Network
+from armpy.model import Model
 from armpy.ops import (
     Activation,
+    ActivationFunction,
     BroadcastTo,
     Concat,
     GatherNd,
@@ -391,3 +394,14 @@ def test_a_large_constant_is_folded_once_while_the_result_is_used(evaluator: Eva
     del first, second, one, other
     gc.collect()
     assert len(evaluator._known) == before
+
+
+def test_large_constants_of_attributes_with_other_signs_of_zero_are_apart() -> None:
+    net = Network()
+    table = net.constant(np.full((128, 256), -1, np.float32))
+    for slope in (0.0, -0.0):
+        operation = Activation(ActivationFunction.LEAKY_RELU, slope)
+        net.output(f"y{slope}", net.add(operation, table))
+    outputs = Model(net, Runtime(RuntimeOptions(["CpuRef"]))).run({})
+    assert np.signbit(outputs["y0.0"]).all()
+    assert not np.signbit(outputs["y-0.0"]).any()
