@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
 
+from armpy.errors import LayerValidationError
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -49,15 +51,9 @@ _SIGNS: Mapping[Function, str] = MappingProxyType(
 
 
 class SymbolicTrace:
-    """Trace of how sizes follow from the first ones, and of conditions found on them.
+    """Trace of how sizes follow from the first ones, and of conditions found on them."""
 
-    Parameters
-    ----------
-    sizes : sequence of int
-        The first ones' values while they are traced.
-    """
-
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int]) -> None:  # the first ones, while they are traced
         # By number: the plain numbers, and zeros in the place of all that is computed.
         self._numbers: list[Number] = [0] * len(sizes)
         self._plain: dict[tuple[type, Number], int] = {}
@@ -181,8 +177,12 @@ def fixed(value: ValueT) -> ValueT:
 
 def elements_of(numbers: Sequence[int], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """An array of numbers of a dtype; of objects if a `Size` is among them."""
-    # `np.array` would take the values of sizes.
-    return np.array(numbers, object if is_traced(*numbers) else dtype)
+    try:
+        # `np.array` would take the values of sizes.
+        return np.array(numbers, object if is_traced(*numbers) else dtype)
+    except OverflowError as error:
+        kind, actual = str(np.dtype(dtype)), str(list(numbers))
+        raise LayerValidationError("sizes do not fit", expected=kind, actual=actual) from error
 
 
 def is_traced(*values: object) -> bool:

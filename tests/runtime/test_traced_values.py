@@ -12,15 +12,17 @@ from armpy_numba_acc.passes import lower_region
 from armpy.backend.control_flow import is_for_one_turn
 from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.core.symbolic import SymbolicTrace
-from armpy.errors import UnimplementedError
+from armpy.errors import LayerValidationError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.programs.staged_program import StagedProgram
 from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS, SymbolicPrograms
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import BroadcastTo, Concat, Reshape, StridedSlice, Tile, TopkV2
+from armpy.ops import BroadcastTo, Concat, Reshape, Shape, StridedSlice, Tile, TopkV2
 from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from tests.support.networks import ADD, RELU, f32, i32
 
 Make = Callable[[Network, Value, Value], Value]
@@ -189,3 +191,17 @@ def test_an_input_that_is_an_output_is_copied_where_shapes_follow_from_values() 
     (plan, *_) = model.runtime.get_network(model.network_id).plan_cache.plans.values()
     assert isinstance(plan, StagedProgram)
     assert not plan.head.network.graph.results
+
+
+def test_a_shape_of_sizes_beyond_its_type_is_an_error_that_names_the_layer() -> None:
+    net = Network()
+    x, sizes = net.input("x", f32(1)), net.input("sizes", TensorInfo((1,), DataType.SIGNED64))
+    net.output("y", net.add(Shape(DataType.SIGNED32), net.add(BroadcastTo(), x, sizes)))
+    model = Model(net, Runtime(RuntimeOptions(["CpuRef"])))
+    for size in (3, 1 << 31, 4, 5, 1 << 40, 6):
+        inputs = {"x": X[0, :1], "sizes": np.array([size])}
+        if size < 1 << 31:
+            np.testing.assert_array_equal(model.run(inputs)["y"], [size])
+        else:
+            with pytest.raises(LayerValidationError, match=rf"Shape_1.*int32; got \[{size}\]"):
+                model.run(inputs)
