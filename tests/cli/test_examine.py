@@ -100,7 +100,7 @@ def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> 
     examination = examine_backend(Lying())
     problems: Any = examination["problems"]
     (problem,) = problems
-    assert problem.startswith("addition failed: said supported, but failed to prepare: ")
+    assert problem.startswith("addition failed: said supported, but gave it back, alone and ")
     assert "the driver is from last year" in problem
 
 
