@@ -33,8 +33,8 @@ MOST_PLACES = 8
 """Traced sizes that are positions, each of which is read by a layer of its own."""
 
 
-LEAST_COUNTED = 1024
-"""Numbers of a table that is cut at a traced size."""
+LEAST_COUNTED, MOST_COUNTED = 1 << 10, 1 << 18
+"""Limits of a table of numbers that is cut at a traced size, and kept."""
 
 
 def check_table(node: Node, shape: Sequence[int]) -> None:
@@ -56,12 +56,13 @@ def counted(node: Node, count: int, start: int = 0) -> Value:
     """`start`, `start` + 1 ..., int64; a layer, so that limits hold for it.
 
     A few from a traced size on are these sizes. Up to a traced size, they are cut out of a table
-    that holds several times as many.
+    that holds several times as many, unless there are too many to keep.
     """
     if symbolic.is_traced(start) and 0 < count <= MOST_PLACES:
         return sizes(node, [start + n for n in range(count)])
     if symbolic.is_traced(count) and not symbolic.is_traced(start):
-        most = max(LEAST_COUNTED, 1 << (4 * symbolic.current(count)).bit_length())
+        several = 1 << (4 * symbolic.current(count)).bit_length()
+        most = min(max(LEAST_COUNTED, several), MOST_COUNTED)
         if count <= most:
             return taken(node, node.constant(np.arange(start, start + most)), 0, 0, count)
     return node.layer(Range(start, start + count, 1, DataType.SIGNED64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,26 @@ def test_positions_up_to_a_new_number_are_not_prepared(monkeypatch: pytest.Monke
         y = model.run({"x": x, "limit": np.array(rows)})["y"]
         np.testing.assert_array_equal(y, x + TABLE[:rows])
     assert max(prepared) <= 2 + ORDINARY_PLANS
+
+
+def test_many_counted_numbers_are_not_kept() -> None:
+    node = helper.make_node("Range", ["zero", "limit", "one"], ["y"])
+    limit, y = (
+        helper.make_tensor_value_info(name, TensorProto.INT64, shape)
+        for name, shape in (("limit", ()), ("y", ("count",)))
+    )
+    constants = {"zero": np.array(0), "one": np.array(1)}
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph([node], "network", [limit], [y], weights)
+    onnx_model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = armpy.load(onnx_model.SerializeToString(), num_threads=1)
+    many = 1 << 21
+    tracemalloc.start()
+    try:
+        for count in (3, 4, many, 5):
+            numbers = model.run({"limit": np.array(count)})["y"]
+            assert np.array_equal(numbers, np.arange(count))
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 4 * 8 * many
