@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from armpy.backend.options import NO_OPTIONS, OptionValues
 from armpy.errors import CompilationPostponedError
+from armpy.graph import SubgraphView
 from armpy.types import BackendId, Preference, Priority
 
 
@@ -52,6 +53,11 @@ def postponed_compilation(postpones: bool = True) -> Iterator[None]:
 def are_compilations_postponed() -> bool:
     """Return whether backends are to postpone compilations; for the core."""
     return _IS_POSTPONED.get()
+
+
+IS_SAVED: ContextVar[Callable[[SubgraphView], bool]] = ContextVar(
+    "whether a part has a saved program that fits", default=lambda _: False
+)
 
 
 def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> None:

@@ -22,17 +22,11 @@ def load_model(
     *,
     quantize_inputs: bool = False,
     profiling: bool = False,
-    num_plans: int = 0,
+    num_plans: int = 0,  # how many shapes it has to stay prepared for at least
+    # Whether the model cache is used, for a command that only runs the model
     may_be_kept: bool = False,
 ) -> Model:
     """Load a model.
-
-    Parameters
-    ----------
-    num_plans : int
-        How many shapes it has to stay prepared for at least.
-    may_be_kept : bool
-        Whether the model cache is used, for a command that only runs the model.
 
     Raises
     ------

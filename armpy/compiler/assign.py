@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 
 from armpy.backend import (
     Capability,
@@ -70,6 +70,13 @@ class Assignment:
     def backend_id(self, layer: Layer) -> BackendId:
         """Id of the backend that a layer runs on."""
         return self.backends[layer.id].get_id()
+
+
+def compiled_cache() -> ModuleType:
+    """The module, imported where it is needed: few backends leave files to the core."""
+    from armpy.compiler import compiled_cache as module  # noqa: PLC0415
+
+    return module
 
 
 class SupportOracle:
@@ -166,7 +173,9 @@ class SupportOracle:
             return tuple(map(_plain, ask_all(support, layers)))
 
         try:
-            answers = ask_backend(backend_id, tuple, are_layers_supported)
+            request = self._options.request_for(backend)
+            with compiled_cache().saved_programs(graph, backend, request, self._options.caching):
+                answers = ask_backend(backend_id, tuple, are_layers_supported)
             if [type(answer) for answer in answers] != [Support] * len(layers):
                 text = f"the answers about {len(layers)} layers are {describe(answers)}"
                 raise BackendError(text, where=backend_id)

@@ -13,7 +13,8 @@ import logging
 import os
 import struct
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,8 @@ from armpy.backend import (
     report_cache_use,
 )
 from armpy.backend.caches import model_name
-from armpy.compiler.compiled_parts import Programs
+from armpy.backend.preparation import IS_SAVED
+from armpy.compiler.compiled_parts import Programs, current_parts
 from armpy.compiler.compiled_programs import saved_program
 from armpy.compiler.machine import machine_identity
 from armpy.compiler.substitute import check_answer, offer
@@ -102,6 +104,36 @@ def cached_preparation(
     if parts is None:
         return part.prepare_without_files
     return partial(part.prepare, parts, caching.token)
+
+
+@contextmanager
+def saved_programs(
+    graph: Graph,
+    backend: IBackendInternal,
+    request: PreparationRequest,
+    caching: CompilationCaching | None,
+) -> Iterator[None]:
+    """Let a backend that is asked about layers know which parts need not be compiled."""
+    archived, programs = current_parts(), Programs(backend, request.model_options)
+    parts = CompiledParts.of(caching, backend.get_id())
+
+    def is_saved(view: SubgraphView) -> bool:
+        if archived is not None and archived.has(backend, view, request):
+            return True
+        if parts is None or caching is None or not programs.are_kept:
+            return False
+        try:
+            key = key_of(graph, backend, view, request, caching.token)
+        except UnknownContentsError:  # nothing is kept without a name
+            return False
+        abouts = parts.descriptions(key)
+        return bool(abouts) and not any(map(programs.why_unfit, abouts))
+
+    token = IS_SAVED.set(is_saved)
+    try:
+        yield
+    finally:
+        IS_SAVED.reset(token)
 
 
 class CachedPart(NamedTuple):
@@ -376,6 +408,14 @@ class CompiledParts:
         if len(makings) != 1:
             return LookedUp(None, "its files were not written together")
         return LookedUp(CompiledFiles(*payloads), making=makings.pop())
+
+    def descriptions(self, key: Key) -> list[dict[str, object]]:
+        """Descriptions of a part's programs, without reading the programs; empty without a file."""
+        entry = self.entries.look_up(self.prefix + _KINDS[0], key.name.hex())
+        if entry.parts is None or bytes(entry.parts[0]) != key.contents:
+            return []
+        pieces = json.loads(bytes(entry.parts[2]))["pieces"]
+        return [piece["about"] for piece in pieces if "about" in piece]
 
     def keep(self, key: Key, files: CompiledFiles, description: str) -> bool:
         """Write the files of a part; whether both are kept now."""

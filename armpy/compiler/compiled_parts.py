@@ -116,6 +116,20 @@ class ArchivedParts:
         report_cache_use(CacheUse(backend.get_id(), title, views is not None, shown))
         return otherwise() if views is None else views
 
+    def has(
+        self, backend: IBackendInternal, view: SubgraphView, request: PreparationRequest
+    ) -> bool:
+        """Return whether the file has programs of a whole part that fit this machine."""
+        of_backend = [part for part in self.parts if part.backend_id == backend.get_id()]
+        if self.problem or not of_backend:
+            return False
+        pieces, left = _pieces(view, of_backend)
+        programs = Programs(backend, request.model_options)
+        return not left and all(
+            any(not programs.why_unfit(part.about) for part in candidates)
+            for _, candidates in pieces
+        )
+
     def _taken(
         self,
         graph: Graph,

@@ -134,24 +134,13 @@ def _typical_figures(backend: IBackendInternal, device: str) -> DeviceFigures | 
 
 
 def lookup_performance(
-    figures: DeviceFigures | None,
-    data_type: DataType | str,
+    figures: DeviceFigures | None,  # None if nothing is known
+    data_type: DataType | str,  # the type of elements; the name of a vendor extension's type
     *,
-    is_scalar: bool = False,
-    is_relaxed: bool = False,
+    is_scalar: bool = False,  # of a scalar instead of a tensor
+    is_relaxed: bool = False,  # for float32, that it may be computed as float16
 ) -> PerformanceFigures:
     """Figures of operations on one type of operand.
-
-    Parameters
-    ----------
-    figures : DeviceFigures, optional
-        None if nothing is known.
-    data_type : DataType or str
-        The type of elements; the name of a vendor extension's type.
-    is_scalar : bool
-        Of a scalar instead of a tensor.
-    is_relaxed : bool
-        For float32, that it may be computed as float16.
 
     Returns
     -------

@@ -24,6 +24,7 @@ from armpy.compiler.assign import (
     FailedAnswer,
     SupportOracle,
     assign_backends,
+    compiled_cache,
     refusal_of,
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
@@ -82,31 +83,18 @@ def simplified(
 
 @phase("optimise")
 def optimize_graph(
-    graph: Graph,
-    backends: Sequence[IBackendInternal],
+    graph: Graph,  # as `specialize` leaves it
+    backends: Sequence[IBackendInternal],  # most preferred first
     options: OptimizerOptions | None = None,
+    # Layers that backends have failed to prepare; grows with what fails here
     excluded: Exclusions | None = None,
+    # What makes each backend's tensors; asked of the backends that get layers if left out
     factories: Mapping[BackendId, Factories] | None = None,
+    # By value's name and backend's id, what could not be imported and is copied instead
     refused_imports: ImportRefusals | None = None,
-    wanted: Mapping[int, BackendId] | None = None,
+    wanted: Mapping[int, BackendId] | None = None,  # by layer id, the backend that is asked first
 ) -> OptimizedNetwork:
     """Assign layers to backends, let these optimise their parts, plan memory.
-
-    Parameters
-    ----------
-    graph : Graph
-        As `specialize` leaves it.
-    backends : sequence of IBackendInternal
-        Most preferred first.
-    options : OptimizerOptions, optional
-    excluded : dict, optional
-        Layers that backends have failed to prepare; grows with what fails here.
-    factories : mapping of str to sequence of HandleFactoryProxy, optional
-        What makes each backend's tensors; asked of the backends that get layers if left out.
-    refused_imports : dict of (str, str) to Support, optional
-        By value's name and backend's id, what could not be imported and is copied instead.
-    wanted : mapping of int to str, optional
-        By layer id, the backend that is asked first.
 
     Raises
     ------
@@ -320,10 +308,10 @@ class _Rounds:
         is_old = device_of(backend).feature_level < FIRST_LEVEL_WITH_CACHING
         if caching is None or is_old or not keeps_programs(backend):
             return partial(offer, self._graph, backend, part, request)
-        # Few backends leave it to the core.
-        from armpy.compiler.compiled_cache import cached_preparation  # noqa: PLC0415
-
-        return cached_preparation(self._graph, backend, part, request, caching)
+        preparation: Callable[[], OptimizationViews] = compiled_cache().cached_preparation(
+            self._graph, backend, part, request, caching
+        )
+        return preparation
 
     def _exclude(
         self, backend: IBackendInternal, layers: Sequence[Layer], text: str, error: ArmpyError

@@ -30,7 +30,6 @@ class OptimizedNetwork:
         By layer id of `graph`.
     memory : MemoryPlan
         Empty as long as a shape is not known.
-    placement : Placement
     source : Graph
         The graph assigned to backends, after the optimiser's passes.
     assignment : dict of int to str

@@ -173,7 +173,6 @@ class OptimizerOptions:
         ----------
         layers : iterable of str
             Names of all layers, also of those in graphs that control flow runs.
-        backends : collection of str
 
         Raises
         ------
@@ -208,14 +207,7 @@ class OptimizerOptions:
     def request_for(
         self, backend: IBackendInternal, deadline_s: float | None = None
     ) -> PreparationRequest:
-        """Make the request with which a backend is asked about, or prepares a part of, a network.
-
-        Parameters
-        ----------
-        backend : IBackendInternal
-        deadline_s : float, optional
-            As of `PreparationRequest`.
-        """
+        """Make the request to ask a backend about a network, or to prepare a part of it."""
         knows_relaxed = device_of(backend).feature_level >= FIRST_LEVEL_WITH_RELAXED
         return PreparationRequest(
             self.model_options.get(backend.get_id(), NO_OPTIONS),

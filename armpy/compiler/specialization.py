@@ -31,21 +31,15 @@ from armpy.types import DataType
 @phase("specialise")
 def specialize(
     graph: Graph,
+    # Per graph input, its concrete shape; None to leave it as it is
     shapes: Sequence[tuple[int, ...] | None] = (),
+    # Per graph input, its elements if they are known already; it then becomes a constant
     values: Sequence[Array | None] = (),
+    # Folds layers whose inputs are all constant; without it only those are folded whose outputs
+    # follow from shapes
     evaluator: Evaluator | None = None,
 ) -> Graph:
     """Bind inputs, infer shapes, fold constants, drop layers that are dead or do nothing.
-
-    Parameters
-    ----------
-    shapes : sequence of (tuple of int or None)
-        Per graph input, its concrete shape; None to leave it as it is.
-    values : sequence of (ndarray or None)
-        Per graph input, its elements if they are known already; it then becomes a constant.
-    evaluator : Evaluator, optional
-        Folds layers whose inputs are all constant; without it only those are folded whose
-        outputs follow from shapes.
 
     Returns
     -------

@@ -27,6 +27,7 @@ from armpy.backend import (
     timed_by,
 )
 from armpy.backend.preparation import postponed_compilation
+from armpy.compiler.compiled_cache import saved_programs
 from armpy.core.processes.confinement import in_force
 from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
@@ -144,7 +145,9 @@ class BackendServer:
             if descriptors:
                 self._asked = support
                 graph, *_ = _unpacked(descriptors[0], *about)
-                answers = support.are_layers_supported(graph.layers)
+                caching = self._source.caching if self._source else None
+                with saved_programs(graph, backend, request, caching):
+                    answers = support.are_layers_supported(graph.layers)
             else:
                 answers = [support.is_layer_supported(*about)]
         return {"answers": [*map(_support_fields, answers)]}

@@ -25,7 +25,6 @@ def optimize(
 
     Parameters
     ----------
-    network : Network or Graph
     backends : Runtime, or sequence of (str or IBackendInternal), optional
         A runtime with its backends and options; or ids, or backends themselves, most preferred
         first. Every installed backend if left out.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ BY_CPU_REF, BY_ENGINE = [2.0, 4.0], [102.0, 104.0]
 
 
 class Program(IEngineProgram):
-    model = b"double"
+    model: bytes = b"double"
 
     def execute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         np.add(inputs[0] * 2, 100, out=outputs[0])  # the 100 distinguish it from CpuRef
@@ -97,11 +98,17 @@ def runtime_of(backend: EngineBackend) -> Runtime:
     return Runtime(RuntimeOptions(backends=["Engine", "CpuRef"], registry=registry))
 
 
-@pytest.fixture(autouse=True)
-def no_answers_of_other_tests() -> None:
+def nothing_is_known_of_layers() -> None:
     from armpy.backend.hosting import engine
 
     engine._answer.cache_clear()
+    engine._unconverted.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_other_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing_is_known_of_layers()
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
 
 
 def test_an_engine_runs_what_it_compiles() -> None:
@@ -115,8 +122,8 @@ def test_an_engine_runs_what_it_compiles() -> None:
     ("refused", "timeout_s", "compiled"),
     [
         (None, None, [8]),
-        # Of the halves, the second half is used again; layer 2 is asked about alone.
-        (3, None, [4, 2, 1, 3]),
+        # Each kind of layer is converted alone to find the refused one.
+        (3, None, [1, 4, 3]),
         (3, 60, [1, 3, 4]),
     ],
 )
@@ -144,6 +151,88 @@ def test_connected_layers_are_compiled_once_and_those_around_a_refused_one(
     texts = [refusal.text for refusal in placement_of(network).refusals]
     reason = "Activation RELU of FLOAT32 to FLOAT32: this is not an addition"
     assert texts == ([] if refused is None else [reason])
+
+
+class Counting(EngineBackend):
+    """Notes how many layers are converted, and what is compiled."""
+
+    def __init__(self, device_type: DeviceType = DeviceType.CPU_COMPILED) -> None:
+        super().__init__(Engine(), device_type)
+        self.engine.may_compile.set()
+        self.calls: list[int | bytes] = []
+        compile_ = self.engine.compile
+
+        def noting(model: bytes, about: Mapping[str, OptionValue]) -> Program:
+            self.calls.append(model)
+            program = compile_(model, about)
+            program.model = b"saved"
+            return program
+
+        self.engine.compile = noting  # type: ignore[method-assign]
+
+    def convert(self, view: SubgraphView) -> bytes:
+        self.calls.append(len(view.layers))
+        return super().convert(view)
+
+
+def sums(count: int, refused: int | None = None) -> Network:
+    """Layers that double the input, one of which may be another operation."""
+    net = Network()
+    x = net.input("x", f32(2))
+    for position in range(count):
+        x = net.add(RELU, x) if position == refused else net.add(ADD, x, x)
+    net.output("y", x)
+    return net
+
+
+def test_a_network_of_one_layer_is_converted_and_compiled_once() -> None:
+    backend = Counting()
+    armpy.Model(sums(1), runtime_of(backend))
+    assert backend.calls == [1, b"double"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "calls"),
+    # With a refused layer, the whole network is tried first, and then each kind of layer.
+    [(None, [b"saved"]), (3, [8, 1, 1, b"saved", b"saved"])],
+)
+def test_a_saved_program_is_compiled_and_no_other(
+    refused: int | None, calls: list[int | bytes]
+) -> None:
+    armpy.Model(sums(8, refused), runtime_of(Counting()))
+    nothing_is_known_of_layers()
+    backend = Counting()
+    model = armpy.Model(sums(8, refused), runtime_of(backend))
+    assert backend.calls == calls
+    assert placement_of(model).layers_by_backend["Engine"] == 8 - (refused is not None)
+
+
+def test_a_saved_program_is_compiled_and_no_other_in_the_background() -> None:
+    armpy.load(doubling(), runtime=runtime_of(Counting(DeviceType.GPU)))
+    backend = Counting(DeviceType.GPU)
+    model = armpy.load(doubling(), runtime=runtime_of(backend), compile="background")
+    model.warm_up()
+    assert answer_of(model) == BY_ENGINE
+    assert backend.calls == [b"saved"]
+
+
+def test_a_program_of_a_compiled_file_is_compiled_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    armpy.Model(sums(8), runtime_of(Counting())).save(tmp_path / "sums.armpy")
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "empty"))
+    backend = Counting()
+    model = armpy.load(tmp_path / "sums.armpy", runtime=runtime_of(backend))
+    assert backend.calls == [b"saved"]
+    assert placement_of(model).layers_by_backend == {"Engine": 8}
+
+
+def test_a_saved_program_of_another_version_of_the_engine_is_not_used() -> None:
+    armpy.Model(sums(8), runtime_of(Counting()))
+    backend = Counting()
+    backend.engine.describe = lambda options: {"version": "2"}  # type: ignore[method-assign]
+    armpy.Model(sums(8), runtime_of(backend))
+    assert backend.calls == [8, b"double"]
 
 
 def test_a_refusal_names_the_operation_its_types_and_shapes_and_the_engine_s_error() -> None:

@@ -89,7 +89,7 @@ def options_of(folder: Path, device_type: str = "CPU_COMPILED") -> RuntimeOption
     [
         (None, None, "8", 256),
         # As in this process; the parts around the refused layer are prepared one by one.
-        (3, None, "4 2 1 3", 128),
+        (3, None, "4 3", 128),
         (None, 60, "1 8", 256),
     ],
 )
@@ -103,6 +103,18 @@ def test_an_isolated_engine_compiles_connected_layers_once(
         np.testing.assert_array_equal(model(floats(1, 2)), [factor, 2 * factor])
         assert placement_of(model).layers_by_backend["Engine"] == 8 - (refused is not None)
     assert (tmp_path / "log").read_text().strip() == compiled
+
+
+def test_an_isolated_engine_compiles_only_the_saved_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    options = options_of(tmp_path)
+    for _ in range(2):
+        with Runtime(options) as runtime:
+            Model(doublings(None), runtime)
+    # The saved model of this engine is empty.
+    assert (tmp_path / "log").read_text().strip() == "8 0"
 
 
 def test_an_isolated_accelerator_compiles_while_others_answer(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory.tensor_handle import HostTensorHandle, ITensorHandle
 from armpy.backend.optimization_views import OptimizationViews, Substitution
 from armpy.backend.options import NO_OPTIONS, OptionValue, OptionValues
-from armpy.backend.preparation import PreparationRequest, postpone_compilation
+from armpy.backend.preparation import IS_SAVED, PreparationRequest, postpone_compilation
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.errors import ArmpyError, UnimplementedError
@@ -307,14 +307,20 @@ class _EngineLayerSupport(ILayerSupport):
         refusal = self._refusal(operation, inputs, outputs)
         if refusal is not None:
             return refusal
-        backend = self._backend
-        layer = operation, tuple(inputs), tuple(outputs)
-        return _answer(_Question(backend.get_id(), tuple(self._about.items()), layer, backend))
+        return _answer(self._question(operation, inputs, outputs))
+
+    def _question(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> _Question:
+        """The question about a layer alone."""
+        backend, layer = self._backend, (operation, tuple(inputs), tuple(outputs))
+        return _Question(backend.get_id(), tuple(self._about.items()), layer, backend)
 
     def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:
         """Have the engine compile connected layers together, as it is to do later.
 
-        A part that it refuses is halved, so that only the refused layers are asked about alone.
+        A part with a saved program is not compiled. From a part that it refuses, layers that cannot
+        be converted are taken out; otherwise it is halved, and the last two asked about alone.
         """
         answers: dict[Layer, Support] = {}
         for layer in layers:
@@ -326,16 +332,30 @@ class _EngineLayerSupport(ILayerSupport):
         results = tuple(v for layer in layers for v in layer.outputs if v not in read)
         graph = Graph((), results, ("",) * len(results), tuple(layers))
         parts = select_subgraphs(graph, lambda layer: None if layer in answers else 0)
-        while self._compiles_parts and parts:
+        while parts:
             part = parts.pop()
-            middle = len(part.layers) // 2
-            if middle and self._compiles(part):
+            if IS_SAVED.get()(part) or (self._compiles_parts and self._compiles(part)):
                 answers.update(dict.fromkeys(part.layers, Support.yes()))
-            elif middle:
-                parts += part.part(part.layers[:middle]), part.part(part.layers[middle:])
+                continue
+            if not self._compiles_parts:
+                continue
+            refused: dict[Layer, Support] = {}
+            for x in part.layers:
+                no = _unconverted(self._question(x.operation, x.input_infos, x.output_infos))
+                if no is not None:
+                    refused[x] = no
+            answers.update(refused)
+            if refused:
+                left = set(part.layers) - refused.keys()
+                parts += select_subgraphs(graph, {x: 0 for x in left}.get)
+            elif len(part.layers) > 2:
+                middle = len(part.layers) // 2
+                halves = part.layers[:middle], part.layers[middle:]
+                parts += [part.part(half) for half in halves if len(half) > 1]
         return [
-            answers.get(layer)
-            or self.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
+            answers[layer]
+            if layer in answers
+            else self.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
             for layer in layers
         ]
 
@@ -381,7 +401,30 @@ class _Question:
 @lru_cache(maxsize=4096)
 def _answer(question: _Question) -> Support:
     """Compile a network of one layer, and run it; all of its elements are zeros."""
-    backend = question.backend
+    try:
+        graph, model = _converted(question)
+    except ArmpyError as error:
+        return _refused(ReasonCode.OPERATION, question.layer, error.failed)
+    try:
+        program = question.backend.get_engine().compile(model, dict(question.about))
+        _run(program, graph.inputs, graph.outputs)
+    except ArmpyError as error:
+        return _refused(ReasonCode.COMPILATION, question.layer, error.failed)
+    return Support.yes()
+
+
+@lru_cache(maxsize=4096)
+def _unconverted(question: _Question) -> Support | None:
+    """The refusal of a layer for its conversion alone, if there is one."""
+    try:
+        _converted(question)
+    except ArmpyError as error:
+        return _refused(ReasonCode.OPERATION, question.layer, error.failed)
+    return None
+
+
+def _converted(question: _Question) -> tuple[Graph, bytes]:
+    """Convert a network of one layer; ArmpyError if it cannot be."""
     operation, inputs, outputs = question.layer
     net = Network("layer")
     values: list[Value | None] = []
@@ -393,20 +436,11 @@ def _answer(question: _Question) -> Support:
             values.append(net.constant(_zeros(info), data_type=kind, quantization=scaling))
         else:
             values.append(net.input(f"input_{i}", info))
-    try:
-        layer = net.add_layer(operation, values, outputs=outputs)
-        for i, value in enumerate(layer.outputs):
-            net.output(f"output_{i}", value)
-        graph = net.build()
-        model = backend.convert(SubgraphView.of(graph, graph.layers))
-    except ArmpyError as error:
-        return _refused(ReasonCode.OPERATION, question.layer, error.failed)
-    try:
-        program = backend.get_engine().compile(model, dict(question.about))
-        _run(program, graph.inputs, graph.outputs)
-    except ArmpyError as error:
-        return _refused(ReasonCode.COMPILATION, question.layer, error.failed)
-    return Support.yes()
+    layer = net.add_layer(operation, values, outputs=outputs)
+    for i, value in enumerate(layer.outputs):
+        net.output(f"output_{i}", value)
+    graph = net.build()
+    return graph, question.backend.convert(SubgraphView.of(graph, graph.layers))
 
 
 def _refused(

@@ -38,14 +38,10 @@ class PassContext:
         layer: Layer,
         operation: Operation,
         inputs: Sequence[Value | None],
+        # Of the changed layer; those of `layer` if left out
         outputs: Sequence[TensorInfo] | None = None,
     ) -> bool:
         """Return whether a changed layer is assigned to the same or a more preferred backend.
-
-        Parameters
-        ----------
-        outputs : sequence of TensorInfo, optional
-            Of the changed layer; those of `layer` if left out.
 
         Notes
         -----

@@ -60,11 +60,8 @@ class ImportedTensor:
 
     Parameters
     ----------
-    name : str
-    is_output : bool
     info : TensorInfo
         Fully shaped.
-    memory : ExternalMemory
     imports : mapping of str to Import
         By backend id, the first one first.
     network : object

@@ -21,7 +21,6 @@ class TensorSpec:
 
     Parameters
     ----------
-    name : str
     info : TensorInfo
         Dimensions that the caller can choose are None.
     """

@@ -30,10 +30,8 @@ class NetworkMemory:
 
     Parameters
     ----------
-    network : LoadedCallee
     prepared : BoundProgram
         The network prepared for the shapes, with this memory.
-    held : HeldMemory
 
     Notes
     -----

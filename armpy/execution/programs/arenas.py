@@ -70,7 +70,6 @@ def make_constants(
 
     Parameters
     ----------
-    network : OptimizedNetwork
     sessions : mapping of str to BackendSession
         By backend id.
 
@@ -93,22 +92,12 @@ def make_constants(
 
 
 def make_handles(
-    memory: StepMemory,
+    memory: StepMemory,  # whose they are
     plan: MemoryPlan,
-    sessions: Mapping[BackendId, BackendSession],
-    holdings: Holdings,
+    sessions: Mapping[BackendId, BackendSession],  # by backend id
+    holdings: Holdings,  # receives all that has to be given back
 ) -> dict[Value, ITensorHandle]:
     """Make the arenas of one execution, and the handle of every tensor in them.
-
-    Parameters
-    ----------
-    memory : StepMemory
-        Whose they are.
-    plan : MemoryPlan
-    sessions : mapping of str to BackendSession
-        By backend id.
-    holdings : Holdings
-        Receives all that has to be given back.
 
     Raises
     ------

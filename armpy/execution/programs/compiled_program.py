@@ -56,7 +56,6 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 
     Parameters
     ----------
-    network : OptimizedNetwork
     sessions : mapping of str to BackendSession
         By backend id.
     executors : Executors

@@ -42,8 +42,6 @@ class Importer:
     ----------
     owner : object
         The loaded network.
-    plan : NetworkProgram
-    sessions : mapping of str to BackendSession
 
     Raises
     ------
@@ -303,10 +301,8 @@ def import_by_name(
 
     Parameters
     ----------
-    network : ImportingNetwork
     given : mapping of str to (ExternalMemory or ndarray)
         By name.
-    is_output : bool
 
     Raises
     ------

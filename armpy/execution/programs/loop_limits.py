@@ -64,21 +64,12 @@ def limited_layers(
 
 def limited_steps(
     network: OptimizedNetwork,
-    steps: Sequence[Step],
+    steps: Sequence[Step],  # one per layer, made for the network's time-out
+    # Ids of the layers whose execution the core stops; the other backends stop themselves
     limited: AbstractSet[int],
-    known: Container[int] = (),
+    known: Container[int] = (),  # ids of the layers whose steps have a budget already
 ) -> list[Step]:
-    """Steps whose loops have one budget of time each.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-        One per layer, made for the network's time-out.
-    limited : set of int
-        Ids of the layers whose execution the core stops; the other backends stop themselves.
-    known : container of int, optional
-        Ids of the layers whose steps have a budget already.
-    """
+    """Steps whose loops have one budget of time each."""
     timed = {
         number
         for number in network.looping
@@ -146,23 +137,15 @@ def _stopped_at(end_s: float, error: ArmpyError) -> Iterator[None]:
 
 def run_apart(
     executors: Executors,
-    work: Callable[[Cancellation], list[Array]],
+    work: Callable[[Cancellation], list[Array]],  # executes; is given what stops it
+    # What stops the execution around it; the current one if there is none
     cancellation: Cancellation | None,
     *,
+    # Whether it writes the caller's arrays. It is not abandoned then: an execution whose time is up
+    # fails when its backend is done.
     in_place: bool = False,
 ) -> list[Array]:
     """Execute something on another thread, so that a loop in it can be abandoned.
-
-    Parameters
-    ----------
-    executors : Executors
-    work : callable
-        Executes; is given what stops it.
-    cancellation : Cancellation, optional
-        What stops the execution around it; the current one if there is none.
-    in_place : bool
-        Whether it writes the caller's arrays. It is not abandoned then: an execution whose time is
-        up fails when its backend is done.
 
     Raises
     ------
@@ -200,7 +183,6 @@ class LoopLimits:
 
     Parameters
     ----------
-    executors : Executors
     in_place : bool
         Whether results are written where the caller has them, so that nothing can be abandoned: an
         execution whose time is up fails when its backend is done.

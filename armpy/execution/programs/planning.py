@@ -51,7 +51,6 @@ class Planner:
 
     Parameters
     ----------
-    subgraphs : SubgraphNetworks
     load : callable
         Loads a graph to try where it runs fastest: `LoadedNetwork`.
     name : str
@@ -139,17 +138,11 @@ class Planner:
 
     def importing_program(
         self,
-        program: NetworkProgram,
+        program: NetworkProgram,  # for a call with arrays
         inputs: Sequence[Array | ImportedTensor],
         targets: Sequence[Array | ImportedTensor | None],
     ) -> CompiledProgram:
         """The program for calls with tensors imported as these are.
-
-        Parameters
-        ----------
-        program : NetworkProgram
-            For a call with arrays.
-        inputs, targets : sequence of (ndarray or ImportedTensor)
 
         Raises
         ------

@@ -357,21 +357,13 @@ class StepProgram(ABC, Generic[MemoryT]):
 
     def run(
         self,
+        # One per source of the graph (inputs, then variables), checked already. Not written to.
         sources: Sequence[Array],
+        # Arrays to write results to, which overlap no source. None is replaced by a new one.
         results: Targets | None = None,
-        cancellation: Cancellation | None = None,
+        cancellation: Cancellation | None = None,  # what stops it; the current one
     ) -> list[Array]:
         """Execute once; any number of threads may do so at the same time.
-
-        Parameters
-        ----------
-        sources : sequence of ndarray
-            One per source of the graph (inputs, then variables), checked already. Not
-            written to.
-        results : list of (ndarray or None), optional
-            Arrays to write results to, which overlap no source. None is replaced by a new one.
-        cancellation : Cancellation, optional
-            What stops it; the current one.
 
         Returns
         -------
@@ -407,16 +399,12 @@ class BoundProgram:
 
     Parameters
     ----------
-    shapes : tuple of tuple of int
-    plan : CompiledProgram, StagedProgram or ArchivedProgram
     run : callable
         Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
     bind : callable
         Prepares many such executions, which the current cancellation stops.
     stops_in_place : bool
         Whether executions stop soon when they are cancelled.
-    inputs : tuple of InputSlot
-    outputs : tuple of OutputSlot
 
     Attributes
     ----------

@@ -77,7 +77,6 @@ class VariableState:
 
     Attributes
     ----------
-    arrays : list of ndarray
         What each variable holds; not to be written to.
     spare : list of ndarray, optional
         Arrays of this caller alone to write to.

@@ -22,7 +22,6 @@ class DebugValue:
     ----------
     layer : str
         Its name.
-    operation : str
     index : int
         Of the output, for layers that have several.
     tensor : str
