@@ -322,7 +322,7 @@ def _computed(
 ) -> Size:
     """Combine two operands; the left one if the right one is plain and changes nothing."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
-        plain = [int(part) if isinstance(part, Size) else part for part in (left, right)]
+        plain = map(fixed, (left, right))
         return function(*plain)  # type: ignore[arg-type, return-value]  # an array
     if not _is_number(left) or not _is_number(right):
         return NotImplemented  # type: ignore[no-any-return]  # what Python asks for

@@ -121,3 +121,30 @@ def test_many_counted_numbers_are_not_kept() -> None:
     finally:
         tracemalloc.stop()
     assert peak_bytes < 4 * 8 * many
+
+
+def test_images_are_resized_to_sizes_from_an_input() -> None:
+    """At ratios that are no integers, by positions that arrays of numbers are computed with."""
+    nodes = [
+        helper.make_node("Concat", ["images", "height", "width"], ["sizes"], axis=0),
+        helper.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="cubic"),
+    ]
+    x, y, height = (
+        helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in (
+            ("x", TensorProto.FLOAT, (1, 1, 4, 4)),
+            ("y", TensorProto.FLOAT, (1, 1, "rows", 4)),
+            ("height", TensorProto.INT64, (1,)),
+        )
+    )
+    constants = {"images": np.array([1, 1]), "width": np.array([4])}
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "network", [x, height], [y], weights)
+    onnx_model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    data = onnx_model.SerializeToString()
+    model = armpy.load(data, num_threads=1)
+    image = np.random.default_rng(3).normal(size=(1, 1, 4, 4)).astype(np.float32)
+    for rows in (8, 4, 5, 7, 6, 10, 3):
+        inputs = {"x": image, "height": np.array([rows])}
+        expected = armpy.load(data, num_threads=1).run(inputs)["y"]
+        np.testing.assert_array_equal(model.run(inputs)["y"], expected)
