@@ -148,7 +148,8 @@ class Placement:
         text += f", {counted(self.num_copies, 'copy', 'copies')}"
         text += f", {self.peak_bytes / 1024:.0f} KiB working memory"
         if self.fallbacks:
-            text += f"; {self.fallbacks} fell back: {self._short_reasons()}"
+            text += f"; {self.fallbacks} fell back"
+            text += f": {self._short_reasons()}" if self.refusals else ""
         if self.alternatives:
             text += f"; {self.preference}, {self.basis}: "
             text += ", ".join(map(_short, self.alternatives))

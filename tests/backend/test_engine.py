@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -276,9 +277,16 @@ def test_a_model_stays_where_it_runs_if_the_accelerator_cannot_compile(
     backend = EngineBackend(Engine(BackendError("the driver is too old")), DeviceType.GPU)
     model = armpy.load(doubling(), runtime=runtime_of(backend), compile="background")
     assert answer_of(model) == BY_CPU_REF
+    assert "Engine is compiling in this process" in str(model.placement)
     backend.engine.may_compile.set()
     tiers = model.handle.loaded.tiers
     assert tiers is not None
     tiers.settle(60)
     assert answer_of(model) == BY_CPU_REF
     assert "the driver is too old" in str(model.placement) + caplog.text
+
+
+def test_a_file_for_a_backend_that_is_not_first_gives_no_empty_reason(tmp_path: Path) -> None:
+    placement = placement_of(armpy.Model(sums(1), runtime_of(Counting())))
+    text = str(replace(placement, fallbacks=1))
+    assert "; 1 fell back; cache" in text

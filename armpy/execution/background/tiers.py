@@ -158,7 +158,7 @@ class _Exchange:
     backends: tuple[BackendId, ...]  # whose code it is
     is_kept: bool  # whether this process finds what another one compiles
     counter: CallCounter  # of what runs until then
-    where: str = _ELSEWHERE
+    where: str = ""
     state: str = "pending"
     error: ArmpyError | None = None
     began_s: float = 0.0
@@ -261,6 +261,7 @@ class Tiers:
     def _began(self, exchange: _Exchange) -> bool:
         """Have something compiled; whether that can be done in the background."""
         exchange.began_s = time.perf_counter()
+        exchange.where = _ELSEWHERE if exchange.is_kept else "in this process"
         with self._changed:
             self._exchanges[exchange.shapes] = exchange
             try:
@@ -289,7 +290,7 @@ class Tiers:
 
     def started(self, exchange: _Exchange) -> CompileProcess | None:
         """The process that compiles; None where this one does."""
-        reason = "" if exchange.is_kept else "nothing of it is kept on disk"
+        reason = "" if exchange.is_kept else "a program of another one cannot be taken over"
         reason = reason or why_not_elsewhere()
         network = self._network()
         if network is None or self._is_closed:
