@@ -549,12 +549,12 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (lambda: with_workloads(SilentInItsQueue), "enqueue says nothing of an input that"),
     ),
     "executions/executions-stop-when-they-are-cancelled": (
-        (lambda: with_workloads(CannotBeStopped), "as if nothing had happened"),
+        (lambda: with_workloads(CannotBeStopped), "as if it had not been cancelled"),
         (lambda: with_workloads(StopsTooLate), "a cancelled execution stops after .* ms"),
         (lambda: with_workloads(GoesOn), "goes on 2 s after it was cancelled, and has ended only"),
     ),
     "executions/bound-executions-stop-as-well": (
-        (lambda: with_workloads(CannotBeStoppedOnceBound), "as if nothing had happened"),
+        (lambda: with_workloads(CannotBeStoppedOnceBound), "as if it had not been cancelled"),
     ),
     "executions/deadlines-differ-from-cancellations": (
         (lambda: with_workloads(CallsDeadlinesCancellations), "expected a ExecutionTimeoutError"),

@@ -150,12 +150,12 @@ SHARING_FAULTS: dict[str, Planted] = {
     "declared/never-stops": Planted(
         "contract/executions/executions-stop",
         lambda: Plain(operations={ElementwiseUnary}, capabilities=_STOPS),
-        "as if nothing had happened",
+        "as if it had not been cancelled",
     ),
     "declared/no-deadline": Planted(
         "contract/executions/deadlines",
         lambda: Plain(operations={ElementwiseUnary}, capabilities=_STOPS),
-        "as if nothing had happened",
+        "as if it had not been cancelled",
     ),
     "lifecycle/table-of-16": Planted(
         "contract/lifecycle/many", lambda: TableOf(16), "40 networks loaded"
