@@ -29,9 +29,9 @@ def count_text(number: float) -> str:
 
 def time_text(us: float) -> str:
     """``3.4 ms``."""
-    if us >= 1e6:
-        return f"{us / 1e6:.4g} s"
-    return f"{us / 1e3:.4g} ms" if us >= 1e3 else f"{us:.4g} us"
+    unit, name = (1e6, "s") if us >= 999_500 else (1e3, "ms") if us >= 999.5 else (1.0, "µs")
+    number = us / unit
+    return f"{number:.3g} {name}" if number < 999.5 else f"{number:,.0f} {name}"
 
 
 def percent_text(part: float) -> str:

@@ -18,7 +18,6 @@ UNKNOWN = "not known"
 _WORDS = {
     "compute": "arithmetic",
     "memory": "memory bandwidth",
-    "overhead": "overhead around the arithmetic",
 }
 
 
@@ -41,7 +40,7 @@ def limit_of(time_us: float, compute_us: float, memory_us: float) -> str:
 
 
 def main_limit(times: Mapping[str, float]) -> str:
-    """Describe the limit of most of the time, in words.
+    """Describe the limit of most of the time in layers, in words.
 
     Parameters
     ----------
@@ -52,4 +51,6 @@ def main_limit(times: Mapping[str, float]) -> str:
     limit = max(times, key=times.__getitem__, default=UNKNOWN)
     if limit == UNKNOWN or not whole:
         return "what limits it is not known: the backend does not state its work"
-    return f"limited by {_WORDS[limit]} in {100 * times[limit] / whole:.0f} % of the time"
+    if limit == "overhead":
+        return "neither arithmetic nor memory bandwidth limits the layers"
+    return f"limited by {_WORDS[limit]} in {100 * times[limit] / whole:.0f} % of the time in layers"

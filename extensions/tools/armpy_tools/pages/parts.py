@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import cycle
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
 
 from armpy_tools.pages.colours import NUM_COLOURS
@@ -138,6 +139,8 @@ class Bar:
         Bars of one group have one colour; the legend names the groups.
     interval : (float, float), optional
         Between which values the true one is likely to be.
+    is_grey : bool
+        In a `Stack`, whether it is grey.
     """
 
     name: str
@@ -145,6 +148,7 @@ class Bar:
     text: str = ""
     group: str = ""
     interval: tuple[float, float] | None = None
+    is_grey: bool = False
 
 
 @dataclass(frozen=True)
@@ -209,12 +213,15 @@ class Stack:
         return sum(part.value for part in self.parts)
 
     @property
-    def slices(self) -> list[tuple[Bar, int, float, float]]:
-        """Each part with its colour, and where it begins and how long it is, in percent."""
+    def slices(self) -> list[tuple[Bar, str, float, float]]:
+        """Each part with its colour's class, where it begins and how long it is, in percent."""
         slices, start = [], 0.0
-        for number, part in enumerate(self.parts):
+        colours = (f"c{number}" for number in cycle(range(NUM_COLOURS)))
+        greys = cycle(("g0", "g1"))
+        for part in self.parts:
             percent = 100 * part.value / self.whole if self.whole else 0.0
-            slices.append((part, number % NUM_COLOURS, round(start, 4), round(percent, 4)))
+            colour = next(greys if part.is_grey else colours)
+            slices.append((part, colour, round(start, 4), round(percent, 4)))
             start += percent
         return slices
 

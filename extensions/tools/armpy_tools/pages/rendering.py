@@ -149,10 +149,14 @@ _BREAKS = re.compile(r"(?<=[/;+])|(?<=[_.:])(?=[^\W\d])")
 """Where a long name may go on in the next line."""
 
 
+_UNIT_GAP = re.compile(r"(?<=\d) (?=(?:[µm]?s|[KMG]iB|[BkMG]|%)(?!\w))")
+"""The space between a number and its unit, at which no line ends."""
+
+
 def _breakable(text: object) -> Any:  # Any: markup, which escapes the parts
     """Markup of a text that breaks between the words of a name rather than within them."""
     gap = import_module("markupsafe").Markup("<wbr>")  # comes with the template engine
-    return gap.join(_BREAKS.split(visible(str(text))))
+    return gap.join(_BREAKS.split(_UNIT_GAP.sub("\N{NO-BREAK SPACE}", visible(str(text)))))
 
 
 def _visible(value: Any) -> Any:  # Any: whatever a template writes

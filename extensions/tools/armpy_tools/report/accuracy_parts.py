@@ -131,18 +131,21 @@ def accuracy_headline(accuracy: ModelErrors | None) -> Headline:
     else:
         by_layer = accuracy.errors
         last = by_layer[-1].together
-        figures.append(_error_figure(last, "the last layer", REFERENCE_BACKEND_ID))
+        figures.append(_error_figure(last, "the last layer's output", REFERENCE_BACKEND_ID))
         within = sum(error.is_within for error in by_layer)
         lines.append(f"{within} of {len(by_layer)} layers within the tolerance of their type")
         largest = max(error.alone for error in by_layer)
-        lines.append(f"largest error of a layer by itself: {error_text(largest)}")
+        lines.append(f"largest error of a single layer: {error_text(largest)}")
     return Headline(question, figures, lines)
 
 
 def _error_figure(relative: float, subject: str, against: str) -> tuple[str, str]:
     """An error in large figures."""
     if not relative:
-        return "equal", f"{subject} to {against}, number by number"
+        return (
+            "equal",
+            f"{subject} identical to {against}'s, element by element (one set of inputs)",
+        )
     return error_text(relative), f"error of {subject} against {against}, root mean square"
 
 
@@ -151,7 +154,7 @@ def error_text(relative: float) -> str:
     if not math.isfinite(relative):
         return "not finite"
     percent = 100 * relative
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %" if percent else "none"
+    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %" if percent else "0"
 
 
 def accuracy_parts(accuracy: ModelErrors, known: LayerRows) -> list[Part]:

@@ -153,7 +153,7 @@ def comparison_parts(compared: Sequence[BackendComparison]) -> list[Part]:
         for comparison in ran
     ]
     columns = [
-        "first choice", "layers", "runs>", "min us>", "median us>", "p90 us>",
+        "first choice", "layers", "runs>", "min µs>", "median µs>", "p90 µs>",
         f"times as long as {first.name}>", "working memory>", f"outputs against {first.name}>",
     ]  # fmt: skip
     caption = "Median time of a run, with its 95 % interval; same inputs, in turns"

@@ -136,7 +136,7 @@ def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[
         if first != other
     ]
     bars = [
-        Bar(name, figures.run_us[1], f"{figures.run_us[1]:,.1f} us", interval=figures.run_us[::2])
+        Bar(name, figures.run_us[1], f"{figures.run_us[1]:,.1f} µs", interval=figures.run_us[::2])
         for name, figures in (("this page", new), (old_name, old))
     ]
     rows = _layer_rows(new, old)
@@ -156,9 +156,9 @@ def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[
 def _whole_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ...]]:
     """One line for each figure of the whole model."""
     lines = [
-        ("first quartile of the runs, us", new.run_us[0], old.run_us[0]),
-        ("median of the runs, us", new.run_us[1], old.run_us[1]),
-        ("third quartile of the runs, us", new.run_us[2], old.run_us[2]),
+        ("first quartile of the runs, µs", new.run_us[0], old.run_us[0]),
+        ("median of the runs, µs", new.run_us[1], old.run_us[1]),
+        ("third quartile of the runs, µs", new.run_us[2], old.run_us[2]),
         ("peak memory, KiB", new.peak_bytes / 1024, old.peak_bytes / 1024),
         ("file, KiB", new.file_bytes / 1024, old.file_bytes / 1024),
         ("parameters, thousands", new.parameters / 1000, old.parameters / 1000),

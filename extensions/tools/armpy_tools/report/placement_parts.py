@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from armpy.core.units import time_text
 from armpy_tools.pages import Bar, Details, Facts, Part, Stack, Table, Text
+from armpy_tools.report.headlines import layers_text
 from armpy_tools.report.layers import LayerRow, times_by_backend
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> li
     parts: list[Part] = [
         Facts(
             [
-                *((name, _layers_text(count)) for name, count in counts.items()),
-                ("not on the first choice", _layers_text(placement.fallbacks)),
+                *((name, layers_text(count)) for name, count in counts.items()),
+                ("not on the first choice", layers_text(placement.fallbacks)),
                 ("partitions", str(placement.num_partitions)),
                 ("copies between memories", str(placement.num_copies)),
                 ("decided by", f"{placement.preference}, {placement.basis}"),
@@ -40,10 +41,6 @@ def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> li
     if placement.alternatives:
         parts.append(_alternatives(placement))
     return parts
-
-
-def _layers_text(count: int) -> str:
-    return f"{count} layer" if count == 1 else f"{count} layers"
 
 
 def _refusals(rows: Sequence[LayerRow]) -> list[Part]:
@@ -76,5 +73,5 @@ def _alternatives(placement: Placement) -> Table:
         )
         for a in placement.alternatives
     ]
-    columns = ["placement", "estimated us>", "measured us>", "", "layers"]
+    columns = ["placement", "estimated µs>", "measured µs>", "", "layers"]
     return Table("Placements that were weighed", columns, rows)

@@ -38,7 +38,7 @@ from armpy_tools.report.accuracy_parts import (
 from armpy_tools.report.comparison import compare_backends, comparison_parts
 from armpy_tools.report.figures import LayerFigures, ReportFigures, side_by_side
 from armpy_tools.report.graph_part import graph_part
-from armpy_tools.report.headlines import place_headline, size_headline, speed_headline
+from armpy_tools.report.headlines import layers_text, place_headline, size_headline, speed_headline
 from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import memory_kinds, memory_parts
 from armpy_tools.report.placement_parts import placement_parts
@@ -234,10 +234,11 @@ def _about(subject: ReportSubject, facts: ModelFacts) -> list[Part]:
         for kind, specs in (("input", model.inputs), ("output", model.outputs))
         for spec in specs
     ]
+    kinds = f"{len(facts.operators)} kind" + "s" * (len(facts.operators) != 1)
     model_facts = [
         ("model", subject.name),
         *subject.facts,
-        ("layers", f"{len(facts.layers)} of {len(facts.operators)} kinds"),
+        ("contents", f"{layers_text(len(facts.layers))}, {kinds}"),
         ("inputs of the runs", subject.inputs_text or "passed by the caller"),
         ("machine", describe_machine()),
         ("date", _now()),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -119,8 +119,12 @@ class TimePart:
 def kind_stack(summary: Summary, known: LayerRows) -> Stack:
     """Draw the time of a run by kind of layer: the picture of the first screen."""
     around = [TimePart.of(share, summary) for share in (*summary.overhead, *summary.waiting)]
-    caption = "Where the time of a run goes, by kind of layer: 100 %"
-    return Stack(caption, _slices([*_by_kind(summary, known), *around]))
+    parts = [*_by_kind(summary, known), *around]
+    whole_us = sum(part.time_us for part in parts)
+    return Stack(
+        f"Where the time of a run goes ({time_text(whole_us)})",
+        _slices(parts, {share.name for share in summary.overhead}),
+    )
 
 
 def _by_kind(summary: Summary, known: LayerRows) -> list[TimePart]:
@@ -135,11 +139,20 @@ def _by_kind(summary: Summary, known: LayerRows) -> list[TimePart]:
     return list(by_kind.values())
 
 
-def _slices(parts: Sequence[TimePart]) -> list[Bar]:
+def _slices(parts: Sequence[TimePart], greys: Collection[str]) -> list[Bar]:
     """Parts of the whole; kinds that take little share the last one."""
     ordered = sorted(parts, key=lambda part: -part.time_us)
     shown, others = ordered[:_MOST_SLICES], ordered[_MOST_SLICES:]
-    bars = [Bar(_kind_name(part), part.time_us, time_text(part.time_us)) for part in shown]
+    has_one_backend = len({part.backend for part in parts if part.backend}) == 1
+    bars = [
+        Bar(
+            part.name if has_one_backend else _kind_name(part),
+            part.time_us,
+            time_text(part.time_us),
+            is_grey=part.name in greys,
+        )
+        for part in shown
+    ]
     if others:
         rest = sum(part.time_us for part in others)
         bars.append(Bar(f"{len(others)} others", rest, time_text(rest)))
@@ -180,13 +193,13 @@ def _in_order(rows: Sequence[LayerRow]) -> Lines:
         ys.append(row.time_us or 0.0)
         labels.append(row.title)
     series = [Series("layer", xs, ys, labels)]
-    return Lines("A run, layer by layer in order", series, "layer", "us", has_points=True)
+    return Lines("A run, layer by layer in order", series, "layer", "µs", has_points=True)
 
 
 def _table(rows: Sequence[LayerRow]) -> Table:
     """All layers."""
     columns = [
-        "number>", "layer", "operation", "shape", "type", "backend", "median us>", "quartiles us>",
+        "number>", "layer", "operation", "shape", "type", "backend", "median µs>", "quartiles µs>",
         "operations>", "per ns>", "KiB moved>", "KiB weights>", "with",
     ]  # fmt: skip
     lines = [

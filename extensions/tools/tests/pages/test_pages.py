@@ -162,6 +162,13 @@ def test_shares_of_a_stack_are_parts_of_its_whole() -> None:
     assert [(start, percent) for _, _, start, percent in slices] == [(0, 75), (75, 25)]
 
 
+def test_a_line_does_not_end_between_a_number_and_its_unit() -> None:
+    stack = Stack("", [Bar("5 sizes", 1.0, "3.4 µs")])
+    text = render_page("", [Section("", [stack])])
+    assert "3.4\N{NO-BREAK SPACE}µs" in text
+    assert "5 sizes" in text
+
+
 def test_the_longest_bar_or_interval_is_the_whole_width() -> None:
     bars = Bars("", [Bar("a", 2.0, interval=(1.0, 4.0)), Bar("b", 1.0)])
     assert [bars.percent(value) for value in (0.0, 1.0, 2.0, 4.0)] == [0, 25, 50, 100]

@@ -11,6 +11,7 @@ from armpy_reference import ReferenceBackend
 
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
+from armpy.core.units import time_text
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError, ParserError
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts, TensorFacts
 from armpy.model.model_files import ModelOrigin
@@ -38,8 +39,10 @@ from armpy_tools.pages import (
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
 from armpy_tools.report.graph_part import graph_part
+from armpy_tools.report.headlines import placement_text, size_headline, speed_headline
 from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import needed_bytes
+from armpy_tools.report.time_parts import kind_stack
 from tests.support.fake_backends import FakeBackend, registry_of
 from tests.support.lying_backends import Tampering
 
@@ -297,10 +300,13 @@ def test_a_model_is_compared_with_the_float_model() -> None:
             )
             report_sections = make_report(subject, num_runs=1).sections
         figures = answers_of(report_sections)["How exact?"].figures
-        assert figures[0] == ("equal", "the outputs to float.tflite, number by number")
+        assert figures[0] == (
+            "equal",
+            "the outputs identical to float.tflite's, element by element (one set of inputs)",
+        )
         (table,) = parts_of(report_sections, "Accuracy", Table)
         assert isinstance(table, Table)
-        assert table.rows[0][0] == "none"
+        assert table.rows[0][0] == "0"
         net = Network()
         x = net.input("x", TensorInfo((4,), DataType.FLOAT32))
         y = net.input("y", TensorInfo((4,), DataType.FLOAT32))
@@ -360,7 +366,7 @@ def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None
     assert [node.title for node in view.nodes] == ["t0", "a", "b", "t3"]
     fused = view.nodes[2]
     assert fused.subtitle == "CONV_2D + ADD 1"
-    assert dict(fused.facts)["time"] == "2 us (median; half of the runs 1.5 us to 2.5 us)"
+    assert dict(fused.facts)["time"] == "2 µs (median; half of the runs 1.5 µs to 2.5 µs)"
     assert dict(fused.facts)["quantisation"] == "scale 0.5, zero point 3"
     assert [(edge.source, edge.target) for edge in view.edges] == [(0, 1), (1, 2), (2, 3)]
     assert view.colourings[0].name == "time"
@@ -369,9 +375,82 @@ def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None
 
 def test_what_limits_most_of_the_time_is_said_in_words() -> None:
     assert main_limit({"memory": 3.0, "compute": 1.0}) == (
-        "limited by memory bandwidth in 75 % of the time"
+        "limited by memory bandwidth in 75 % of the time in layers"
     )
     assert "not known" in main_limit({"not known": 3.0, "overhead": 1.0})
+
+
+def test_layers_far_from_both_limits_are_said_to_be_so() -> None:
+    assert main_limit({"overhead": 3.0}) == (
+        "neither arithmetic nor memory bandwidth limits the layers"
+    )
+
+
+def summary_of(runs: int) -> Summary:
+    layer_share = Share("Add 'a'", "A", "Add", "a", runs, 0, run_ns=[2100] * runs)
+    around = Share("around layers", run_ns=[7900] * runs)
+    ends = (9000, *[10_000] * (runs - 2), 11_000)
+    return Summary(runs, 0, 0, (layer_share,), (), (around,), (), (), (), 0, run_ns=ends)
+
+
+def test_the_share_around_layers_is_that_of_the_bar() -> None:
+    known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", (layer(0, "a"),), (), (), (), (), True))
+    headline = speed_headline(summary_of(10))
+    assert list(headline.lines[:2]) == [
+        "half of the runs take 10 µs to 10 µs",
+        "79 % of a run is overhead around layers",
+    ]
+    stack = kind_stack(summary_of(10), known)
+    assert stack.caption == "Where the time of a run goes (10 µs)"
+    assert [(bar.name, bar.is_grey) for bar in stack.parts] == [
+        ("around layers", True),
+        ("ADD", False),
+    ]
+    assert [colour for _, colour, _, _ in stack.slices] == ["g0", "c0"]
+
+
+def test_few_runs_are_said_to_be_few() -> None:
+    headline = speed_headline(summary_of(2))
+    assert headline.lines[:2] == ["runs take 9 µs to 11 µs", "few runs: use --runs for more"]
+    assert headline.figures == [("10 µs", "median of 2 runs")]
+    one = speed_headline(replace(summary_of(2), num_executions=1, run_ns=(9000,)))
+    assert one.lines[0] == "few runs: use --runs for more"
+
+
+def test_one_backend_with_all_layers_is_named_once() -> None:
+    with profiled(DIGITS, backends=["CpuRef"]) as model:
+        assert model.placement is not None
+        assert placement_text(model.placement) == "10 layers, all on CpuRef"
+        both = replace(model.placement, layers_by_backend={"A": 4, "B": 6})
+    assert placement_text(both) == "10 layers: A 4, B 6"
+
+
+def test_the_layers_and_their_kinds_are_no_fraction(sections: Sections) -> None:
+    (facts,) = parts_of(sections, "Overview", Facts)
+    assert isinstance(facts, Facts)
+    assert dict(facts.facts)["contents"] == "10 layers, 7 kinds"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        (6_522, "6,522"),
+        (99_999, "99,999"),
+        (123_456, "123 k"),
+        (999_600, "1 M"),
+        (4_250_000, "4.25 M"),
+    ],
+)
+def test_parameters_are_in_full_until_they_are_many(parameters: int, text: str) -> None:
+    facts = ModelFacts(0, parameters, 0, 0, 0, {}, {}, "", (), (), (), (), (), True)
+    assert size_headline(facts, []).figures == [(text, "parameters")]
+
+
+@pytest.mark.parametrize(
+    ("us", "text"), [(0.12345, "0.123 µs"), (999.4, "999 µs"), (999.6, "1 ms"), (2e9, "2,000 s")]
+)
+def test_times_have_three_digits(us: float, text: str) -> None:
+    assert time_text(us) == text
 
 
 def test_a_bar_is_named_by_its_layers_short_name(sections: Sections) -> None:
@@ -395,7 +474,7 @@ def test_two_reports_are_compared_side_by_side(tmp_path: Path) -> None:
     section = next(section for section in later.sections if section.title == "Side by side")
     whole, by_layer = (part for part in section.parts if isinstance(part, Table))
     median, later_us = whole.rows[1], later.figures.run_us[1]
-    assert median[0] == "median of the runs, us"
+    assert median[0] == "median of the runs, µs"
     assert median[1:] == (f"{later_us:,.1f}", "2.0", f"{later_us / 2:.3f}")
     assert by_layer.rows[0][0] == "gone"
     assert str(by_layer.rows[0][-1]) == "-1,000,000,000.00"

@@ -29,6 +29,7 @@ from armpy_tools.devices.every_device import every_device, parse_device
 from armpy_tools.pages import render_page, write_page
 from armpy_tools.report import ReportSubject, make_report, read_figures
 from armpy_tools.report.graph_picture import write_svg
+from armpy_tools.report.headlines import placement_text
 
 
 def report(
@@ -91,7 +92,7 @@ def report(
             raise
         finally:
             show_progress.close()
-        about = str(model.placement).partition(";")[0] if model.placement is not None else ""
+        about = placement_text(model.placement) if model.placement is not None else ""
     title = f"Report of {subject.name}"
     write_page(path, title, page.sections, about, page.figures.page_data())
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
