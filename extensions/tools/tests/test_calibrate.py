@@ -80,7 +80,7 @@ def test_models_are_measured_before_the_workloads(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     shutil.copy(DIGITS, tmp_path)
-    command = ["calibrate", str(tmp_path), "--backend", "CpuRef", "--seconds", "0.5"]
+    command = ["calibrate", str(tmp_path), "--backend", "CpuRef", "--seconds", "2"]
     assert main([*command, "--json"]) == 0
     (backend,) = json.loads(capsys.readouterr().out)["backends"]
     (model,) = backend["models"]
