@@ -20,11 +20,10 @@ from armpy.compiler.optimize import optimize_graph
 from armpy.errors import BackendError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
-from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.types import BackendId, DeviceType
 from tests.support.fake_backends import registry_of
-from tests.support.networks import ADD, RELU, f32, floats, placement_of
+from tests.support.networks import doublings, floats, placement_of
 from tests.support.tflite_writer import TfliteModel
 
 X = floats(1, 2)
@@ -99,7 +98,7 @@ def runtime_of(backend: EngineBackend) -> Runtime:
     return Runtime(RuntimeOptions(backends=["Engine", "CpuRef"], registry=registry))
 
 
-def nothing_is_known_of_layers() -> None:
+def forget_layers() -> None:
     from armpy.backend.hosting import engine
 
     engine._answer.cache_clear()
@@ -108,7 +107,7 @@ def nothing_is_known_of_layers() -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_of_other_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing_is_known_of_layers()
+    forget_layers()
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
 
 
@@ -141,13 +140,8 @@ def test_connected_layers_are_compiled_once_and_those_around_a_refused_one(
 
     backend = CountingBackend(Engine(), DeviceType.CPU_COMPILED)
     backend.engine.may_compile.set()
-    net = Network()
-    x = net.input("x", f32(2))
-    for position in range(8):
-        x = net.add(RELU, x) if position == refused else net.add(ADD, x, x)
-    net.output("y", x)
     options = OptimizerOptions(preparation_timeout_s=timeout_s)
-    network = optimize_graph(net.build(), [backend, ReferenceBackend()], options)
+    network = optimize_graph(doublings(8, refused), [backend, ReferenceBackend()], options)
     assert sizes == compiled
     texts = [refusal.text for refusal in placement_of(network).refusals]
     reason = "Activation RELU of FLOAT32 to FLOAT32: this is not an addition"
@@ -176,19 +170,9 @@ class Counting(EngineBackend):
         return super().convert(view)
 
 
-def sums(count: int, refused: int | None = None) -> Network:
-    """Layers that double the input, one of which may be another operation."""
-    net = Network()
-    x = net.input("x", f32(2))
-    for position in range(count):
-        x = net.add(RELU, x) if position == refused else net.add(ADD, x, x)
-    net.output("y", x)
-    return net
-
-
 def test_a_network_of_one_layer_is_converted_and_compiled_once() -> None:
     backend = Counting()
-    armpy.Model(sums(1), runtime_of(backend))
+    armpy.Model(doublings(1), runtime_of(backend))
     assert backend.calls == [1, b"double"]
 
 
@@ -200,10 +184,10 @@ def test_a_network_of_one_layer_is_converted_and_compiled_once() -> None:
 def test_a_saved_program_is_compiled_and_no_other(
     refused: int | None, calls: list[int | bytes]
 ) -> None:
-    armpy.Model(sums(8, refused), runtime_of(Counting()))
-    nothing_is_known_of_layers()
+    armpy.Model(doublings(8, refused), runtime_of(Counting()))
+    forget_layers()
     backend = Counting()
-    model = armpy.Model(sums(8, refused), runtime_of(backend))
+    model = armpy.Model(doublings(8, refused), runtime_of(backend))
     assert backend.calls == calls
     assert placement_of(model).layers_by_backend["Engine"] == 8 - (refused is not None)
 
@@ -220,7 +204,7 @@ def test_a_saved_program_is_compiled_and_no_other_in_the_background() -> None:
 def test_a_program_of_a_compiled_file_is_compiled_and_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    armpy.Model(sums(8), runtime_of(Counting())).save(tmp_path / "sums.armpy")
+    armpy.Model(doublings(8), runtime_of(Counting())).save(tmp_path / "sums.armpy")
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "empty"))
     backend = Counting()
     model = armpy.load(tmp_path / "sums.armpy", runtime=runtime_of(backend))
@@ -229,10 +213,10 @@ def test_a_program_of_a_compiled_file_is_compiled_and_no_other(
 
 
 def test_a_saved_program_of_another_version_of_the_engine_is_not_used() -> None:
-    armpy.Model(sums(8), runtime_of(Counting()))
+    armpy.Model(doublings(8), runtime_of(Counting()))
     backend = Counting()
     backend.engine.describe = lambda options: {"version": "2"}  # type: ignore[method-assign]
-    armpy.Model(sums(8), runtime_of(backend))
+    armpy.Model(doublings(8), runtime_of(backend))
     assert backend.calls == [8, b"double"]
 
 
@@ -287,6 +271,6 @@ def test_a_model_stays_where_it_runs_if_the_accelerator_cannot_compile(
 
 
 def test_a_file_for_a_backend_that_is_not_first_gives_no_empty_reason(tmp_path: Path) -> None:
-    placement = placement_of(armpy.Model(sums(1), runtime_of(Counting())))
+    placement = placement_of(armpy.Model(doublings(1), runtime_of(Counting())))
     text = str(replace(placement, fallbacks=1))
     assert "; 1 fell back; cache" in text

@@ -12,11 +12,9 @@ import armpy
 from armpy import IsolationLimits, Runtime, RuntimeOptions
 from armpy.compiler import OptimizerOptions
 from armpy.execution import NetworkProperties
-from armpy.graph import Graph
-from armpy.graph.network import Network
 from armpy.model import Model
 from tests.support.dynamic_modules import module_source, write_module
-from tests.support.networks import ADD, RELU, f32, floats, placement_of
+from tests.support.networks import doublings, floats, placement_of
 from tests.support.tflite_writer import TfliteModel
 
 ENGINE = """
@@ -62,16 +60,6 @@ ENGINE = """
 """
 
 
-def doublings(refused: int | None) -> Graph:
-    """Eight layers that double the input, one of which may be another operation."""
-    net = Network()
-    x = net.input("x", f32(2))
-    for position in range(8):
-        x = net.add(RELU, x) if position == refused else net.add(ADD, x, x)
-    net.output("y", x)
-    return net.build()
-
-
 def options_of(folder: Path, device_type: str = "CPU_COMPILED") -> RuntimeOptions:
     """Options that find the engine, which notes the layers of each compilation in a file."""
     extra = f"LOG = {str(folder / 'log')!r}\n" + dedent(ENGINE).replace("CPU_COMPILED", device_type)
@@ -99,7 +87,7 @@ def test_an_isolated_engine_compiles_connected_layers_once(
     optimizer = OptimizerOptions(preparation_timeout_s=timeout_s)
     with Runtime(options_of(tmp_path)) as runtime:
         properties = NetworkProperties(optimizer=optimizer)
-        model = Model(doublings(refused), runtime, properties=properties)
+        model = Model(doublings(8, refused), runtime, properties=properties)
         np.testing.assert_array_equal(model(floats(1, 2)), [factor, 2 * factor])
         assert placement_of(model).layers_by_backend["Engine"] == 8 - (refused is not None)
     assert (tmp_path / "log").read_text().strip() == compiled
@@ -112,7 +100,7 @@ def test_an_isolated_engine_compiles_only_the_saved_program(
     options = options_of(tmp_path)
     for _ in range(2):
         with Runtime(options) as runtime:
-            Model(doublings(None), runtime)
+            Model(doublings(8), runtime)
     # The saved model of this engine is empty.
     assert (tmp_path / "log").read_text().strip() == "8 0"
 

@@ -10,7 +10,6 @@ import pytest
 from armpy_numba_acc.passes import lower_region
 
 from armpy.backend.control_flow import is_for_one_turn
-from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import LayerValidationError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
@@ -24,6 +23,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from tests.support.networks import ADD, RELU, f32, i32
+from tests.support.preparations import watch_preparations
 
 Make = Callable[[Network, Value, Value], Value]
 X: Array = np.random.default_rng(3).normal(size=(24, 16)).astype(np.float32)
@@ -79,24 +79,17 @@ def load(make: Make, rows: int | None = X.shape[0]) -> Model:
 def test_values_after_the_third_need_no_preparation_of_their_own(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    num_prepared = 0
-
-    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
-        nonlocal num_prepared
-        num_prepared += 1
-        return optimize_graph(*arguments)
-
+    prepared: list[int] = []
+    calls: list[Array] = []
     pairs = [(number + 1, number) for number in (3, 4, 9, 10, 5, 13, 6, 14)]
     inputs = [{"x": X, "sizes": np.array(pair, np.int32)} for pair in pairs]
     expected = [load(make).run(each)["y"] for each in inputs]
-    for room in ("planning", "symbolic_programs"):
-        monkeypatch.setattr(f"armpy.execution.programs.{room}.optimize_graph", optimize)
-    model, after_third = load(make), 0
-    for number, (each, y) in enumerate(zip(inputs, expected, strict=True)):
-        np.testing.assert_array_equal(model.run(each)["y"], y)
-        if number == ORDINARY_PLANS:
-            after_third = num_prepared
-    assert num_prepared == after_third
+    watch_preparations(monkeypatch, lambda: prepared.append(len(calls)))
+    model = load(make)
+    for each, y in zip(inputs, expected, strict=True):
+        calls.append(model.run(each)["y"])
+        np.testing.assert_array_equal(calls[-1], y)
+    assert max(prepared) <= ORDINARY_PLANS
 
 
 @pytest.mark.parametrize("make", [top, cut, repeated])
@@ -104,14 +97,8 @@ def test_values_and_shapes_that_change_together_need_no_preparation_of_their_own
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared: list[int] = []
-
-    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
-        prepared.append(len(calls))
-        return optimize_graph(*arguments)
-
-    for room in ("planning", "symbolic_programs"):
-        monkeypatch.setattr(f"armpy.execution.programs.{room}.optimize_graph", optimize)
     calls: list[tuple[dict[str, Array], Array]] = []
+    watch_preparations(monkeypatch, lambda: prepared.append(len(calls)))
     model = load(make, None)
     for size in (3, 4, 9, 10, 5, 13, 6, 14):
         inputs = {"x": X[: size + 2], "sizes": np.array((size, size // 2 + 1), np.int32)}

@@ -103,6 +103,16 @@ def flatten_as_keras_writes_it(net: Network, x: Value) -> Value:
     return net.add(Reshape(), x, packed, name="flatten")
 
 
+def doublings(count: int, refused: int | None = None) -> Graph:
+    """Layers that double the input `x`, one of which may be another operation."""
+    net = Network()
+    x = net.input("x", f32(2))
+    for position in range(count):
+        x = net.add(RELU, x) if position == refused else net.add(ADD, x, x)
+    net.output("y", x)
+    return net.build()
+
+
 def placement_of(model: Model | LoadedNetwork | OptimizedNetwork) -> Placement:
     """Where the layers of a model or network run."""
     assert model.placement is not None

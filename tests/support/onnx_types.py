@@ -63,8 +63,8 @@ OWN_CASES = [
     NodeCase("RandomNormalLike", [_ROWS], {"dtype": 1}),
     NodeCase("RandomUniformLike", [_ROWS], {"dtype": 1}),
     *(
-        NodeCase("BitCast", [np.zeros(4, numpy_type(size))], {"to": size}, opset=26)
-        for size in map(onnx.TensorProto.DataType.Value, ("UINT2", "UINT4", "UINT8", "UINT16"))
+        NodeCase("BitCast", [np.zeros(4, numpy_type(number))], {"to": number}, opset=26)
+        for number in map(onnx.TensorProto.DataType.Value, ("UINT2", "UINT4", "UINT8", "UINT16"))
     ),
     *(
         NodeCase(f"ai.onnx.ml.{name}", inputs, attributes, outputs=2 if "Classifier" in name else 1)
@@ -211,7 +211,9 @@ def types_of(kind: str) -> dict[str, list[str]]:
         variable = constraint.type_param_str
         for text in sorted(constraint.allowed_type_strs):
             element_type = element_type_of(text)
-            if element_type is not None and runs(schema, kind, variable, element_type):
+            if element_type is None:
+                continue
+            if any(map(_runs, _with_type(schema, kind, variable, element_type))):
                 names.setdefault(variable, []).append(text.removeprefix("tensor(")[:-1])
     return names
 
@@ -225,15 +227,10 @@ def element_type_of(text: str) -> int | None:
     return number if number in DATA_TYPES else None
 
 
-def runs(schema: Any, kind: str, variable: str, element_type: int) -> bool:  # Any: OpSchema
-    """Whether one of the first tests of an operator runs with a type in place of its own."""
-    return any(map(_runs, _with_type(schema, kind, variable, element_type)))
-
-
 def _with_type(
     schema: Any, kind: str, variable: str, element_type: int
 ) -> Iterator[tuple[Model, list[Array]]]:
-    """Tests of an operator in which a type variable has a type."""
+    """The first tests of an operator in which a type variable has a type."""
     tried = 0
     for source, arrays in cases().get(kind, ()):
         model = onnx.ModelProto()

@@ -8,6 +8,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -168,18 +169,12 @@ class NativeBackend(IEngineBackend):
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The device that the library describes."""
         options = str(self._runtime_options.get("options", "{}"))
-        key = self.library.path, options
-        if info := _descriptions.get(key):
-            return (info,)
         try:
-            facts = device_of(*key).facts
+            return (_described_device(self.library.path, options),)
         except ArmpyError as error:
             # The backend is left out, with this error, when its context is made.
             _log.info("%s cannot be described: %s", self.library.id, error)
             return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)
-        numerics = Numerics(keeps_nan=facts.get("keeps_nan") is not False)
-        info = DeviceInfo(device_type=DEVICE_TYPES[str(facts["type"])], numerics=numerics)
-        return (_descriptions.setdefault(key, info),)
 
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         """Open the device.
@@ -263,9 +258,13 @@ def _zeros(value: Value) -> Array:
 _devices: WeakValueDictionary[tuple[str, str], Device] = WeakValueDictionary()
 _opening = threading.Lock()
 
-# By path and options. Kept: armpy reads a description several times before a runtime opens the
-# device, and opening may take a second.
-_descriptions: dict[tuple[str, str], DeviceInfo] = {}
+
+@cache  # armpy reads it several times before a runtime opens the device, which may take a second
+def _described_device(path: str, options: str) -> DeviceInfo:
+    """Return a library's description of its device for some options; raises as `device_of`."""
+    facts = device_of(path, options).facts
+    numerics = Numerics(keeps_nan=facts.get("keeps_nan") is not False)
+    return DeviceInfo(device_type=DEVICE_TYPES[str(facts["type"])], numerics=numerics)
 
 
 def device_of(path: str, options: str) -> Device:

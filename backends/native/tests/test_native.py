@@ -35,6 +35,7 @@ from backends.native.tests.sample_library import (
     source,
 )
 from tests.support.effort import part_of_kit
+from tests.support.networks import placement_of
 
 pytest.importorskip("armpy_native")
 
@@ -44,6 +45,19 @@ from armpy_native import HEADER, backend, library, open_library
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("sample"), source())
+
+
+def check_network(
+    library: Path, layers_by_backend: dict[str, int], refusal: tuple[str, str]
+) -> None:
+    """Check the sample network's results, its placement, and one refusal by layer and text."""
+    model = Model(network(), runtime_of(library))
+    x = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
+    for array in (x, 2 * x):
+        np.testing.assert_allclose(model(array), expected(array), rtol=1e-5)
+    placement = placement_of(model)
+    assert placement.layers_by_backend == layers_by_backend
+    assert refusal in {(one.layer, one.text) for one in placement.refusals}
 
 
 @pytest.mark.parametrize(
@@ -106,15 +120,8 @@ def test_the_sample_exports_one_function(sample: Path) -> None:
 
 
 def test_layers_run_in_the_library_and_others_elsewhere_with_the_reason(sample: Path) -> None:
-    model = Model(network(), runtime_of(sample))
-    x = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
-    np.testing.assert_allclose(model(x), expected(x), rtol=1e-5)
-    placement = model.placement
-    assert placement is not None
-    assert placement.layers_by_backend == {"AcmeNpu": 3, "CpuRef": 1}
-    reasons = {(one.layer, one.text) for one in placement.refusals}
-    assert ("tanh", "the operator is not Add, Mul, Relu or FullyConnected") in reasons
-    np.testing.assert_allclose(model(2 * x), expected(2 * x), rtol=1e-5)
+    refusal = "tanh", "the operator is not Add, Mul, Relu or FullyConnected"
+    check_network(sample, {"AcmeNpu": 3, "CpuRef": 1}, refusal)
 
 
 def test_a_device_is_opened_for_its_description_and_for_the_runtime(
@@ -137,14 +144,8 @@ def test_a_part_that_does_not_compile_is_halved_down_to_the_layer(tmp_path: Path
     new = "        if (!reason && operator_code(&from, operator_) == ADD)\n"
     new += '            reason = "no memory on the chip";\n'
     assert source().count(old) == 1
-    model = Model(network(), runtime_of(build(tmp_path, source().replace(old, new + old))))
-    x = np.random.default_rng(0).normal(size=(2, 8)).astype(np.float32)
-    np.testing.assert_allclose(model(x), expected(x), rtol=1e-5)
-    placement = model.placement
-    assert placement is not None
-    assert placement.layers_by_backend == {"AcmeNpu": 2, "CpuRef": 2}
-    reasons = {(one.layer, one.text) for one in placement.refusals}
-    assert ("add", "no memory on the chip") in reasons
+    path = build(tmp_path, source().replace(old, new + old))
+    check_network(path, {"AcmeNpu": 2, "CpuRef": 2}, ("add", "no memory on the chip"))
 
 
 @pytest.mark.slow

@@ -160,6 +160,10 @@ class BackendUnderTest:
         """
         return {layer: self._oracle.ask(self.backend, layer, graph) for layer in graph.layers}
 
+    def takes(self, graph: Graph) -> bool:
+        """Return whether the backend supports all layers of a specialised network."""
+        return all(self.supports(graph).values())
+
     def reason_to_give_back(self, graph: Graph) -> str | None:
         """Why the backend gives layers back when it is offered them; None if it does not."""
         whole = specialize(graph)
@@ -200,11 +204,6 @@ class BackendUnderTest:
             return [self.reference.enqueue_workload(network_id, dict(feed)) for feed in feeds]
         finally:
             self.reference.unload_network(network_id)
-
-
-def layers_of(case: Case) -> tuple[Layer, ...]:
-    """The layers of one of the kit's own cases that the core cannot answer for."""
-    return specialized(case).layers
 
 
 @cache

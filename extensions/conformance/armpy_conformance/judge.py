@@ -9,7 +9,7 @@ from armpy.compiler import Placement, specialize
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array
-from armpy_conformance.backend_under_test import BackendUnderTest, layers_of, refusal, specialized
+from armpy_conformance.backend_under_test import BackendUnderTest, refusal, specialized
 from armpy_conformance.case import LAYER, Case
 from armpy_conformance.differences.data_movement_ops import is_move
 from armpy_conformance.differential_run import DifferentialRun, FailureError, other_feeds, run_trial
@@ -89,15 +89,15 @@ def _located(subject: BackendUnderTest, case: object, problem: object) -> str:
 
 def _supported_layers(subject: BackendUnderTest, case: Case) -> tuple[Layer, ...]:
     """The layers that the backend is asked about, if it takes them all."""
-    layers = layers_of(case)
-    for layer in layers:
+    whole = specialized(case)
+    for layer in whole.layers:
         answer = subject.raw_support(layer)
         if not isinstance(answer, Support):
             raise FailureError(f"is_layer_supported answered {answer!r}, not a Support")
-    no = refusal(subject.supports(specialized(case)).values())
+    no = refusal(subject.supports(whole).values())
     if no:
         raise _UnsupportedError(no)
-    return layers
+    return whole.layers
 
 
 def _run(

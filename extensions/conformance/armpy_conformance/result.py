@@ -193,7 +193,7 @@ def is_selected(filter: str | Sequence[str], *places: str) -> bool:
     A text of the form ``^TEXT`` selects names that begin with it.
     """
     texts = [filter] if isinstance(filter, str) else [*filter] or [""]
-    # The prefix of a name is the beginning of such a text.
+    # Each name gets the `^` with which such a text begins.
     return any(text.lower() in f"^{place}".lower() for text in texts for place in places)
 
 

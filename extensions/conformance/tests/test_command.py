@@ -14,6 +14,7 @@ from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
 from armpy_conformance.cli.conformance.trials import report_all
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
+from tests.support.dynamic_modules import module_source, write_module
 
 pytestmark = pytest.mark.slow
 
@@ -204,31 +205,12 @@ def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
 
 
 ABSENT = """
-from armpy.errors import DeviceNotFoundError
-from armpy_reference import ReferenceBackend
+    from armpy.errors import DeviceNotFoundError
 
-
-class Backend(ReferenceBackend):
-    def get_id(self) -> str:
-        return "Absent"
-
-    def get_layer_support(self, request):
-        return self.create_backend_context({})
-
-    def create_backend_context(self, options):
+    def without_driver(*_):
         raise DeviceNotFoundError("the driver is missing", where="Absent", fix="Install it")
 
-
-def get_backend_id():
-    return "Absent"
-
-
-def get_version():
-    return Backend().get_api_version()
-
-
-def backend_factory():
-    return Backend()
+    Backend.get_layer_support = Backend.create_backend_context = without_driver
 """
 
 
@@ -243,7 +225,7 @@ def backend_factory():
 def test_a_backend_without_its_device_is_not_tried_unless_it_is_named(
     trial: list[str], names: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "Vendor_Absent_backend.py").write_text(ABSENT, "utf-8")
+    write_module(tmp_path, "Vendor_Absent_backend", module_source("Absent", extra=ABSENT))
     run = ["conformance", *trial, "--dynamic-backends-path", str(tmp_path)]
     assert main([*run, *names]) == 1
     assert "create_backend_context: the driver is missing. Install it" in capsys.readouterr().err

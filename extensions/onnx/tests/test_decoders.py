@@ -14,9 +14,9 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
 from armpy.ops.operation import Array
+from tests.support.preparations import watch_preparations
 
 HEADS, GROUPS, SIZE, POSITIONS = 4, 2, 16, 40
 CACHE = ("past_key", "past_value")
@@ -126,14 +126,8 @@ def test_lengths_are_prepared_once_for_all(
     total: str, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared: list[int] = []
-
-    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
-        prepared.append(past)
-        return optimize_graph(*arguments)
-
-    for module in ("planning", "symbolic_programs"):
-        monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
     past = 0  # while it is loaded
+    watch_preparations(monkeypatch, lambda: prepared.append(past))
     data = decoder(total=total)
     model = armpy.load(data, num_threads=1)
     for past in range(5, POSITIONS - 2):

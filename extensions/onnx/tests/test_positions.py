@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from tests.support.preparations import watch_preparations
 
 TABLE = np.random.default_rng(1).normal(size=(48, 4)).astype(np.float32)
 TOKENS = 2
@@ -45,14 +44,8 @@ def growing() -> bytes:
 
 def test_positions_of_new_tokens_fix_no_length(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared: list[int] = []
-
-    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
-        prepared.append(length)
-        return optimize_graph(*arguments)
-
-    for module in ("planning", "symbolic_programs"):
-        monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
     length = 0  # while it is loaded
+    watch_preparations(monkeypatch, lambda: prepared.append(length))
     model = armpy.load(growing(), num_threads=1)
     numbers = np.random.default_rng(2)
     for length in range(2, len(TABLE) - TOKENS + 1):
@@ -84,14 +77,8 @@ def counted_rows() -> bytes:
 
 def test_positions_up_to_a_new_number_are_not_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared: list[int] = []
-
-    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
-        prepared.append(rows)
-        return optimize_graph(*arguments)
-
-    for module in ("planning", "symbolic_programs"):
-        monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
     rows = 0  # while it is loaded
+    watch_preparations(monkeypatch, lambda: prepared.append(rows))
     model = armpy.load(counted_rows(), num_threads=1)
     for rows in range(2, len(TABLE) + 1):
         x = np.random.default_rng(rows).normal(size=(rows, 4)).astype(np.float32)

@@ -121,14 +121,14 @@ def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
     claimed = subject.notes.get("claimed")
     if claimed is None:
         plain = (case for case in operation_cases() if is_plain(case))
-        claimed = tuple(case for case in plain if all(subject.supports(specialized(case)).values()))
+        claimed = tuple(case for case in plain if subject.takes(specialized(case)))
         subject.notes["claimed"] = claimed
     return claimed
 
 
 def depends_on_feeds(subject: BackendUnderTest, case: Case) -> bool:
     """Return whether a case's answers change with its inputs, in the first and in the last row."""
-    if not all(subject.supports(specialized(case)).values()):
+    if not subject.takes(specialized(case)):
         return False  # its answers are of no use
     graph, feeds = case.graph(), case.feeds()
     try:

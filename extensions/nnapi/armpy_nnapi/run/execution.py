@@ -231,8 +231,8 @@ class Execution:
 
         Notes
         -----
-        An execution that takes longer gives MISSED_DEADLINE_TRANSIENT; one whose time was up
-        before it could begin, to MISSED_DEADLINE_PERSISTENT.
+        An execution that takes longer ends with MISSED_DEADLINE_TRANSIENT; one whose time was up
+        before it could begin, with MISSED_DEADLINE_PERSISTENT.
         """
         where = "Execution.set_timeout"
         self._compilation.check_one_device(_NO_TIMEOUT, where)

@@ -110,7 +110,7 @@ def _opened(model: Model, max_batch: int) -> Model:
     try:
         return with_open_batch(model, max_batch) if max_batch else model
     except InvalidArgumentError as error:
-        # Without a batcher its options are of no use.
+        # The fix of the error is for users of `Batcher`.
         raise InvalidArgumentError(
             error.failed,
             where="--max-batch",

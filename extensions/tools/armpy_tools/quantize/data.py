@@ -78,11 +78,11 @@ def read_samples(graph: Graph, data: Data, limit: int | None = None) -> list[lis
 
 
 def _check_numbers(graph: Graph, sample: Sequence[Array], number: int) -> None:
-    """Check that a sample has no NaN or infinity: one spoils every range that it takes part in."""
+    """Check that a sample has no NaN: one spoils every range that it takes part in."""
     for value, array in zip(graph.inputs, sample, strict=True):
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InvalidArgumentError(
-                f"sample {number} of the data holds NaN or infinity",
+                f"sample {number} of the data holds NaN",
                 where=f"input '{value.name}'",
                 expected="finite numbers",
                 actual=f"NaN in {np.isnan(array).sum()} of {array.size} elements",
