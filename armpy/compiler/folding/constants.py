@@ -108,7 +108,8 @@ class Evaluator:
         array = arrays[0] if len(arrays) == 1 else None
         if array is None or len(outputs) != 1 or is_small(outputs):
             return self._execute(operation, infos, arrays, outputs, allowed_bytes)
-        key = repr(operation), operation, infos[0], outputs[0], id(array)  # as 0.0 == -0.0
+        # As text, attributes of 0.0 and -0.0 differ; otherwise they are equal.
+        key = repr(operation), operation, infos[0], outputs[0], id(array)
         source, known = self._known.get(key, (None, None))
         if source is not None and known is not None and source() is array:
             result = known()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.winograd import PAIRS
-from armpy_numba_acc.tiles.windows.winograd_f32 import input_tile, output_tile, product_tile
+from armpy_numba_acc.tiles.windows.winograd_f32 import input_tile, multiply_tile, output_tile
 from armpy_numba_acc.tiles.windows.winograd_walk import Steps, winograd_walk
 
 
@@ -21,7 +21,7 @@ def make(
         element_bytes=4,
         value_bytes=4,
         transform_input=input_tile(isa, *pairs),
-        multiply=product_tile(isa, product_rows, vectors),
+        multiply=multiply_tile(isa, product_rows, vectors),
         product_rows=product_rows,
         vectors=vectors,
         transform_output=output_tile(isa, *pairs),

@@ -22,12 +22,11 @@ from functools import cache
 import numpy as np
 
 from armpy_numba_acc.llvm.calls import CallFields
-from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, I64, Code, CodeValue, at_least, at_most, vector
 from armpy_numba_acc.machine.calls.winograd import WinogradF32
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.windows.winograd_walk import ahead_bytes
+from armpy_numba_acc.tiles.windows.winograd_walk import product_tile
 
 Pairs = tuple[float, ...]
 """The positive numbers of the pairs that a line is transformed for."""
@@ -108,42 +107,14 @@ def input_tile(isa: Isa, down: Pairs, right: Pairs) -> Primitive:
 
 
 @cache
-def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
+def multiply_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
     """Make `multiply` of `Steps`."""
     kind = vector(F32, isa.lanes)
 
-    @primitive(NOTHING, *(WORD,) * 7)
-    def multiply(
-        code: Code,
-        values: CodeValue,
-        weights: CodeValue,
-        products: CodeValue,
-        steps: CodeValue,
-        pitch: CodeValue,
-        product_pitch: CodeValue,
-        ahead: CodeValue,
-    ) -> None:
-        pointers = [values + pitch * row for row in range(rows)]
+    def splat(pointer: CodeValue, number: CodeValue) -> CodeValue:
+        return pointer.load(F32, number).splat(isa.lanes)
 
-        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
-            """One line of weights times one value of every row."""
-            at = number * vectors
-            (ahead + number * ahead_bytes(vectors)).prefetch()
-            line = [weights.load(kind, at + j) for j in range(vectors)]
-            result = []
-            for row, pointer in enumerate(pointers):
-                value = pointer.load(F32, number).splat(isa.lanes)
-                for j in range(vectors):
-                    result.append(value.times_plus(line[j], totals[row * vectors + j]))
-            return result
-
-        totals = repeat(code, steps, [code.constant(kind)] * (rows * vectors), step)
-        for row in range(rows):
-            place = products + product_pitch * row
-            for j in range(vectors):
-                place.store(totals[row * vectors + j], j)
-
-    return multiply
+    return product_tile(rows, vectors, kind, kind, splat, CodeValue.times_plus)
 
 
 @cache

@@ -15,7 +15,6 @@ from functools import cache
 
 from armpy_numba_acc.llvm.arithmetic.dots import pair_products
 from armpy_numba_acc.llvm.calls import CallFields
-from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, I8, I16, I32, I64, Code, CodeValue, vector
 from armpy_numba_acc.machine.calls.winograd import WinogradU8
@@ -23,7 +22,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.finish.exact_scaling import ExactScaling
 from armpy_numba_acc.tiles.finish.requantize import BytePacker, part_of
 from armpy_numba_acc.tiles.finish.residual import ResidualSum
-from armpy_numba_acc.tiles.windows.winograd_walk import ahead_bytes
+from armpy_numba_acc.tiles.windows.winograd_walk import product_tile
 
 
 def _input_line(elements: Sequence[CodeValue]) -> list[CodeValue]:
@@ -57,43 +56,17 @@ def input_tile(isa: Isa) -> Primitive:
 
 
 @cache
-def product_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
+def multiply_tile(isa: Isa, rows: int, vectors: int) -> Primitive:
     """Make `multiply` of `Steps`: pairs of values times pairs of weights."""
-    words, kind = vector(I16, 2 * isa.lanes), vector(I32, isa.lanes)
+    words, sums = vector(I16, 2 * isa.lanes), vector(I32, isa.lanes)
 
-    @primitive(NOTHING, *(WORD,) * 7)
-    def multiply(
-        code: Code,
-        values: CodeValue,
-        weights: CodeValue,
-        products: CodeValue,
-        steps: CodeValue,
-        pitch: CodeValue,
-        product_pitch: CodeValue,
-        ahead: CodeValue,
-    ) -> None:
-        pointers = [values + pitch * row for row in range(rows)]
+    def splat(pointer: CodeValue, number: CodeValue) -> CodeValue:
+        return pointer.load(I32, number).splat(isa.lanes).bitcast(words)
 
-        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
-            """One line of weights times one pair of values of every row."""
-            at = number * vectors
-            (ahead + number * ahead_bytes(vectors)).prefetch()
-            line = [weights.load(words, at + j) for j in range(vectors)]
-            result = []
-            for row, pointer in enumerate(pointers):
-                value = pointer.load(I32, number).splat(isa.lanes).bitcast(words)
-                for j in range(vectors):
-                    product = pair_products(isa, value, line[j])
-                    result.append(totals[row * vectors + j] + product)
-            return result
+    def add_product(value: CodeValue, weights: CodeValue, total: CodeValue) -> CodeValue:
+        return total + pair_products(isa, value, weights)
 
-        totals = repeat(code, steps, [code.constant(kind)] * (rows * vectors), step)
-        for row in range(rows):
-            place = products + product_pitch * row
-            for j in range(vectors):
-                place.store(totals[row * vectors + j], j)
-
-    return multiply
+    return product_tile(rows, vectors, words, sums, splat, add_product)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The walk of Winograd's algorithm over tiles of images, whatever their elements are."""
+"""Winograd's algorithm, whatever the elements are: the walk over tiles, and the products."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from armpy_numba_acc.llvm.calls import reader
+from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.pointers import store_i64
-from armpy_numba_acc.llvm.primitives import Primitive, inlined
+from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, inlined, primitive
 from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.values import Code, CodeValue, Kind
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.winograd import WinogradTiles
 from armpy_numba_acc.machine.isa import Isa
@@ -50,6 +52,62 @@ def ahead_bytes(vectors: int) -> int:
     Two tiles ask for all of the next ones, four for those that are four registers wide.
     """
     return 32 * min(vectors, 2)
+
+
+def product_tile(
+    rows: int,
+    vectors: int,
+    kind: Kind,
+    sums: Kind,
+    splat: Callable[[CodeValue, CodeValue], CodeValue],
+    add_product: Callable[[CodeValue, CodeValue, CodeValue], CodeValue],
+) -> Primitive:
+    """Make `multiply` of `Steps`.
+
+    Parameters
+    ----------
+    kind
+        Of a register of weights.
+    sums
+        Of a register of sums.
+    splat
+        ``(pointer, number)`` fills a register with the value of a step.
+    add_product
+        ``(value, weights, total)`` adds a register's products.
+    """
+
+    @primitive(NOTHING, *(WORD,) * 7)
+    def multiply(
+        code: Code,
+        values: CodeValue,
+        weights: CodeValue,
+        products: CodeValue,
+        steps: CodeValue,
+        pitch: CodeValue,
+        product_pitch: CodeValue,
+        ahead: CodeValue,
+    ) -> None:
+        pointers = [values + pitch * row for row in range(rows)]
+
+        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
+            """One line of weights times the next values of every row."""
+            at = number * vectors
+            (ahead + number * ahead_bytes(vectors)).prefetch()
+            line = [weights.load(kind, at + j) for j in range(vectors)]
+            result = []
+            for row, pointer in enumerate(pointers):
+                value = splat(pointer, number)
+                for j in range(vectors):
+                    result.append(add_product(value, line[j], totals[row * vectors + j]))
+            return result
+
+        totals = repeat(code, steps, [code.constant(sums)] * (rows * vectors), step)
+        for row in range(rows):
+            place = products + product_pitch * row
+            for j in range(vectors):
+                place.store(totals[row * vectors + j], j)
+
+    return multiply
 
 
 def _addressing(height: int, width: int, element_bytes: int) -> tuple[Locate, Aim]:
