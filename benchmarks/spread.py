@@ -4,6 +4,11 @@ Four threads call a model as fast as they can: on each backend alone, with one t
 and spread over both (``spread="calls"``), with two cores. The ratio is the spread throughput by the
 sum of both. All three take turns, so that whatever else the machine does meets all alike.
 
+Beside other programs the ratio says little: Linux gives a busy session the same share of the
+processors whether it has one busy thread or two (``kernel.sched_autogroup_enabled``). The figures
+``..._cores`` are the processors that each had on average; ``ratio_per_core`` compares the
+throughputs by these, so that 1 is an execution that costs as much spread as alone.
+
 With ``--isolated``, each backend has a process of its own, all of whose threads are kept to one
 core, and at the end the first backend's process is killed while the threads call: how many calls
 were answered as before, otherwise, or with an error is counted.
@@ -53,8 +58,8 @@ def loaded(path: Path, cores: dict[str, int], *, is_isolated: bool) -> armpy.Mod
     return model
 
 
-def throughput(model: armpy.Model, cores: set[int], seconds: float) -> float:
-    """Executions per second of several threads that call at the same time."""
+def throughput(model: armpy.Model, cores: set[int], seconds: float) -> tuple[float, float]:
+    """Executions per second of several threads that call at once, and busy processors."""
     arrays = random_inputs(model)
     os.sched_setaffinity(0, cores)
 
@@ -67,30 +72,44 @@ def throughput(model: armpy.Model, cores: set[int], seconds: float) -> float:
         return count
 
     with ThreadPoolExecutor(CALLERS) as pool:
-        began_s = time.perf_counter()
+        began_s, began_cpu_s = time.perf_counter(), processor_time(model)
         total = sum(pool.map(call, range(CALLERS)))
-        return total / (time.perf_counter() - began_s)
+        wall_s = time.perf_counter() - began_s
+        return total / wall_s, (processor_time(model) - began_cpu_s) / wall_s
+
+
+def processor_time(model: armpy.Model) -> float:
+    """Processor seconds of this process, and of those of isolated backends, so far."""
+    ticks_per_s = os.sysconf("SC_CLK_TCK")
+    seconds = time.process_time()
+    for status in model.runtime.isolation.values():
+        fields = Path(f"/proc/{status.pid}/stat").read_text().rpartition(")")[2].split()
+        seconds += (int(fields[11]) + int(fields[12])) / ticks_per_s
+    return seconds
 
 
 def measure(
     path: Path, backends: list[str], rounds: int, seconds: float, *, is_isolated: bool
 ) -> dict[str, float]:
-    """Medians of the three throughputs, and of the ratio; then what a kill does to calls."""
+    """Medians of throughputs and ratios; then what a kill does to calls."""
     cores = dict(zip(backends, sorted(os.sched_getaffinity(0)), strict=False))
     alone = {
         name: loaded(path, {name: core}, is_isolated=is_isolated) for name, core in cores.items()
     }
     both = loaded(path, cores, is_isolated=is_isolated)
-    rows: list[list[float]] = []
+    rows: list[dict[str, float]] = []
     for number in range(rounds + 1):
-        row = [throughput(model, {cores[name]}, seconds) for name, model in alone.items()]
-        row.append(throughput(both, {*cores.values()}, seconds))
+        row: dict[str, float] = {}
+        for name, model in {**alone, "spread": both}.items():
+            used = {cores[name]} if name in cores else {*cores.values()}
+            row[f"{name}_per_s"], row[f"{name}_cores"] = throughput(model, used, seconds)
+        apart_per_s = sum(row[f"{name}_per_s"] for name in cores)
+        apart_cores = sum(row[f"{name}_cores"] for name in cores)
+        row["ratio"] = row["spread_per_s"] / apart_per_s
+        row["ratio_per_core"] = row["ratio"] * apart_cores / row["spread_cores"]
         if number:  # the first round warms up
             rows.append(row)
-    medians = [statistics.median(column) for column in zip(*rows, strict=True)]
-    ratio = statistics.median(together / (first + second) for first, second, together in rows)
-    names = [*(f"{name}_per_s" for name in backends), "spread_per_s", "ratio"]
-    figures = dict(zip(names, [*medians, ratio], strict=True))
+    figures = {name: statistics.median(row[name] for row in rows) for name in rows[0]}
     return figures | (calls_around_kill(both, backends[0], seconds) if is_isolated else {})
 
 

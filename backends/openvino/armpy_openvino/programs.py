@@ -89,6 +89,8 @@ class OpenVinoPrograms(IEnginePrograms):
         if device == "CPU":
             # Otherwise 8-bit products saturate on processors without VNNI, and answers are wrong.
             config["LP_TRANSFORMS_MODE"] = about["low_precision"]
+            # Otherwise all callers are moved to the same cores, wherever others run.
+            config["ENABLE_CPU_PINNING"] = False
             if about["num_threads"]:
                 config["INFERENCE_NUM_THREADS"] = about["num_threads"]
         try:

@@ -88,6 +88,18 @@ def test_a_refusal_has_openvino_s_words_without_places_in_its_source() -> None:
     assert caught.value.failed == "OpenVINO refuses it: No translator found for SKIP_GRAM node."
 
 
+def test_threads_of_callers_are_not_moved_to_certain_cores() -> None:
+    model = TfliteModel()
+    main = model.subgraph()
+    x, y = main.tensor("x", (2,)), main.tensor("y", (2,))
+    main.operator("ADD", [x, x], [y], {})
+    main.inputs(x)
+    main.outputs(y)
+    engine = OpenVinoPrograms()
+    program = engine.compile(model.to_bytes(), engine.describe({"num_threads": 1}))
+    assert program._compiled.get_property("ENABLE_CPU_PINNING") is False
+
+
 @pytest.mark.parametrize(("batch", "backend"), [(1, "CpuRef"), (2, "OpenVino")])
 def test_openvino_is_not_given_gathers_that_end_the_process(batch: int, backend: str) -> None:
     net = Network("gather")
