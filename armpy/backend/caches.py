@@ -63,8 +63,6 @@ def gathered_cache_uses() -> Iterator[list[CacheUse]]:
 def report_cache_use(use: CacheUse) -> None:
     """Report the outcome of a cache look-up; for backends with a cache of their own.
 
-    Notes
-    -----
     While a network is prepared, it becomes a part of the placement report.
     """
     uses = _USES.get()
@@ -122,8 +120,5 @@ class IBackendCache(ABC):
     def clear(self) -> int:
         """Delete every entry; returns how many there were.
 
-        Raises
-        ------
-        OSError
-            If one cannot be deleted.
+        Raises OSError if one cannot be deleted.
         """

@@ -78,12 +78,8 @@ class Cancellation:
     def check(self) -> None:
         """Raise `error` if executions are to stop.
 
-        Raises
-        ------
-        ExecutionTimeoutError
-            If the deadline has passed.
-        ExecutionCancelledError
-            If it was cancelled.
+        Raises ExecutionTimeoutError if the deadline has passed; ExecutionCancelledError if it was
+        cancelled.
         """
         # Between any two layers it comes by here, where properties would take most of the time.
         if self._flag[0] or (self.deadline_s is not None and self.is_late):
@@ -124,8 +120,6 @@ class cancellable:  # noqa: N801 - called like a function
 def current_priority() -> Priority:
     """Return the priority of the current execution among the application's.
 
-    Notes
-    -----
     To be asked while a workload is executed. `PreparationRequest.priority` says what the network
     was prepared for; an execution may be started with another one.
     """

@@ -37,8 +37,6 @@ class IBackendContext:
     def close(self) -> None:
         """The runtime was closed or garbage-collected; called once.
 
-        Notes
-        -----
         Every network has been unloaded before. Exceptions are only logged. If the application
         does not close its runtime, the garbage collector can call this and the unload methods in
         any thread, even inside the backend's own code: use reentrant locks (`threading.RLock`).
@@ -51,8 +49,6 @@ class IBackendModelContext:
     def close(self) -> None:
         """The network was unloaded and no execution runs; called once.
 
-        Notes
-        -----
         Exceptions are only logged. It comes before `IBackendContext.after_unload_network`, unless
         an execution is still running then.
         """
@@ -96,8 +92,6 @@ class IBackendProfilingContext:
     def enable_profiling(self, enabled: bool) -> None:
         """Begin or end measuring.
 
-        Notes
-        -----
         The core begins once, before it asks for the workload factory of a network that is
         profiled and in the same thread, and drops the context with the network's profile.
         """

@@ -191,15 +191,13 @@ class IBackendInternal(ABC):
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         """Make the observer of loads and unloads of networks, or None.
 
+        Raises BackendUnavailableError if the device is not there; the backend is then left out,
+        with this reason.
+
         Parameters
         ----------
         options : mapping of str to value
             As for `for_runtime`.
-
-        Raises
-        ------
-        BackendUnavailableError
-            If the device is not there; the backend is then left out, with this reason.
         """
         return None
 
@@ -216,8 +214,6 @@ class IBackendInternal(ABC):
     def get_handle_factory_preferences(self) -> Sequence[str]:
         """List ids of factories for its tensors, best first; empty for host memory.
 
-        Notes
-        -----
         Two backends share a tensor without a copy if the writer's factory exports a kind of
         memory that the reader's imports.
         """
@@ -253,8 +249,6 @@ class IBackendInternal(ABC):
     def supported_extensions(self) -> Sequence[str]:
         """Reverse-domain names of the vendor extensions whose operations it can run.
 
-        Notes
-        -----
         Those of `extensions`, which have to be among them. A backend is only asked about
         operations whose extensions are here.
         """
@@ -285,15 +279,12 @@ class IBackendInternal(ABC):
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
         """Make a buffer for a tensor that stays there between executions.
 
+        Raises ArmpyError if there is not as much memory.
+
         Returns
         -------
         IDeviceMemory or None
             None, the default, if it has none for such a tensor: ordinary memory is used then.
-
-        Raises
-        ------
-        ArmpyError
-            If there is not as much memory.
 
         References
         ----------

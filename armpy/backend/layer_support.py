@@ -92,8 +92,6 @@ class ILayerSupport(ABC):
     def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:
         """Say for each of many layers of a network whether it can run.
 
-        Notes
-        -----
         Override it if a query takes as long for one layer as for many.
         """
         return [self.is_layer_supported(x.operation, x.input_infos, x.output_infos) for x in layers]

@@ -84,8 +84,6 @@ class IPrograms(ABC):
     def targets(self) -> Sequence[str]:
         """Names of machines that programs can be made for, with ``host`` (this one).
 
-        Notes
-        -----
         ``host`` is what `save` is for, the others are what `save_for` takes.
         """
         return (HOST_TARGET,)
@@ -123,10 +121,7 @@ class IPrograms(ABC):
     def load(self, saved: SavedProgram) -> object:
         """The program, for a `PreCompiled` layer; not None.
 
-        Raises
-        ------
-        ArmpyError
-            If it cannot be used after all: the layers are prepared anew.
+        Raises ArmpyError if it cannot be used after all: the layers are prepared anew.
         """
 
     def create_workload(

@@ -70,8 +70,6 @@ class TuningRequest:
     def remaining_s(self) -> float:
         """Seconds that may be measured still; 0 if the time is over.
 
-        Notes
-        -----
         The time begins when a backend first asks: to parse and compile the network comes on top.
         """
         if self._end_s is None:

@@ -106,8 +106,6 @@ class IWorkload(ABC):
     def free_idle_memory(self) -> None:
         """Release memory kept for later executions; nothing by default.
 
-        Notes
-        -----
         Called when the application asks for idle memory; executions may be under way,
         and the next one makes its memory anew.
         """
@@ -139,8 +137,5 @@ class IWorkloadFactory(ABC):
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """Prepare one layer; work to be done once (packing weights) belongs here.
 
-        Raises
-        ------
-        ArmpyError
-            If it cannot be prepared; the layer then moves to the next backend.
+        Raises ArmpyError if it cannot be prepared; the layer then moves to the next backend.
         """

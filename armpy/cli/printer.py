@@ -136,8 +136,6 @@ class Printer:
     def marked(self, text: str, *, is_good: bool) -> None:
         """Print a line about something that is well or not: with a sign, in colour, on terminals.
 
-        Notes
-        -----
         ``NO_COLOR`` leaves the sign. Output other than a terminal gets the text alone.
         """
         if self._terminal is None or not self.is_terminal:

@@ -74,17 +74,14 @@ class DeviceFacts:
 def device_facts(backend: IBackendInternal, placers: Placers | None = None) -> DeviceFacts:
     """Gather the facts about a backend's device.
 
+    Raises BackendError if the backend raises.
+
     Parameters
     ----------
     backend : IBackendInternal
         In its proxy, see `armpy.plugins.proxy.guard.BackendProxy`.
     placers : Placers, optional
         Know figures that were measured on this machine.
-
-    Raises
-    ------
-    BackendError
-        If the backend raises.
     """
     figures, source = declared_figures(backend), FigureSource.DECLARED
     if figures is None and placers:

@@ -114,13 +114,9 @@ class OptimizedNetwork:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file; see ``docs/how_to/optimized_networks.md`` for the format.
 
-        Raises
-        ------
-        UnimplementedError
-            If an operation is not one of armpy's own, or a variable's key cannot be written.
+        Raises UnimplementedError if an operation is not one of armpy's own, or a variable's key
+        cannot be written.
 
-        Notes
-        -----
         What backends have compiled is not in it: the file says which layers they compiled, and
         they do so again when the network is loaded.
         """
@@ -132,13 +128,8 @@ class OptimizedNetwork:
     def load(cls, path: str | os.PathLike[str]) -> OptimizedNetwork:
         """Read what `save` has written.
 
-        Raises
-        ------
-        ParserError
-            If the file cannot be read, is damaged, or of another version.
+        Raises ParserError if the file cannot be read, is damaged, or of another version.
 
-        Notes
-        -----
         It can be inspected as it was saved, but for the programs in `PreCompiled` layers, of which
         there are descriptions only.
         """

@@ -41,16 +41,13 @@ def specialize(
 ) -> Graph:
     """Bind inputs, infer shapes, fold constants, drop layers that are dead or do nothing.
 
+    Raises LayerValidationError if the shapes do not go together.
+
     Returns
     -------
     Graph
         With the same inputs (bound ones included) and outputs, in the same order, and the
         layers' ids and names kept.
-
-    Raises
-    ------
-    LayerValidationError
-        If the shapes do not go together.
     """
     return _Specializer(graph, evaluator, {}).run(shapes, values)
 

@@ -189,6 +189,8 @@ def _why_shared(info: os.stat_result, subject: str) -> str:
 def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
     """Return the folder of armpy's and its backends' caches.
 
+    Raises RuntimeError if nothing is said and the user has no home.
+
     Parameters
     ----------
     environment : mapping of str to str, optional
@@ -199,11 +201,6 @@ def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
     ``ARMPY_CACHE_DIR``, else ``armpy`` in ``XDG_CACHE_HOME``, else in the platform's folder for
     the user's caches: ``~/.cache``, ``~/Library/Caches`` on macOS, ``LOCALAPPDATA`` on Windows.
     It need not exist.
-
-    Raises
-    ------
-    RuntimeError
-        If nothing is said and the user has no home.
     """
     from pathlib import Path  # noqa: PLC0415 - see above
 

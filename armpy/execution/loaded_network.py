@@ -460,8 +460,6 @@ _numbers = count()
 def _prepare_default(network: LoadedNetwork) -> None:
     """Make the plan for the default shapes, if there are any that work.
 
-    Notes
-    -----
     Where dimensions are open, a file's default (often all 1) can be too small for the network's
     windows. That is for the caller's shapes to decide.
     """
@@ -526,8 +524,6 @@ def _maker_of(network: LoadedNetwork, prepared: BoundProgram | None) -> LoadedNe
 def _placement(network: LoadedNetwork, latest: BoundProgram) -> Placement:
     """The placement report of a network's latest plan.
 
-    Notes
-    -----
     Where shapes depend on values, the layers that follow are in it after an execution. Graphs that
     control flow runs are in it once each, as soon as they have a plan.
     """

@@ -23,6 +23,10 @@ def optimize(
 ) -> OptimizedNetwork:
     """Assign a network's layers to backends and plan its memory, without loading it.
 
+    Raises BackendUnavailableError, BackendCapabilityError if a backend is missing, or none takes a
+    layer; InvalidArgumentError if an option is not known or allowed; if an input has no shape, or
+    one that does not fit; UnimplementedError if shapes depend on the elements of inputs.
+
     Parameters
     ----------
     backends : Runtime, or sequence of (str or IBackendInternal), optional
@@ -38,15 +42,6 @@ def optimize(
     -------
     OptimizedNetwork
         To be inspected, saved, and loaded with `Runtime.load_network`.
-
-    Raises
-    ------
-    BackendUnavailableError, BackendCapabilityError
-        If a backend is missing, or none takes a layer.
-    InvalidArgumentError
-        If an option is not known or allowed; if an input has no shape, or one that does not fit.
-    UnimplementedError
-        If shapes depend on the elements of inputs.
 
     Notes
     -----

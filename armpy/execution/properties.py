@@ -87,10 +87,7 @@ class NetworkProperties:
     def checked(cls, given: NetworkProperties | None) -> NetworkProperties:
         """Check the caller's argument; the defaults if there is none.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If it is something else.
+        Raises InvalidArgumentError if it is something else.
         """
         if given is None:
             return cls()

@@ -179,14 +179,9 @@ class Runtime:
     def devices(self) -> tuple[DeviceFacts, ...]:
         """The devices of its backends, most preferred first, with their properties.
 
-        Notes
-        -----
-        Figures that were measured are read anew each time.
+        Raises BackendError if a backend says something of itself that it may not.
 
-        Raises
-        ------
-        BackendError
-            If a backend says something of itself that it may not.
+        Figures that were measured are read anew each time.
         """
         from armpy.compiler.devices import device_facts  # noqa: PLC0415 - few processes ask
 
@@ -335,20 +330,14 @@ class Runtime:
     def get_profiler(self, network_id: int) -> Profiler | None:
         """The profiler of a loaded network; None unless it is profiled.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If no such network is loaded.
+        Raises InvalidArgumentError if no such network is loaded.
         """
         return self.get_network(network_id).profiler
 
     def get_network(self, network_id: int) -> LoadedNetwork:
         """The loaded network of an id.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If no such network is loaded.
+        Raises InvalidArgumentError if no such network is loaded.
         """
         return self._networks.get(network_id)
 
@@ -359,6 +348,8 @@ class Runtime:
         outputs: Mapping[str, object] | None = None,
     ) -> dict[str, Array]:
         """Run a loaded network.
+
+        Raises InvalidArgumentError if inputs or outputs do not fit the network.
 
         Parameters
         ----------
@@ -373,11 +364,6 @@ class Runtime:
         -------
         dict of str to ndarray
             Every output by name.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If inputs or outputs do not fit the network.
         """
         network = self.get_network(network_id)
         try:
@@ -393,16 +379,13 @@ class Runtime:
     def get_layer_support(self, graph: Graph) -> Support:
         """Return whether the backends of this runtime can run every layer of a graph.
 
+        Raises LayerValidationError if a layer breaks a rule of its operation.
+
         Returns
         -------
         Support
             No, with the reason, for the first layer that no backend takes, or that too little
             is known of to ask.
-
-        Raises
-        ------
-        LayerValidationError
-            If a layer breaks a rule of its operation.
         """
         oracle = SupportOracle(
             self._setup.backends, OptimizerOptions(model_options=self._setup.model_options)

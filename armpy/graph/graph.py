@@ -102,10 +102,7 @@ class Layer:
     def __getitem__(self, operand: str) -> Value:
         """The operand of a name that the operation's definition gives it, such as ``weights``.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If there is no such operand, or it is left out.
+        Raises InvalidArgumentError if there is no such operand, or it is left out.
         """
         return Operands(self.operation, self.inputs)[operand]
 

@@ -72,8 +72,6 @@ class SubgraphView:
     def is_convex_in(self, graph: Graph | SubgraphView) -> bool:
         """Return whether no path leaves the view and comes back into it.
 
-        Notes
-        -----
         A part that is convex in a convex subgraph is so in the whole graph.
         """
         chosen = set(self.layers)

@@ -78,8 +78,6 @@ def linker_of(facts: ModelFacts) -> Linker:
 def with_file_names(placement: Placement, facts: ModelFacts) -> Placement:
     """A placement whose refusals are of the file's operators: ``ADD``, not ``ElementwiseBinary``.
 
-    Notes
-    -----
     A layer that belongs to no operator of the file keeps the name of its operation.
     """
     linker = linker_of(facts)

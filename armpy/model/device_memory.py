@@ -113,6 +113,9 @@ def allocate_memory(
 ) -> ExternalMemory:
     """Device memory for a tensor that one model writes and others read.
 
+    Raises InvalidArgumentError if there is no such input or output, none is given, shapes are not
+    known, or the tensors are not the same.
+
     Parameters
     ----------
     inputs, outputs : sequence of (Model, str)
@@ -124,12 +127,6 @@ def allocate_memory(
         To be given to `Model.import_inputs` and `import_outputs`. A buffer of the backend's own if
         one backend has all of them and makes such buffers, else shared memory, which lies as
         their handle factories declare.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such input or output, none is given, shapes are not known, or the tensors are
-        not the same.
 
     Examples
     --------

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from armpy import model as parts
 from armpy.errors import tells_of_memory, without_memory
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
 from armpy.execution.calls.run import run_by_name, run_in_order
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from armpy.execution.wrappers.debugging import DebugCallback
     from armpy.graph import Graph
     from armpy.graph.network import Network
+    from armpy.model.state import State
     from armpy.ops.operation import Array
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.profiling import Profiler
@@ -37,6 +39,23 @@ Outputs: TypeAlias = "Mapping[str, object] | Sequence[str] | None"
 
 Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
 """Shapes of inputs by name."""
+
+
+def new_state(
+    self: Model,
+    pairs: Mapping[str, str] | None = None,
+    *,
+    limit: int | None = None,
+    share_buffers: bool = False,
+) -> State:
+    """Begin a conversation with a decoder, which has past inputs and present outputs.
+
+    `pairs` has the present output of each past input; by default those of the same name, or of the
+    names that exporters give them (``past_key_values.0.key`` and ``present.0.key``). `limit` is the
+    most positions; with `share_buffers` the pasts have room for them from the first step on, as
+    with ONNX Runtime's ``past_present_share_buffer``, and need not be copied in each step.
+    """
+    return parts.state.State(self, pairs, limit, share_buffers)
 
 
 class Model:
@@ -229,6 +248,7 @@ class Model:
             network.prepare(input_shapes(network.graph, shapes))
 
     resize = prepare  # by the name that TensorFlow Lite has for it
+    state = new_state
 
     def warm_up(
         self, shapes: Shapes | Sequence[Shapes] | None = None, *, timeout_s: float | None = None

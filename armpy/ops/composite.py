@@ -79,6 +79,8 @@ class Composite(Operation):
     def expand(self, build: LayerBuilder, inputs: Sequence[Any]) -> Sequence[Any]:
         """Add the layers that this operation stands for.
 
+        Raises LayerValidationError if the operands break a rule of the operation.
+
         Parameters
         ----------
         inputs
@@ -88,9 +90,4 @@ class Composite(Operation):
         -------
         sequence of Value
             One per output.
-
-        Raises
-        ------
-        LayerValidationError
-            If the operands break a rule of the operation.
         """

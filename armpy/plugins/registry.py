@@ -60,10 +60,7 @@ class BackendRegistry:
     def discover(cls, options: PluginOptions | None = None) -> BackendRegistry:
         """A registry of the backends in installed distributions and in directories.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the trust file cannot be used.
+        Raises InvalidArgumentError if the trust file cannot be used.
         """
         registry = cls(options)
         registry._found = discover(registry._options)
@@ -81,10 +78,8 @@ class BackendRegistry:
     ) -> None:
         """Add a backend by hand.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the id is taken, or none that a backend can have; if the factory cannot be called.
+        Raises InvalidArgumentError if the id is taken, or none that a backend can have; if the
+        factory cannot be called.
         """
         if not callable(factory):
             text = f"the factory of backend '{backend_id}' cannot be called"
@@ -103,8 +98,6 @@ class BackendRegistry:
     def deregister(self, backend_id: BackendId) -> None:
         """Take a backend out, with what a directory's module left in ``sys.modules``.
 
-        Notes
-        -----
         An id that is not known does no harm. Afterwards the id is free. Objects that the backend
         has made go on working, but its module can import no more of its submodules.
         """
@@ -166,10 +159,7 @@ class BackendRegistry:
     def get(self, backend_id: BackendId) -> IBackendInternal:
         """The backend of that id, loaded if need be.
 
-        Raises
-        ------
-        BackendUnavailableError
-            If there is none, or it cannot be loaded; the text says why.
+        Raises BackendUnavailableError if there is none, or it cannot be loaded; the text says why.
         """
         owner = self._loader.owners.get(backend_id)
         # Without the lock, which is held for long while another backend is loaded. `checked` is
@@ -196,8 +186,6 @@ class BackendRegistry:
     def identify(self) -> None:
         """Find the ids of modules in directories in processes of their own, importing none here.
 
-        Notes
-        -----
         What does not pass there is left out, as with `PluginOptions.probe`.
         """
         with self._lock:
@@ -207,10 +195,7 @@ class BackendRegistry:
     def create(self, backend_id: BackendId) -> IBackendInternal:
         """Another backend of that id, for a caller that is to change it alone.
 
-        Returns
-        -------
-        IBackendInternal
-            The one that `get` returns if the plugin has no other.
+        Returns the one that `get` returns if the plugin has no other.
 
         Raises
         ------
@@ -297,6 +282,8 @@ def backend_registry(
 ) -> BackendRegistry:
     """Registry of the backends that can be found, for an application to hold.
 
+    Raises InvalidArgumentError if an option or the trust file cannot be used.
+
     Parameters
     ----------
     dynamic_backends_path, trust_insecure_paths, trust_file, probe, probe_timeout_s
@@ -307,11 +294,6 @@ def backend_registry(
     BackendRegistry
         A new one. ``RuntimeOptions(registry=...)`` gives it to any number of runtimes, which
         share its backends. It lives until `BackendRegistry.close`, or as long as it is held.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an option or the trust file cannot be used.
 
     Notes
     -----
@@ -343,17 +325,13 @@ def preferred_backends(
 ) -> list[IBackendInternal]:
     """The backends to use, most preferred first.
 
+    Raises BackendUnavailableError if a named backend cannot be used, or there is none at all;
+    InvalidArgumentError if the list of names is empty.
+
     Parameters
     ----------
     preferences : iterable of str, or None
         Ids in order; None for every available backend in armpy's own order.
-
-    Raises
-    ------
-    BackendUnavailableError
-        If a named backend cannot be used, or there is none at all.
-    InvalidArgumentError
-        If the list of names is empty.
     """
     if preferences is None:
         backends = registry.available()

@@ -77,10 +77,7 @@ class CompilationCaching:
     def resolved(self, environment: Mapping[str, str] | None = None) -> tuple[Path, int] | None:
         """The folder, and how much it may take; None if nothing is to be kept.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If a variable has a value that it cannot have.
+        Raises InvalidArgumentError if a variable has a value that it cannot have.
         """
         variables = os.environ if environment is None else environment
         switch = variables.get(SWITCH_VARIABLE, "").strip().lower()

@@ -133,8 +133,6 @@ class ITensorHandleFactory(ABC):
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
         """Say whether a tensor can be used in place; no, with the reason, by default.
 
-        Notes
-        -----
         Asked only about kinds of memory among `import_sources`, and about memory that is aligned
         and padded as the factory declares.
         """
@@ -145,17 +143,14 @@ class ITensorHandleFactory(ABC):
     ) -> ITensorHandle:
         """Make a handle for a tensor in external memory.
 
+        Raises MemoryImportError if it cannot be imported after all.
+
         Parameters
         ----------
         info : TensorInfo
             Fully shaped.
         read, write : bool
             What workloads do with it: inputs are read, outputs written.
-
-        Raises
-        ------
-        MemoryImportError
-            If it cannot be imported after all.
         """
         raise MemoryImportError(
             "the memory cannot be imported", where=self.factory_id, actual=str(memory.source)
@@ -278,10 +273,7 @@ class TensorHandleFactoryRegistry:
     def register_factory(self, factory: ITensorHandleFactory) -> None:
         """Add a factory; one whose id is taken is left out, as in Arm NN.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If it is something else.
+        Raises InvalidArgumentError if it is something else.
         """
         _check_type(factory, ITensorHandleFactory)
         self._factories.setdefault(factory.factory_id, factory)
@@ -289,10 +281,7 @@ class TensorHandleFactoryRegistry:
     def register_memory_manager(self, manager: IMemoryManager) -> None:
         """Add a memory manager that is acquired and released around executions.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If it is something else.
+        Raises InvalidArgumentError if it is something else.
         """
         _check_type(manager, IMemoryManager)
         # Factories may share a manager, which is to be acquired once.

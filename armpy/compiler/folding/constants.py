@@ -58,8 +58,6 @@ class Evaluator:
     ) -> list[Array] | None:
         """The outputs' elements, if all inputs are constant and the outputs not too large.
 
-        Notes
-        -----
         Outputs whose shapes follow from the elements are computed to learn how large they are.
         """
         # Random numbers differ in each execution, and of a vendor's operation the core knows no

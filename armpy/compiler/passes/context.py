@@ -43,8 +43,6 @@ class PassContext:
     ) -> bool:
         """Return whether a changed layer is assigned to the same or a more preferred backend.
 
-        Notes
-        -----
         A pass that only removes layers must not move one to a less preferred backend.
         """
         infos = layer.output_infos if outputs is None else outputs

@@ -77,7 +77,7 @@ class ImportingOutputSlot(OutputSlot):
         """
         if isinstance(given, ImportedTensor):
             return given  # type: ignore[return-value]  # stands for an array
-        where, info = f"output '{self.name}'", self._info
+        where, info = f"output '{self.name}'", self.info
         shape = info.known_shape if info.is_fully_shaped else None
         memory = _to_import(where, info, shape, given, self._sources)
         if isinstance(memory, str):

@@ -70,7 +70,7 @@ class InputSlot:
 class OutputSlot:
     """Requirements on one array that the caller gives for an output."""
 
-    __slots__ = ("_dtype", "_info", "_shape", "name")
+    __slots__ = ("_dtype", "_shape", "info", "name")
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class OutputSlot:
         info: TensorInfo,  # dimensions that depend on values are open
     ) -> None:
         self.name = name
-        self._info = info
+        self.info = info
         self._dtype = info.data_type.dtype
         self._shape = info.shape
 
@@ -97,12 +97,12 @@ class OutputSlot:
 
     def check_result(self, made: Array, target: Array) -> None:
         """Check that a result, whose shape may depend on values, can be copied to `target`."""
-        info = self._info.with_shape(made.shape)
+        info = self.info.with_shape(made.shape)
         arrays.conversion.check_output_array(self.name, info, target)
 
     def new_array(self) -> Array | None:
         """An array for the output; None if its shape depends on values."""
-        info = self._info
+        info = self.info
         return empty(info.known_shape, self._dtype) if info.is_fully_shaped else None
 
     def converted(self, given: object) -> Array:
@@ -112,4 +112,4 @@ class OutputSlot:
         """
         if arrays.imported_tensor.stands_for_array(given):
             return given
-        return arrays.conversion.check_output_array(self.name, self._info, given)
+        return arrays.conversion.check_output_array(self.name, self.info, given)

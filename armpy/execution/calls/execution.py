@@ -106,19 +106,14 @@ class Execution:
     def __call__(self) -> dict[str, Array]:
         """Execute once.
 
+        Raises InvalidArgumentError if the network has been unloaded, or the execution is under way
+        already; ExecutionTimeoutError if the deadline has come; ExecutionCancelledError if it was
+        stopped by `cancel`.
+
         Returns
         -------
         dict of str to ndarray
             `outputs`.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the network has been unloaded, or the execution is under way already.
-        ExecutionTimeoutError
-            If the deadline has come.
-        ExecutionCancelledError
-            If it was stopped by `cancel`.
         """
         if self._is_watched:
             return self._call_watched()
@@ -183,8 +178,6 @@ class Execution:
     def cancel(self) -> bool:
         """Stop the running work, from any thread; return whether there was any.
 
-        Notes
-        -----
         It is effective within 10 ms, also inside long layers, where backends have the capability
         ``CancellableExecution``; the arrays of outputs are undefined then. The work
         of others is abandoned, and writes to none of the caller's arrays, if it was started, has a

@@ -39,10 +39,7 @@ class CancellationToken(Cancellation):
     def set(self, *, is_late: bool, reason: ArmpyError | None = None) -> bool:
         """Stop the running work, with `lock` held, for a reason of its own or the usual ones.
 
-        Returns
-        -------
-        bool
-            Whether that can be.
+        Returns whether that can be.
         """
         # The caller's arrays are being written to: half of a result is worse than a late one.
         if self._is_committed:

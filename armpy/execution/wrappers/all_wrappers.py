@@ -117,8 +117,6 @@ class ExecutionWrappers:
     ) -> Iterator[Callable[[Runs], Runs]]:
         """Wrappers of one plan's runs, the innermost first.
 
-        Notes
-        -----
         1. Falling back, below state and profiling: a failed attempt changes no variable, and its
            time counts.
         2. Debugging, before state is written: what a callback raises leaves that as it was.

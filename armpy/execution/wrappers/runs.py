@@ -108,8 +108,6 @@ def _bind_both(
 ) -> Callable[[], Sequence[Array] | None]:
     """Prepare executions with the two sets of arrays that variables are in by turns.
 
-    Notes
-    -----
     Until the state has both, and after whatever else put other arrays there, executions are those
     of `run`, or are prepared once more.
     """

@@ -103,8 +103,6 @@ def backend_paths(
 def find_modules(paths: Iterable[str]) -> tuple[list[Candidate], list[SkippedPath]]:
     """Candidates for backends in some directories, in their order and then sorted by name.
 
-    Notes
-    -----
     Each canonical path counts once. The name that counts is the directory entry's own, not
     that of what it links to. A library for another Python is skipped silently if there is a
     module of its name beside it that this one takes. Other modules and packages are skipped,

@@ -46,8 +46,6 @@ def discover(options: PluginOptions) -> Discovery:
 def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     """Candidates for backends and for plugins, one for each entry point.
 
-    Notes
-    -----
     Sorted by id and distribution; armpy's own come first, so that none can take their ids.
     """
     entries = installed().entry_points
@@ -60,8 +58,6 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
 def is_own(candidate: Candidate) -> bool:
     """Return whether a candidate is armpy's own: as trusted as the core, neither pinned nor probed.
 
-    Notes
-    -----
     Any distribution can be called as armpy is. So the module has to be where the running
     armpy has its own.
     """

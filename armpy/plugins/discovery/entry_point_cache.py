@@ -81,8 +81,6 @@ class InstalledEntryPoints(NamedTuple):
 def installed() -> InstalledEntryPoints:
     """Find the installed plugins; none of them is imported.
 
-    Notes
-    -----
     A damaged or missing index costs time only. ``ARMPY_COMPILED_CACHE=off`` neither reads nor
     writes it. Distributions that other finders than Python's own may have are never kept.
     """

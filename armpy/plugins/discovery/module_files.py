@@ -267,8 +267,6 @@ def distribution_snapshot(name: str) -> Snapshot:
 
     Raises RejectionError if it lists none.
 
-    Notes
-    -----
     Names are relative to the folder of installation. Bytecode, scripts and the files that
     installers write do not count, so that a wheel has one digest wherever it is installed.
     """

@@ -34,13 +34,8 @@ class ModelFile:
     def also_read(self, path: str | os.PathLike[str]) -> None:
         """Note another file of the model; to be called before it is opened.
 
-        Raises
-        ------
-        OSError
-            If there is no such file.
+        Raises OSError if there is no such file.
 
-        Notes
-        -----
         Later uses of the model are refused if one of its files has changed by then.
         """
         # The first state counts, as the parser may have read the file by the second call.
@@ -55,12 +50,8 @@ class ModelFile:
 def open_model_file(source: ModelSource) -> ModelFile:
     """Open a model; a file is mapped, not read.
 
-    Raises
-    ------
-    ParserError
-        If there is no such file, or it cannot be read.
-    InvalidArgumentError
-        If `source` is neither a path nor bytes.
+    Raises ParserError if there is no such file, or it cannot be read; InvalidArgumentError if
+    `source` is neither a path nor bytes.
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)

@@ -52,10 +52,7 @@ class HookSpecifications:
     def armpy_register_front_end(self) -> FrontEnd | Sequence[FrontEnd] | None:
         """Model formats, asked for whenever a file is loaded.
 
-        Returns
-        -------
-        FrontEnd, list of FrontEnd, or None
-            One whose name, suffix or magic number is taken is left out.
+        Returns one whose name, suffix or magic number is taken is left out.
         """
 
     @_hookspec
@@ -64,10 +61,7 @@ class HookSpecifications:
     ) -> CustomOperator | Sequence[CustomOperator] | None:
         """Custom operators of .tflite files, asked for when such a file is loaded.
 
-        Returns
-        -------
-        CustomOperator, list of CustomOperator, or None
-            One whose name is another plugin's is left out; a plugin's comes before armpy's own.
+        Returns one whose name is another plugin's is left out; a plugin's comes before armpy's own.
         """
 
     @_hookspec

@@ -11,6 +11,7 @@ import onnx
 
 from armpy import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.model_file import ModelFile
+from armpy_onnx.past_inputs import present_outputs
 from armpy_onnx.reading import dimension_name, load_model
 
 _AUTHOR = ("model_author", "author")
@@ -58,6 +59,10 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
     outputs = _tensors(graph.output)
     for name, labels in _labels(graph).items():
         outputs[name] = replace(outputs.get(name, TensorMetadata()), **labels)
+    tensors = _tensors(inputs, normalization)
+    for name, present in present_outputs(graph, initial).items():
+        properties_of = {"present": present}
+        tensors[name] = replace(tensors.get(name, TensorMetadata()), properties=properties_of)
     return ModelMetadata(
         graph.name,
         model.doc_string or graph.doc_string,
@@ -65,7 +70,7 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
         author,
         license_text,
         f"{model.producer_name} {model.producer_version}".strip(),
-        _tensors(inputs, normalization),
+        tensors,
         outputs,
         properties=properties,
     )

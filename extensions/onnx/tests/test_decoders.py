@@ -164,3 +164,73 @@ def test_lengths_outside_of_the_cache_are_an_error(last: int) -> None:
     model = armpy.load(decoder(), num_threads=1, backends=["CpuRef"])
     with pytest.raises(armpy.ArmpyError, match="out of range"):
         model.run(operands(1, 9, 8, [last]))
+
+
+@pytest.mark.parametrize("backend", ["CpuRef", pytest.param("NumbaAcc", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shares", [False, True], ids=["growing", "shared"])
+def test_a_state_fills_the_past(backend: str, shares: bool) -> None:
+    model = armpy.load(decoder(), num_threads=1, backends=[backend])
+    state = model.state(limit=12, share_buffers=shares)
+    assert state.pairs == {"past_key": "present_key", "past_value": "present_value"}
+    room = 12 if shares else 0
+    past: dict[str, Array] = {name: np.zeros((1, GROUPS, room, SIZE), np.float32) for name in CACHE}
+    length = 0
+    for count in (3, 1, 1, 4, 1):
+        feeds = operands(count, length + count, room or length, [length + count - 1]) | past
+        expected = model.run(feeds)
+        step = state.run({name: array for name, array in feeds.items() if name not in CACHE})
+        np.testing.assert_array_equal(step["y"], expected["y"])
+        past = {name: expected[name.replace("past", "present")] for name in CACHE}
+        length += count
+        assert (set(step), state.length) == ({"y"}, length)
+    feeds = operands(3, 13, length, [12])
+    with pytest.raises(armpy.InvalidArgumentError, match=r"state is full.*10, and 3 more"):
+        state.run({name: array for name, array in feeds.items() if name not in CACHE})
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "pairs"),
+    [
+        ("past_key_values.0.key", "present.0.key", 1),
+        ("past_key_values.0.decoder.value", "present.0.decoder.value", 1),
+        ("past_key_values.3.key", "present_key_values.3.key", 1),
+        ("past_key_self_0", "present_key_self_0", 1),
+        ("past", "present", 1),
+        ("past_1", "present_1", 1),
+        ("state", "stateN", 1),
+        ("h c", "hn cn", 2),
+        ("state_in", "state_out", 1),
+        ("cached_len_0", "new_cached_len_0", 1),
+        ("past_key_values.0.encoder.key", "present.0.decoder.key", 0),
+        ("in", "out", 0),
+        ("tokens", "logits", 0),
+    ],
+)
+def test_pairs_are_known_by_exporters_names(inputs: str, outputs: str, pairs: int) -> None:
+    names = [*zip(inputs.split(), outputs.split(), strict=True)]
+    tensors = [
+        [helper.make_tensor_value_info(each, TensorProto.FLOAT, [1, None]) for each in pair]
+        for pair in names
+    ]
+    nodes = [helper.make_node("Identity", [before], [after]) for before, after in names]
+    firsts, seconds = zip(*tensors, strict=True)
+    graph = helper.make_graph(nodes, "states", firsts, seconds)
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = armpy.load(data.SerializeToString(), backends=["CpuRef"])
+    if pairs:
+        assert model.state().pairs == dict(names)
+        return
+    with pytest.raises(armpy.InvalidArgumentError, match="not known by names"):
+        model.state()
+
+
+def test_a_past_of_another_type_is_no_pair() -> None:
+    infos = [
+        helper.make_tensor_value_info(name, kind, [1, 2])
+        for name, kind in (("past", TensorProto.FLOAT), ("present", TensorProto.INT64))
+    ]
+    node = helper.make_node("Cast", ["past"], ["present"], to=TensorProto.INT64)
+    graph = helper.make_graph([node], "states", infos[:1], infos[1:])
+    data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    with pytest.raises(armpy.InvalidArgumentError, match=r"of one type and shape: none; got \{\}"):
+        armpy.load(data.SerializeToString(), backends=["CpuRef"]).state()

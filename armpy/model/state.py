@@ -1,0 +1,292 @@
+"""States: conversations of decoders, whose past inputs are filled from their present outputs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from armpy.core.arguments import check_whole
+from armpy.errors import InvalidArgumentError, ParserError, listed, without_memory
+from armpy.execution.calls.real_numbers import RealOutputs
+from armpy.execution.calls.run import as_dict, wrong_names
+from armpy.store.owned_files import replacing
+from armpy.tensor import shapes_agree
+
+if TYPE_CHECKING:
+    from armpy.execution.arrays.slots import OutputSlot
+    from armpy.execution.arrays.tensor_spec import TensorSpec
+    from armpy.ops.operation import Array
+
+_MOST_POSITIONS = 2**31 - 1
+"""Decoders take positions as int32."""
+
+
+class State:
+    """A conversation with a decoder; made by `armpy.Model.state`.
+
+    A step that fails changes nothing. One thread at a time can use a state: another one gets an
+    error and does not wait, as each step depends on the one before.
+
+    Attributes
+    ----------
+    pairs : dict of str to str
+        Present outputs by past input.
+    limit : int or None
+        Most positions.
+    length : int
+        Number of positions: the size of the axis on which presents grow; where none grows, the sum
+        of the sizes of axis 1 of the first other input.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # Any: an `armpy.Model`, which makes states
+        pairs: Mapping[str, str] | None,
+        limit: int | None,
+        share_buffers: bool,
+    ) -> None:
+        self.model = model
+        self.pairs = _pairs_of(model, pairs)
+        if limit is not None or share_buffers:
+            limit = check_whole(limit, "Model.state.limit", least=1, most=_MOST_POSITIONS)
+        self.limit, self._room = limit, limit or 0 if share_buffers else 0
+        self.length = 0
+        self._inputs = {output: name for name, output in self.pairs.items()}
+        self._others = [spec.name for spec in model.inputs if spec.name not in self.pairs]
+        self._past: dict[str, Array] = {}  # empty before the first step
+        # Flat memory by input: of no past, and of pasts that no other state has.
+        self._spare: dict[str, Array] = {}
+        self._held: dict[str, Array] = {}
+        self._shown = RealOutputs.of(model.outputs, None, dequantizes=model.dequantize_outputs)
+        # As in `armpy.Execution`: the caller that takes it out uses the state.
+        self._turn: list[None] = [None]
+        self.is_closed = False
+
+    def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
+        """Run one step; returns the outputs that are not presents, by name.
+
+        `inputs` has every input that is not a past; a past in it replaces the state's own. Errors
+        are those of `armpy.Model.run`, and InvalidArgumentError if the state would exceed its
+        limit, is closed, or in use by another thread.
+        """
+        with self._taken():
+            try:
+                return self._step(as_dict("inputs", inputs))
+            except MemoryError as error:
+                raise without_memory(error)  # noqa: B904 - it has the cause
+
+    def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
+        """Run one step with the other inputs in order; returns the output, or a tuple."""
+        if len(self._others) != len(arrays):
+            expected = ", ".join(self._others)
+            raise InvalidArgumentError(
+                "the number of inputs is wrong", expected=expected, actual=str(len(arrays))
+            )
+        results = [*self.run(dict(zip(self._others, arrays, strict=True))).values()]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def fork(self) -> State:
+        """Make another state with the same contents, which goes on by itself."""
+        with self._taken():
+            fork = State(self.model, self.pairs, self.limit, bool(self._room))
+            fork.length, fork._past = self.length, {**self._past}
+            self._held = {}  # both read it, so that neither writes to it
+            return fork
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the contents to a file, for `load`; it appears whole, or not at all."""
+        with self._taken(), replacing(os.fspath(path)) as file:
+            table = [[name, array.shape] for name, array in self._past.items()]
+            file.write(json.dumps({"state": 1, "length": self.length, "pasts": table}).encode())
+            file.write(b"\n")
+            for array in self._past.values():
+                file.write(array.reshape(-1).view(np.uint8).data)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Take the contents that a state of the same model has saved; ParserError if it cannot."""
+        with self._taken():
+            try:
+                with open(path, "rb") as file:
+                    about, contents = json.loads(file.readline()), file.read()
+                length, past = self._read(about, contents)
+            except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
+                raise ParserError(
+                    f"the state cannot be read: {error}",
+                    where=os.fspath(path),
+                    expected=f"a saved state with {listed([*self.pairs])}",
+                    fix="Save it again with this model",
+                ) from error
+            self.length, self._past, self._held = length, past, {}
+
+    def close(self) -> None:
+        """Free its memory, after a step that is under way."""
+        # A new list: a step under way gives its turn back to the old one.
+        self.is_closed, self._turn = True, []
+        self._past, self._spare, self._held = {}, {}, {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _taken(self) -> Iterator[None]:
+        """Refuse other threads."""
+        turn = self._turn
+        try:
+            del turn[0]
+        except IndexError:
+            failed = "the state is closed" if self.is_closed else "the state is in use already"
+            fix = "Make one with Model.state" if self.is_closed else "Use one state per thread"
+            raise InvalidArgumentError(failed, where="state", fix=fix) from None
+        try:
+            yield
+        finally:
+            turn.append(None)
+
+    def _step(self, inputs: dict[str, Any]) -> dict[str, Array]:  # Any: whatever the caller gives
+        """Run one step, and only then replace the pasts."""
+        model = self.model
+        network = model.handle.current or model.handle.loaded  # the latter raises
+        named = {**(self._past or self._first(inputs)), **inputs}
+        latest = network.latest
+        slots = network.inputs if latest is None else latest.inputs
+        if named.keys() != {slot.name for slot in slots}:
+            raise wrong_names(network, named)
+        for slot in slots:
+            if slot.name in inputs and not slot.fits(named[slot.name]):
+                array = slot.converted(named[slot.name], quantize=model.quantize_inputs)
+                named[slot.name] = array
+        arrays = [named[slot.name] for slot in slots]
+        prepared = network.prepared_for(arrays)
+        length = self._length_after(prepared.outputs, named)
+        if self.limit is not None and length > self.limit:
+            raise InvalidArgumentError(
+                "the state is full",
+                where="state",
+                expected=f"a length of at most {self.limit} (limit)",
+                actual=f"a length of {self.length}, and {length - self.length} more",
+                fix="Make a state with a larger limit",
+            )
+        targets, memory = self._targets(prepared.outputs, named)
+        results = prepared.run(arrays, targets)
+        outputs = {slot.name: array for slot, array in zip(prepared.outputs, results, strict=True)}
+        past = {name: outputs.pop(output) for name, output in self.pairs.items()}
+        if not self.is_closed:
+            self.length, self._past = length, past
+            self._spare, self._held = self._held, memory
+        return self._shown.finish(outputs)
+
+    def _length_after(self, outputs: Sequence[OutputSlot], named: Mapping[str, Array]) -> int:
+        """The length after a step with some arrays."""
+        lengths = []
+        for output in outputs:
+            if output.name in self._inputs:
+                before, after = named[self._inputs[output.name]].shape, output.info.shape or ()
+                lengths += [b for a, b in zip(before, after, strict=False) if a != b and b]
+        if lengths:
+            return max(lengths)
+        counted = named[self._others[0]].shape[1:2] if self._others else ()
+        return self.length + (counted[0] if counted else 1)
+
+    def _targets(
+        self, outputs: Sequence[OutputSlot], named: Mapping[str, Array]
+    ) -> tuple[list[Array | None], dict[str, Array]]:
+        """Arrays for a step's outputs, and the flat memory of the presents by input."""
+        targets: list[Array | None] = []
+        memory: dict[str, Array] = {}
+        for output in outputs:
+            name, info = self._inputs.get(output.name), output.info
+            target = None
+            if name is not None and info.is_fully_shaped:
+                size, flat = prod(info.known_shape), self._spare.get(name)
+                if flat is None or flat.size < size:
+                    # With room for next steps, as writing to new memory takes longer.
+                    more = 0 if named[name].shape == info.shape else size // 4
+                    flat = np.empty(size + more, info.data_type.dtype)
+                memory[name] = flat
+                target = flat[:size].reshape(info.known_shape)
+            targets.append(target)
+        return targets, memory
+
+    def _first(self, inputs: dict[str, Any]) -> dict[str, Array]:  # Any: as above
+        """Pasts of the first step: zeros, of no positions or with all the room."""
+        dims_of = {
+            name: about.dimension_names for name, about in self.model.metadata.inputs.items()
+        }
+        sizes: dict[str, int] = {}
+        for name, array in inputs.items():
+            sizes.update(zip(dims_of.get(name, ()), np.shape(array), strict=False))
+        past = {}
+        for spec in self.model.inputs:
+            if spec.name in self.pairs:
+                dims = spec.shape or ()
+                names = dims_of.get(spec.name) or [""] * len(dims)
+                other = [1, *[self._room] * len(dims)]  # where the file does not name a dimension
+                shape = [
+                    sizes.get(name, size) if dim is None else dim
+                    for dim, name, size in zip(dims, names, other, strict=False)
+                ]
+                past[spec.name] = spec.data_type.zeros(shape)
+        return past
+
+    def _read(self, about: Any, contents: bytes) -> tuple[int, dict[str, Array]]:  # Any: of a file
+        """The contents of a file; ValueError and the like if they do not fit the model."""
+        specs = {spec.name: spec.info for spec in self.model.inputs if spec.name in self.pairs}
+        past: dict[str, Array] = {}
+        at = 0
+        for name, shape in about["pasts"]:
+            dtype = specs[name].data_type.dtype
+            past[name] = np.ndarray(shape, dtype, contents, at).copy()
+            at += past[name].nbytes
+            if not shapes_agree(specs[name].shape, past[name].shape):
+                raise ValueError(f"'{name}' has the shape {past[name].shape}")
+        if about["state"] != 1 or at != len(contents) or (past and past.keys() != specs.keys()):
+            raise ValueError("it is of another model, or damaged")
+        return check_whole(about["length"], "length", most=_MOST_POSITIONS), past
+
+
+def _pairs_of(
+    model: Any,  # Any: an `armpy.Model`
+    chosen: Mapping[str, str] | None,
+) -> dict[str, str]:
+    """Past inputs with their present outputs: given, of the same name, or as the metadata says."""
+    inputs, outputs = ({spec.name: spec for spec in s} for s in (model.inputs, model.outputs))
+    if chosen is not None:
+        pairs = dict(chosen)
+    else:
+        about = model.metadata.inputs
+        names = {name: about[name].properties.get("present", name) for name in about}
+        pairs = {name: names.get(name, name) for name in inputs}
+        pairs = {name: after for name, after in pairs.items() if after in outputs}
+    if (
+        pairs
+        and len({*pairs.values()}) == len(pairs)
+        and all(_follows(inputs.get(name), outputs.get(after)) for name, after in pairs.items())
+    ):
+        return pairs
+    fitting = [(a, b) for a in inputs for b in outputs if _follows(inputs[a], outputs[b])]
+    raise InvalidArgumentError(
+        "the pairs of past inputs and present outputs do not fit, or are not known by names",
+        where="Model.state",
+        expected=f"of one type and shape: {listed([f'{a}: {b}' for a, b in fitting], 8)}",
+        actual=str(pairs),
+        fix="Pass pairs={input: output}, or load a model that has past inputs",
+    )
+
+
+def _follows(before: TensorSpec | None, after: TensorSpec | None) -> bool:
+    """Return whether an output can be an input of the next step."""
+    return (
+        before is not None
+        and after is not None
+        and (before.data_type, before.quantization) == (after.data_type, after.quantization)
+        and shapes_agree(before.shape, after.shape)
+    )
