@@ -23,6 +23,12 @@ def find_example() -> None:
         sys.path.insert(0, str(EXAMPLE))
 
 
+def named_numbers(text: str) -> tuple[str, list[int]]:
+    """Name and numbers of an argument ``NAME=N,N``; no numbers for a tensor without axes."""
+    name, _, numbers = text.partition("=")
+    return name, [int(number) for number in numbers.split(",") if number]
+
+
 def thread_variables(num_threads: int = 1) -> dict[str, str]:
     """Variables that limit the threads of numeric libraries."""
     names = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")

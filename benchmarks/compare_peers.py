@@ -12,10 +12,12 @@ Usage::
 
     python -m benchmarks.compare_peers MODEL... [--threads 1,2] [--seconds S] [--json FILE]
         [--relaxed] [--csv FILE] [--svg FILE]
+        [--shapes NAME=N,N...] [--values NAME=NUMBER...]
 
 `benchmarks/keras_models.py` and `benchmarks/residual_models.py` make larger models for it. With
 `--relaxed`, armpy may compute float32 as bfloat16, and OpenVINO is measured with its default
-precision as well.
+precision as well. With `--shapes`, inputs of these names have these shapes; with `--values`,
+inputs of these names are full of a number.
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ from typing import Any, TypeAlias
 from armpy.core.turns import take_turns
 from armpy.errors import BackendUnavailableError
 from armpy_tools.measure.ratio import geometric_mean, median_interval
-from benchmarks.common import description, run_python, write_json
+from benchmarks.common import description, named_numbers, run_python, write_json
 from benchmarks.peers import (
     ENGINES,
+    NO_NUMBERS,
     RELAXED_ENGINES,
+    Numbers,
     ReadyEngine,
     example_inputs,
     kind_of_model,
@@ -60,17 +64,20 @@ def measure(
     *,
     is_relaxed: bool = False,
     without: Collection[str] = (),
+    shapes: Numbers = NO_NUMBERS,
+    values: Numbers = NO_NUMBERS,
 ) -> Figures:
     """Time every engine on one model, in this process, but for those that are left out."""
-    inputs = example_inputs(path)
-    prepared: dict[str, ReadyEngine] = {}
+    inputs = example_inputs(path, shapes=shapes, values=values)
+    settle_s = SETTLE_S if num_threads > 1 else 0.0
+    turns: dict[str, Callable[[], float]] = {}
     missing: dict[str, str] = {}
     for name, prepare in (RELAXED_ENGINES if is_relaxed else ENGINES).items():
         if name in without:
             continue
         try:
-            engine = prepare(path, inputs, num_threads)
-            engine.run()
+            turn = settled(prepare(path, inputs, num_threads), settle_s)
+            turn()
         except BackendUnavailableError as error:
             missing[name] = str(error)
         except Exception as error:  # engines raise what they like
@@ -78,9 +85,7 @@ def measure(
                 raise
             missing[name] = f"{type(error).__name__}: {str(error)[:200]}"
         else:
-            prepared[name] = engine
-    settle_s = SETTLE_S if num_threads > 1 else 0.0
-    turns = {name: settled(engine, settle_s) for name, engine in prepared.items()}
+            turns[name] = turn
     times = take_turns(turns, seconds, least=LEAST_ROUNDS, most=MOST_ROUNDS)
     medians = {name: statistics.median(durations) for name, durations in times.items()}
     figures: Figures = {
@@ -124,9 +129,21 @@ def settled(engine: ReadyEngine, settle_s: float) -> Callable[[], float]:
 
 
 def measure_apart(
-    path: Path, num_threads: int, seconds: float, *, is_relaxed: bool = False
+    path: Path,
+    num_threads: int,
+    seconds: float,
+    *,
+    is_relaxed: bool = False,
+    asked: Sequence[str] = (),
 ) -> Figures:
     """`measure` in a process of its own, without the peers that would end it.
+
+    Parameters
+    ----------
+    path, num_threads, seconds, is_relaxed
+        See `measure`.
+    asked : sequence of str
+        Arguments of the command line for shapes and values.
 
     Notes
     -----
@@ -137,7 +154,7 @@ def measure_apart(
     def measured(without: Collection[str] = ()) -> Figures:
         command = ["-m", "benchmarks.compare_peers", "--one", str(path)]
         command += ["--threads", str(num_threads), "--seconds", str(seconds)]
-        command += ["--relaxed"] * is_relaxed + ["--without", ",".join(without)]
+        command += ["--relaxed"] * is_relaxed + ["--without", ",".join(without), *asked]
         done = run_python(command, num_cores=num_threads)
         if done.returncode == 0:
             figures: Figures = json.loads(done.stdout.splitlines()[-1])
@@ -270,6 +287,8 @@ def main() -> None:
     parser.add_argument("--relaxed", action="store_true", help="float32 may be less")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--csv", type=Path)
+    for name in ("shapes", "values"):
+        parser.add_argument(f"--{name}", nargs="*", default=[], metavar="NAME=N,N")
     parser.add_argument("--svg", type=Path)
     arguments = parser.parse_args()
     if arguments.one:
@@ -279,15 +298,21 @@ def main() -> None:
             arguments.seconds,
             is_relaxed=arguments.relaxed,
             without=arguments.without.split(","),
+            shapes=dict(map(named_numbers, arguments.shapes)),
+            values=dict(map(named_numbers, arguments.values)),
         )
         print(json.dumps(figures))
         return
+    asked = ["--shapes", *arguments.shapes, "--values", *arguments.values]
     results = []
     print(f"{processor_name()}, {time.strftime('%Y-%m-%d')}", flush=True)
     for threads in map(int, arguments.threads.split(",")):
         for path in arguments.models:
             seconds, is_relaxed = arguments.seconds, arguments.relaxed
-            results.append(measure_apart(path.resolve(), threads, seconds, is_relaxed=is_relaxed))
+            figures = measure_apart(
+                path.resolve(), threads, seconds, is_relaxed=is_relaxed, asked=asked
+            )
+            results.append(figures)
             print("  ".join(row(results[-1])), flush=True)
     print()
     print_table(results)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -25,6 +26,10 @@ from armpy_tools.benchmark.inputs import random_array
 from armpy_tools.measure.engines import IEngine, open_engine, refusal
 from benchmarks.common import OPEN_SIZE, find_example
 from benchmarks.mending import mended
+
+Numbers = Mapping[str, Sequence[int]]
+
+NO_NUMBERS: Numbers = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,9 @@ def _loaded(path: Path) -> armpy.Model:
     return armpy.load(path, runtime=armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])))
 
 
-def example_inputs(path: Path, batch: int = 1) -> list[Array]:
+def example_inputs(
+    path: Path, batch: int = 1, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
+) -> list[Array]:
     """Random inputs for a model; see `random_array`.
 
     Parameters
@@ -60,11 +67,17 @@ def example_inputs(path: Path, batch: int = 1) -> list[Array]:
     path : Path
     batch : int
         Size of the first axis, where the model leaves it open or it is 1.
+    shapes : mapping of str to sequence of int
+        Of inputs by name, where the model leaves them open.
+    values : mapping of str to sequence of int
+        A number by name of an input that is full of it, such as a sampling rate.
     """
-    return random_inputs(_loaded(path), batch)
+    return random_inputs(_loaded(path), batch, shapes, values)
 
 
-def random_inputs(model: armpy.Model, batch: int = 1) -> list[Array]:
+def random_inputs(
+    model: armpy.Model, batch: int = 1, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
+) -> list[Array]:
     """As `example_inputs`, of a model that is loaded."""
     generator = np.random.default_rng(0)
     inputs = []
@@ -72,7 +85,8 @@ def random_inputs(model: armpy.Model, batch: int = 1) -> list[Array]:
         shape = [dim or (OPEN_SIZE if axis else 1) for axis, dim in enumerate(spec.shape or ())]
         if batch > 1 and shape and shape[0] == 1:
             shape[0] = batch
-        inputs.append(random_array(spec.info, shape, generator))
+        array = random_array(spec.info, shapes.get(spec.name, shape), generator)
+        inputs.append(np.full_like(array, values[spec.name][0]) if spec.name in values else array)
     return inputs
 
 

@@ -36,7 +36,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.common import description, thread_variables, write_json
+from benchmarks.common import description, named_numbers, thread_variables, write_json
 
 Figures = dict[str, float]
 Asked = Mapping[str, Mapping[str, Sequence[int]]]
@@ -284,12 +284,6 @@ def print_table(results: Mapping[str, Figures]) -> None:
         print()
 
 
-def _named(text: str) -> tuple[str, list[int]]:
-    """A name and numbers; none for a tensor without axes."""
-    name, _, numbers = text.partition("=")
-    return name, [int(number) for number in numbers.split(",") if number]
-
-
 def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=description(__doc__))
@@ -298,7 +292,9 @@ def main() -> None:
     parser.add_argument("--cold", nargs="*", type=Path, default=[], metavar="MODEL")
     parser.add_argument("--json", type=Path)
     for name in PLAIN:
-        parser.add_argument(f"--{name}", nargs="*", type=_named, default=[], metavar="NAME=N,N")
+        parser.add_argument(
+            f"--{name}", nargs="*", type=named_numbers, default=[], metavar="NAME=N,N"
+        )
     arguments = parser.parse_args()
     asked = {name: dict(getattr(arguments, name)) for name in PLAIN}
     results: dict[str, Figures] = {}
