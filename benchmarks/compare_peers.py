@@ -11,13 +11,14 @@ cell says so, and the others are measured without it.
 Usage::
 
     python -m benchmarks.compare_peers MODEL... [--threads 1,2] [--seconds S] [--json FILE]
-        [--relaxed] [--csv FILE] [--svg FILE]
+        [--relaxed] [--busy SHARE] [--csv FILE] [--svg FILE]
         [--shapes NAME=N,N...] [--values NAME=NUMBER...]
 
 `benchmarks/keras_models.py` and `benchmarks/residual_models.py` make larger models for it. With
 `--relaxed`, armpy may compute float32 as bfloat16, and OpenVINO is measured with its default
-precision as well. With `--shapes`, inputs of these names have these shapes; with `--values`,
-inputs of these names are full of a number.
+precision as well. With `--busy`, another process runs on the last core for this share of every
+10 ms. With `--shapes`, inputs of these names have these shapes; with `--values`, inputs of these
+names are full of a number.
 """
 
 from __future__ import annotations
@@ -29,15 +30,24 @@ import math
 import platform
 import signal
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from armpy.core.turns import take_turns
 from armpy.errors import BackendUnavailableError
 from armpy_tools.measure.ratio import geometric_mean, median_interval
-from benchmarks.common import description, named_numbers, run_python, write_json
+from benchmarks.common import (
+    description,
+    keep_to_cores,
+    named_numbers,
+    run_python,
+    write_json,
+)
 from benchmarks.peers import (
     ENGINES,
     NO_NUMBERS,
@@ -128,12 +138,42 @@ def settled(engine: ReadyEngine, settle_s: float) -> Callable[[], float]:
     return turn if settle_s else measured
 
 
+PERIOD_S = 0.01
+"""Of a competing process: how long it runs and sleeps together."""
+
+
+@contextmanager
+def competing(share: float) -> Iterator[None]:
+    """Have a process run on the last core for a share of the time; none if it is 0."""
+    if share == 0:
+        yield
+        return
+    command = [sys.executable, "-m", "benchmarks.compare_peers", "--compete", str(share)]
+    process = subprocess.Popen(command)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def compete(share: float) -> None:
+    """Run for a share of every period, until the process is ended."""
+    keep_to_cores(1)
+    while True:
+        end = time.perf_counter() + share * PERIOD_S
+        while time.perf_counter() < end:
+            pass
+        time.sleep((1 - share) * PERIOD_S)
+
+
 def measure_apart(
     path: Path,
     num_threads: int,
     seconds: float,
     *,
     is_relaxed: bool = False,
+    busy: float = 0.0,
     asked: Sequence[str] = (),
 ) -> Figures:
     """`measure` in a process of its own, without the peers that would end it.
@@ -155,10 +195,11 @@ def measure_apart(
         command = ["-m", "benchmarks.compare_peers", "--one", str(path)]
         command += ["--threads", str(num_threads), "--seconds", str(seconds)]
         command += ["--relaxed"] * is_relaxed + ["--without", ",".join(without), *asked]
-        done = run_python(command, num_cores=num_threads)
+        with competing(busy):
+            done = run_python(command, num_cores=num_threads)
         if done.returncode == 0:
             figures: Figures = json.loads(done.stdout.splitlines()[-1])
-            return figures
+            return {**figures, "busy": busy}
         figures = {"model": path.name, "threads": num_threads, "error": done.stderr[-2000:]}
         if done.returncode < 0:
             figures["signal"] = signal_name(-done.returncode)
@@ -282,15 +323,19 @@ def main() -> None:
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--one", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--without", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--compete", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--threads", default="1")
     parser.add_argument("--seconds", type=float, default=3.0, help="for each model")
     parser.add_argument("--relaxed", action="store_true", help="float32 may be less")
+    parser.add_argument("--busy", type=float, default=0.0, help="share of a competing process")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--csv", type=Path)
     for name in ("shapes", "values"):
         parser.add_argument(f"--{name}", nargs="*", default=[], metavar="NAME=N,N")
     parser.add_argument("--svg", type=Path)
     arguments = parser.parse_args()
+    if arguments.compete is not None:
+        compete(arguments.compete)
     if arguments.one:
         figures = measure(
             arguments.one,
@@ -308,9 +353,13 @@ def main() -> None:
     print(f"{processor_name()}, {time.strftime('%Y-%m-%d')}", flush=True)
     for threads in map(int, arguments.threads.split(",")):
         for path in arguments.models:
-            seconds, is_relaxed = arguments.seconds, arguments.relaxed
             figures = measure_apart(
-                path.resolve(), threads, seconds, is_relaxed=is_relaxed, asked=asked
+                path.resolve(),
+                threads,
+                arguments.seconds,
+                is_relaxed=arguments.relaxed,
+                busy=arguments.busy,
+                asked=asked,
             )
             results.append(figures)
             print("  ".join(row(results[-1])), flush=True)
