@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 import os
 import subprocess
@@ -84,7 +85,7 @@ def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dic
 
 
 def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_threads: int) -> None:
-    """Run every command of a program for one thread after the other, the last one first."""
+    """Run every command of a program in shares, as threads claim them: the last ones first."""
     addresses = kernel_addresses(program.kernels, isa)
     arena = np.full(program.arena_bytes + 64, 0x55, np.uint8)
     memory = [arena[-arena.ctypes.data % 64 :], program.constants, *tensors]
@@ -95,8 +96,15 @@ def run_in_turn(program: Program, isa: Isa, tensors: Sequence[Array], num_thread
     starts = arguments.ctypes.data + 8 * program.argument_starts.astype(np.int64)
     for kernel, start in zip(program.command_kernels, starts, strict=False):
         function = _KERNEL(addresses[program.kernels[kernel]])
-        for thread in reversed(range(num_threads)):
-            function(int(start), thread, num_threads)
+        num_shares = 3 * num_threads if num_threads > 1 else 1
+        first = num_shares
+        for turn in itertools.count():
+            last, first = first, max(first - 1 - turn % 3, 0)
+            # As `armpy_numba_acc.llvm.threads.sharing.shares_of` puts them together.
+            shares = (turn % num_threads << 32) + (last - first - 1 << 16) + first
+            function(int(start), shares, num_shares)
+            if first == 0:
+                break
     assert not failure.any()
 
 

@@ -219,7 +219,6 @@ def test_an_execution_has_no_more_threads_than_processors_that_are_left(
         monkeypatch.setattr(threads, "usable_cores", partial(int, num_cores))
         workers_of_all._look_at = 0.0  # some seconds have passed
         assert workers_of_all.engage(4, worker_code()) == num_cores
-        assert workers_of_all.engage(4, worker_code(), is_limited=False) == 4
 
 
 def test_a_thread_that_dies_before_it_runs_is_done_without(
@@ -236,7 +235,7 @@ def test_a_thread_that_dies_before_it_runs_is_done_without(
 
     monkeypatch.setattr(threads, "start_new_thread", vanish)
     monkeypatch.setattr(threads, "START_S", 0.05)
-    with runtime_of(3) as runtime:
+    with runtime_of(2) as runtime:
         network = runtime.load_network(convolutions())
         for _ in range(3):
             (result,) = runtime.enqueue_workload(network, image()).values()
@@ -248,7 +247,7 @@ def test_a_thread_that_dies_before_it_runs_is_done_without(
 
 
 def test_a_worker_whose_thread_ends_at_once_delays_nothing() -> None:
-    words = memoryview(bytearray(64)).cast("q")
+    words = memoryview(bytearray(8 * threads.TICKET_WORDS)).cast("q")
     worker = threads.WorkerThread(None, 0, words)  # type: ignore[arg-type]  # it is never called
     worker.words[3] = 1  # asked to stop
     assert worker.start(10)

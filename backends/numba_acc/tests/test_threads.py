@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import heapq
 import math
 import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -23,6 +24,15 @@ from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 from backends.numba_acc.tests.support import run_apart
+
+
+@pytest.fixture(autouse=True)
+def many_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let executions have more threads than this machine has processors."""
+    monkeypatch.setattr(threads, "usable_cores", lambda: 8)
+    pool()._look_at = -math.inf
+    yield
+    pool()._look_at = -math.inf
 
 
 def num_workers() -> int:
@@ -118,11 +128,11 @@ def test_workers_that_are_busy_are_not_waited_for() -> None:
     workers_of_all = Pool()
     owner = threading.Event()  # anything that can be referred to
     workers_of_all.hold(owner)
-    assert workers_of_all.engage(2, worker_code(), is_limited=False) == 2
-    workers_of_all._arbiter[core_arbiter.ACTIVE] = 2  # as executions' native code does
+    assert workers_of_all.engage(2, worker_code()) == 2
+    workers_of_all._arbiter[core_arbiter.ACTIVE] = 8  # as executions' native code does
     assert workers_of_all.engage(2, worker_code()) == 1
     workers_of_all._arbiter[core_arbiter.ACTIVE] = 0
-    assert workers_of_all.engage(3, worker_code(), is_limited=False) == 3
+    assert workers_of_all.engage(3, worker_code()) == 3
     assert workers_of_all.num_workers == 2
     del owner
     assert workers_of_all.num_workers == 0
@@ -288,18 +298,49 @@ def test_threads_that_cannot_be_started_are_done_without(
 
 
 def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
-    assert len(pool()._words) >= 8 * (MOST_THREADS - 1)
-
-
-def test_a_publication_reaches_every_possible_thread() -> None:
-    assert MOST_THREADS < fork_join.MOST_THREADS
+    assert len(pool()._words) >= threads.TICKET_WORDS * (MOST_THREADS - 1)
+    assert pool().tickets % execution.TICKET_BYTES == 0
+    assert MOST_THREADS - 1 <= execution.MOST_WORKERS
 
 
 def test_no_two_places_of_the_shared_memory_are_one() -> None:
-    shared = [execution.PUBLISHED, execution.DONE, execution.JOINED, execution.FAILURE]
-    shared.append(execution.CONTROL)
-    assert len({place // execution.LINE_BYTES for place in shared}) == len(shared)
-    assert max(shared) + 8 * (execution.CONTROL_TURNS + 1) <= execution.SYNC_BYTES
-    ticket = [0, execution.ASLEEP, execution.OWNER, execution.STOP]
-    assert len({place // 8 for place in ticket}) == len(ticket)
-    assert max(ticket) < execution.LINE_BYTES
+    last_byte_of_loops = execution.CONTROL + 8 * (execution.CONTROL_TURNS + 1)
+    assert execution.FAILURE + 16 <= execution.CONTROL < last_byte_of_loops <= execution.SYNC_BYTES
+    ticket = [0, execution.ASLEEP, execution.OWNER, execution.STOP, execution.SLEEP_LOCK]
+    ticket.append(execution.ACQUIRE)
+    published = [execution.PUBLISHED, execution.COMMAND, execution.COMMANDS, execution.CANCEL]
+    published.append(execution.TEAM_THREADS)
+    claims = [execution.CLAIMS, execution.DONE]
+    # What different threads write lies in different lines.
+    for line, places in enumerate((ticket, published, claims)):
+        assert len({place // 8 for place in places}) == len(places)
+        assert {place // execution.LINE_BYTES for place in places} == {line}
+
+
+def time_of_shares(speeds: Sequence[float], num_shares: int, claim: float = 0.0) -> float:
+    """When the last thread ends, of work that takes one thread of speed 1 a time of 1.
+
+    Parameters
+    ----------
+    claim
+        What each claim costs the thread.
+    """
+    left, size_of = num_shares, fork_join.claim_size.py_func  # type: ignore[attr-defined]
+    times = [(0.0, number) for number in range(len(speeds))]
+    while left:
+        now, number = heapq.heappop(times)
+        count = size_of(left, len(speeds))
+        left -= count
+        heapq.heappush(times, (now + claim + count / num_shares / speeds[number], number))
+    return max(times)[0]
+
+
+@pytest.mark.parametrize("num_threads", [2, 4, 8, 16, 64])
+def test_threads_of_any_speed_end_together(num_threads: int) -> None:
+    num_shares = 16 * num_threads
+    for num_slow in range(num_threads):
+        speeds = [1.0] * (num_threads - num_slow) + [1 / 3] * num_slow
+        ideal = 1 / sum(speeds)
+        # No thread ends later than the slowest one needs for one share.
+        assert time_of_shares(speeds, num_shares) <= ideal + 3 / num_shares + 1e-9
+    assert time_of_shares([1.0] * (num_threads - 1) + [1 / 3], 16 * num_threads) < 3 / num_threads

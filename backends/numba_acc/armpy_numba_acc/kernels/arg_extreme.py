@@ -16,7 +16,7 @@ from armpy_numba_acc.llvm.pointers import (
     store_i64,
 )
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import ArgExtreme
 from armpy_numba_acc.machine.isa import Isa
@@ -79,7 +79,7 @@ def _make_columns(tools: Accumulation, is_max: bool) -> Kernel:
     def arg_extreme_columns(args: int, thread: int, num_threads: int) -> None:
         call = _read(args)
         length, inner, block = call.axis, call.inner, call.block
-        best = call.scratch + thread * block * 8
+        best = call.scratch + thread_of(thread) * block * 8
         indices = best + block * 4
         blocks = (inner + block - 1) // block
         begin, end = share_items(call.outer * blocks, thread, num_threads)

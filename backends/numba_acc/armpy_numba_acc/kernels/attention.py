@@ -10,7 +10,7 @@ from armpy_numba_acc.llvm.arithmetic.reals import is_nan
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import INTEGERS, load_f32, load_u8, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.attention import KEYS_AT_ONCE, MOST_VECTORS, Attention
 from armpy_numba_acc.machine.isa import Isa
@@ -229,7 +229,7 @@ def make(
         call = read(args)
         heads, size, value_size = call.heads, call.size, call.value_size
         blocks = (call.queries + block - 1) // block
-        packed = call.scratch + thread * call.scratch_pitch
+        packed = call.scratch + thread_of(thread) * call.scratch_pitch
         outputs = packed + (size + 3) * line
         first, last = share_items(call.batches * heads * blocks, thread, num_threads)
         for number in range(first, last):

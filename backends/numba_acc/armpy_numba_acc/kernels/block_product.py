@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.vectors import UNITS_AT_ONCE, BlockProduct
 from armpy_numba_acc.machine.isa import Isa
@@ -65,7 +65,7 @@ def make(
 
     def block_product(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
-        room = call.scratch + thread * call.scratch_pitch
+        room = call.scratch + thread_of(thread) * call.scratch_pitch
         groups = (call.units + UNITS_AT_ONCE - 1) // UNITS_AT_ONCE
         first, last = share_items(groups, thread, num_threads)
         end = min(last * UNITS_AT_ONCE, call.units)

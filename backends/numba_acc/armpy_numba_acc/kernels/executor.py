@@ -18,7 +18,13 @@ from armpy_numba_acc.llvm.threads.core_arbiter import (
     release_cores,
     share_cores,
 )
-from armpy_numba_acc.llvm.threads.fork_join import published, run_share, wait_for
+from armpy_numba_acc.llvm.threads.fork_join import (
+    publish,
+    run_claims,
+    run_shares,
+    wait_for,
+    withdraw,
+)
 from armpy_numba_acc.llvm.threads.waiting import clock_of, pausing
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.execution import (
@@ -26,8 +32,6 @@ from armpy_numba_acc.machine.execution import (
     CONTROL_NEXT,
     DONE,
     FAILURE,
-    JOINED,
-    PUBLISHED,
     STAY,
     Command,
     ExecutionRecord,
@@ -35,8 +39,8 @@ from armpy_numba_acc.machine.execution import (
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.layout import num_words, word_of
 
-_FINISHED = word_of(ExecutionRecord, "finished")
-_COMMAND_WORDS, _IS_PARALLEL = num_words(Command), word_of(Command, "is_parallel")
+_FINISHED, _TEAM = (word_of(ExecutionRecord, field) for field in ("finished", "team"))
+_COMMAND_WORDS, _NUM_SHARES = num_words(Command), word_of(Command, "num_shares")
 
 
 @inlined
@@ -84,7 +88,8 @@ def make(isa: Isa) -> LinkedKernel:
 
     In place of a call it receives an `ExecutionRecord`. It begins when the arbiter lets it in, and
     has as many workers then as are its fair share and free; when others wait, it lets workers go
-    between commands. The thread's floating-point modes are the caller's again whenever it returns.
+    between commands. It waits for no worker that has claimed nothing. The thread's floating-point
+    modes are the caller's again whenever it returns.
     """
     pause, clock_ns = pausing(isa), clock_of(isa)
     flush, restore = flushing(isa), restoring(isa)
@@ -100,27 +105,23 @@ def make(isa: Isa) -> LinkedKernel:
         if granted == 0:
             store_i64(args, _FINISHED, call.start)
             return
-        expected, sequence, before, modes = 0, 0, 0, flush()
+        before, modes = 0, flush()
         finished = call.start
         if call.times != 0:
             before = begin_times(call.times, call.num_commands, finished == 0, clock_ns())
         while finished < call.num_commands and atomic_load(call.cancel) == 0:
-            team = 1
-            is_parallel = load_i64(commands, _COMMAND_WORDS * finished + _IS_PARALLEL)
-            if granted > 1 and is_parallel != 0:
-                left = share_cores(args, granted)
-                if left != granted:
-                    granted, expected = left, 0
-                # Those who come later sit this command out: shares are cut for the team.
-                team = 1 + atomic_load(sync + JOINED)
-                if team > 1:
-                    sequence += 1
-                    expected += team - 1
-                    atomic_store(sync + PUBLISHED, published(sequence, finished, team))
-            run_share(commands, finished, 0, team, call.cancel)
-            if team > 1:
+            num_shares = load_i64(commands, _COMMAND_WORDS * finished + _NUM_SHARES)
+            if granted > 1 and num_shares != 0:
+                granted = share_cores(args, granted)
+            if granted > 1 and num_shares != 0:
+                team = load_i64(args, _TEAM)
+                publication = publish(team, commands, finished, call.cancel, granted)
+                num_shares -= run_claims(team, publication, 0)
+                num_shares -= withdraw(team, publication)
                 # The next command reads what all shares of this one have written.
-                wait_for(sync + DONE, expected, pause)
+                wait_for(team + DONE, num_shares, pause)
+            else:
+                run_shares(commands, finished, 0, 0, 0, call.cancel)
             if call.times != 0:
                 before = add_time(call.times, finished, before, clock_ns())
             number = following(sync, call.cancel, finished)

@@ -11,7 +11,7 @@ from armpy_numba_acc.llvm.arithmetic.reals import square_root_f32
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, store_f32
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import LstmF32
 from armpy_numba_acc.machine.isa import Isa
@@ -155,7 +155,7 @@ def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
     def lstm_f32(args: int, thread: int, num_threads: int) -> None:
         call = _read(args)
         num_gates, cells, width, outputs = call.num_gates, call.cells, call.width, call.outputs
-        gates = call.scratch + thread * call.scratch_pitch
+        gates = call.scratch + thread_of(thread) * call.scratch_pitch
         line, panels = call.line, call.line // panel
         cell = gates + line * 4
         passed = cell + width * 4

@@ -18,6 +18,7 @@ from armpy_numba_acc.llvm.pointers import (
     store_u8,
 )
 from armpy_numba_acc.llvm.primitives import compiled
+from armpy_numba_acc.llvm.threads.sharing import first_share
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import LstmQ8
 from armpy_numba_acc.machine.isa import Isa
@@ -50,7 +51,7 @@ def make(isa: Isa, has_input_gate: int) -> Callable[[int, int, int], None]:
         return result
 
     def lstm_q8(args: int, thread: int, num_threads: int) -> None:
-        if thread > 0:
+        if first_share(thread) > 0:
             return
         call = read(args)
         inputs, cells, gates = call.inputs, call.cells, call.scratch

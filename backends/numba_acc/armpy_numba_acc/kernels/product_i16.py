@@ -7,7 +7,7 @@ from collections.abc import Callable
 from armpy_numba_acc.llvm.arithmetic.fixed_point import limited
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i16, load_i64, store_i16, store_i64
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.calls.products import ProductI16
 from armpy_numba_acc.machine.isa import Isa
 
@@ -18,7 +18,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
 
     def product_i16(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
-        totals = call.scratch + thread * call.scratch_bytes
+        totals = call.scratch + thread_of(thread) * call.scratch_bytes
         first, last = share_items(call.rows, thread, num_threads)
         for row in range(first, last):
             x = call.x + 2 * row * call.depth

@@ -12,13 +12,16 @@ from armpy_numba_acc.llvm.arithmetic.reals import absolute_f64
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import bits_to_f32, load_i32, store_f32, store_i32
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share, share_items
+from armpy_numba_acc.llvm.threads.sharing import BLOCK, share_items
 from armpy_numba_acc.llvm.values import CodeValue
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.products import QuantizeRows
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.tiles.elementwise import functions as f
 from armpy_numba_acc.tiles.row_pass import make_row_pass
+
+_PARTS = 4
+"""Of each row, where there are fewer rows."""
 
 Scalar = Any  # Any: a float32 or an int32 of Numba's
 Parameters = tuple[Scalar, Scalar, Scalar]
@@ -98,10 +101,16 @@ def make(isa: Isa, written: str, is_asymmetric: int) -> Callable[[int, int, int]
         call = read(args)
         rows, length = call.rows, call.length
         first_row, last_row, begin, end = 0, rows, 0, length
-        if rows >= num_threads:
+        if rows >= min(num_threads, _PARTS):
             first_row, last_row = share_items(rows, thread, num_threads)
         else:
-            begin, end = share(length, thread, num_threads)
+            # Few parts, as each looks through its whole row first.
+            first, last = share_items(_PARTS, thread, num_threads)
+            blocks = (length + BLOCK - 1) // BLOCK
+            begin = min(blocks * first // _PARTS * BLOCK, length)
+            end = min(blocks * last // _PARTS * BLOCK, length)
+            if first == last:
+                last_row = 0
         for row in range(first_row, last_row):
             here = call.source + 4 * row * length
             low, high = _extremes(here, length)

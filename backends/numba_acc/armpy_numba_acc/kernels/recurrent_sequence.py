@@ -10,7 +10,7 @@ import numpy as np
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_f32, load_i32, store_f32
 from armpy_numba_acc.llvm.primitives import compiled, inlined
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import RecurrentSequence
 from armpy_numba_acc.machine.isa import Isa
@@ -111,7 +111,7 @@ def make(isa: Isa, cell: str, functions: str) -> Callable[[int, int, int], None]
         call = _read(args)
         units, width, pitch = call.units, call.width, call.row_pitch
         line = call.num_gates * width * 4
-        hidden = call.scratch + thread * call.scratch_pitch
+        hidden = call.scratch + thread_of(thread) * call.scratch_pitch
         state = hidden + width * 4
         sums = state + call.candidate_line * 4
         passed = sums + call.line * 4

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import Reduce
 from armpy_numba_acc.machine.isa import Isa
@@ -39,7 +39,7 @@ def make(isa: Isa, operation: str, kind: str, form: str) -> Callable[[int, int, 
     def reduce_columns(args: int, thread: int, num_threads: int) -> None:
         call = read_call(args)
         inner, block = call.inner, call.block
-        totals = call.scratch + thread * block * width
+        totals = call.scratch + thread_of(thread) * block * width
         blocks = (inner + block - 1) // block
         begin, end = share_items(call.num_items * blocks, thread, num_threads)
         for number in range(begin, end):
@@ -57,7 +57,7 @@ def make(isa: Isa, operation: str, kind: str, form: str) -> Callable[[int, int, 
 
     def reduce_rows(args: int, thread: int, num_threads: int) -> None:
         call = read_call(args)
-        totals = call.scratch + thread * 64
+        totals = call.scratch + thread_of(thread) * 64
         begin, end = share_items(call.num_items, thread, num_threads)
         for item in range(begin, end):
             origin = call.source + nested_offsets(item, call.kept, call.num_kept)[0]

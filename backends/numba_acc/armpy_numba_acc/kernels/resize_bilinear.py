@@ -18,7 +18,7 @@ from armpy_numba_acc.llvm.pointers import (
     store_u8,
 )
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.images import Interpolation
 from armpy_numba_acc.machine.isa import Isa
@@ -71,7 +71,7 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
         rows, row_weights = call.rows, call.row_weights
         columns, column_weights = call.columns, call.column_weights
         out_height, out_width, channels = call.out_height, call.out_width, call.channels
-        blended = call.scratch + thread * call.scratch_pitch
+        blended = call.scratch + thread_of(thread) * call.scratch_pitch
         row_bytes = (call.row_elements + lanes) * 4
         pitch = row_bytes if is_in_order else 0
         result = blended + row_bytes + pitch

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from armpy_numba_acc.kernels.resize_bilinear import FRACTION_BITS
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i16, load_i32, load_i64, store_i16, store_i64
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.calls.images import Interpolation
 from armpy_numba_acc.machine.isa import Isa
 
@@ -27,7 +27,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
         rows, row_weights = call.rows, call.row_weights
         columns, column_weights = call.columns, call.column_weights
         out_height, out_width, channels = call.out_height, call.out_width, call.channels
-        blended = call.scratch + thread * call.scratch_pitch
+        blended = call.scratch + thread_of(thread) * call.scratch_pitch
         first, last = share_items(call.images * out_height, thread, num_threads)
         for row in range(first, last):
             image = row // out_height

@@ -15,7 +15,7 @@ from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import LinkedKernel
 from armpy_numba_acc.llvm.pointers import load_i32, load_u8, store_i16, store_i32, store_u8
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.rows import SOFTMAX_ROWS, SOFTMAX_SCRATCH_BYTES, SoftmaxBytes
 from armpy_numba_acc.machine.isa import Isa
@@ -97,7 +97,7 @@ def make(isa: Isa, function: str, written: str) -> LinkedKernel | Callable[[int,
     def softmax_bytes(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
         length, values = call.length, call.values
-        table = call.scratch + SOFTMAX_SCRATCH_BYTES * thread
+        table = call.scratch + SOFTMAX_SCRATCH_BYTES * thread_of(thread)
         rows = table + 256
         first, last = share_items(call.rows, thread, num_threads)
         for begin in range(first, last, SOFTMAX_ROWS):

@@ -21,7 +21,7 @@ from armpy_numba_acc.llvm.pointers import (
     store_u8,
 )
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.recurrent import Svdf
 from armpy_numba_acc.machine.isa import Isa
@@ -51,7 +51,7 @@ def _make_f32(
         call = _read(args)
         bias, inputs, units = call.bias, call.inputs, call.units
         memory, rank = call.memory, call.rank
-        scratch = call.scratch + thread * 64
+        scratch = call.scratch + thread_of(thread) * 64
         first, last = share_items(call.batches * units, thread, num_threads)
         for number in range(first, last):
             batch = number // units

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import INTEGERS
 from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.gathering import TopK
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
@@ -50,7 +50,7 @@ def make(
     def top_k(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
         mask = 0 if call.larger_index_first != 0 else low
-        heap = call.scratch + thread * call.k * entry_bytes
+        heap = call.scratch + thread_of(thread) * call.k * entry_bytes
         first, last = share_items(call.rows, thread, num_threads)
         for row in range(first, last):
             start, base = row * call.k, call.source + row * call.size * element_bytes

@@ -74,7 +74,7 @@ class MatrixPlan(NamedTuple):
             values = with_depth(values, -(-depth // group) * group).reshape(columns, 1, -1)
         return with_depth(values, self.blocks * self.block_groups * group)
 
-    def words(self, emit: Emitter, patches: Patches, element_bytes: int, num_pieces: int) -> Array:
+    def words(self, emit: Emitter, patches: Patches, element_bytes: int) -> Array:
         """The configuration and the walk as kernels read them."""
         tap_bytes = patches.depth * element_bytes
         walk = MatrixWalk(
@@ -89,7 +89,6 @@ class MatrixPlan(NamedTuple):
             tap_pitch=-(-tap_bytes // _GROUP_BYTES) * _GROUP_BYTES,
             gathered_pitch=self.pitch_bytes,
             gathered_bytes=self.gathered_bytes,
-            num_pieces=num_pieces,
         )
         setting = configuration(self.first_rows, self.rows - self.first_rows, self.block_bytes)
         return np.concatenate([np.frombuffer(setting, np.int64), np.array(walk.words, np.int64)])

@@ -14,7 +14,6 @@ from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.memory import Address, Buffer
 from armpy_numba_acc.machine.space import Space
-from armpy_numba_acc.machine.work import WorkKind
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
 
@@ -68,8 +67,7 @@ def emit_product(
     walk: Pointer = 0
     scratch: Pointer = 0
     if plan is not None:
-        pieces = num_pieces(WorkKind.BYTES, emit.choices, num_operations)
-        walk = emit.constant(plan.words(emit, patches, kind.element_bytes, pieces))
+        walk = emit.constant(plan.words(emit, patches, kind.element_bytes))
         rows = plan.rows
         if plan.gathers:
             scratch = emit.scratch(plan.gathered_bytes * emit.num_threads)

@@ -138,7 +138,6 @@ def tiles_of(
     weights: Array,
     padding: Array,
     residual: Pointer,
-    pieces: int,
 ) -> calls.WinogradTiles:
     """Return what the kernels' records begin with.
 
@@ -150,8 +149,6 @@ def tiles_of(
         An element of it, in memory for as many channels as the input and the output have.
     residual
         The output's addend; 0 for none.
-    pieces
-        Of the command.
     """
     value = layer["input"]
     images, in_height, in_width, depth = value.info.known_shape
@@ -167,7 +164,7 @@ def tiles_of(
         residual=residual,
         weights=emit.constant(weights),
         padding=emit.constant(np.repeat(padding, max(depth, columns))),
-        scratch=emit.scratch(scratch_bytes * emit.num_threads * pieces),
+        scratch=emit.scratch(scratch_bytes * emit.num_threads),
         scratch_bytes=scratch_bytes,
         images=images,
         in_height=in_height,

@@ -95,7 +95,7 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
         right=plan.right,
         product_rows=tile.rows,
         vectors=tile.vectors,
-        tiles=tiles_of(emit, layer, plan, tile, packed, np.zeros(1, np.float32), other, pieces),
+        tiles=tiles_of(emit, layer, plan, tile, packed, np.zeros(1, np.float32), other),
         bias=emit.constant(np.zeros(plan.columns, np.float32) if bias is None else bias),
         low=low,
         high=high,

@@ -98,7 +98,6 @@ def lower_winograd_u8(emit: Emitter, layer: Layer, weights: Array) -> None:
             packed,
             np.array([zero_point], np.uint8),
             0 if residual is None else residual.source,
-            pieces,
         ),
         bias=emit.constant(bias),
         scales=emit.constant(scaling.factors.scales),

@@ -2,10 +2,11 @@
 
 Notes
 -----
-One thread leads: the one that the application calls from. It forks and joins workers: for each
-command that is worth it, it publishes the command's number, does a share of its own, and waits
-until the others have done theirs (`armpy_numba_acc.llvm.threads.fork_join`). They communicate
-through the execution's `SYNC_BYTES`; workers are found through the process's tickets.
+One thread leads: the one that the application calls from. For each command that is worth it, it
+publishes the command, which it and its workers claim shares of, and waits for the shares that
+others have claimed (`armpy_numba_acc.llvm.threads.fork_join`). They communicate through a team:
+the memory that belongs to one of its workers. That memory is the process's, so that workers may
+look at it at any time, and no thread waits for one that does nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class ExecutionRecord(MemoryLayout):
     times : Pointer
         Room for one time more than there are commands, or 0.
     tickets : Pointer
-        The workers', `LINE_BYTES` each.
+        The workers', `TICKET_BYTES` each.
     finished : int
         Written: how many commands were run to their end.
     num_threads : int
@@ -57,6 +58,8 @@ class ExecutionRecord(MemoryLayout):
         The interpreter's lock that is free once it is the execution's turn.
     granted, next : int, Pointer
         Written: how many threads it has then, and the execution that waits after it.
+    team : Pointer
+        Written: the ticket of its first worker.
     """
 
     commands: Pointer
@@ -83,6 +86,7 @@ class ExecutionRecord(MemoryLayout):
     turn: Pointer
     granted: int
     next: Pointer
+    team: Pointer
 
 
 class Command(MemoryLayout):
@@ -93,15 +97,15 @@ class Command(MemoryLayout):
     function, args : Pointer
         The kernel's code, and the words of its call.
     num_pieces : int
-        In which each thread's share is run; in between, threads look whether they are to stop.
-    is_parallel : int
-        Whether several threads run it.
+        In which it is run at least; in between, threads look whether they are to stop.
+    num_shares : int
+        Of which threads claim some at a time; 0 if one thread runs it alone.
     """
 
     function: Pointer
     args: Pointer
     num_pieces: int
-    is_parallel: int
+    num_shares: int
 
 
 class Slot(MemoryLayout):
@@ -125,12 +129,10 @@ class Slot(MemoryLayout):
 LINE_BYTES = 64
 """What different threads write lies so far apart: a cache line."""
 
-PUBLISHED, DONE, JOINED, FAILURE, CONTROL = (LINE_BYTES * line for line in range(5))
-"""Offsets in the memory that threads share: command and number of threads, as
-`armpy_numba_acc.llvm.threads.fork_join.published` puts them together; shares that workers have
-done; workers that have joined; which index was out of range; what loops need."""
+FAILURE, CONTROL = (LINE_BYTES * line for line in range(2))
+"""Offsets in an execution's own memory: which index was out of range; what loops need."""
 
-SYNC_BYTES = 5 * LINE_BYTES
+SYNC_BYTES = 2 * LINE_BYTES
 
 CONTROL_NEXT, CONTROL_DEPTH, CONTROL_LIMIT, CONTROL_END, CONTROL_PAUSE, CONTROL_TURNS = range(6)
 """What loops need: 0, or the command to run next, plus 1, or `STAY`; how many loops lie in each
@@ -143,11 +145,25 @@ STAY = -1
 NOT_RUN = -1
 """Given back where the arrays are not what native code can look into."""
 
-NO_CALL, TAKEN = 0, 1
-"""What a ticket can be besides the address of an execution."""
+TICKET_BYTES = 4 * LINE_BYTES
+"""Of each worker, at multiples of it. The first integer, which leaders write, is 0 or the address
+of a team plus the worker's number in it."""
 
-ASLEEP, OWNER, STOP = 8, 16, 24
-"""Offsets from a ticket: by the first integer its worker says that it has gone to sleep. The second
-one says whose the ticket is: 0, or the address of an execution; it is taken and given back by
-native code, which no signal can interrupt. The third one asks the worker to end
-once it has no execution: a place of its own, because executions write tickets at any time."""
+MOST_WORKERS = TICKET_BYTES - 1
+"""Of a team: their numbers, from 1, fit what is 0 of its address."""
+
+ASLEEP, OWNER, STOP, SLEEP_LOCK, ACQUIRE = (8 * number for number in range(1, 6))
+"""Offsets from a ticket: whether its worker sleeps; whose it is, 0 or the address of an execution,
+taken and given back by native code, which no signal can interrupt; whether the worker is to end;
+the interpreter's lock that it sleeps on, and the interpreter's function that takes it."""
+
+PUBLISHED, COMMAND, COMMANDS, CANCEL, TEAM_THREADS = (
+    LINE_BYTES + 8 * number for number in range(5)
+)
+"""Offsets from a team, written by its leader: how many commands were published ever; the command's
+number; a `Command` each; an integer that says whether to stop; threads, the leader among them."""
+
+CLAIMS, DONE = 2 * LINE_BYTES, 2 * LINE_BYTES + 8
+"""Offsets from a team: shares that are not claimed, as
+`armpy_numba_acc.llvm.threads.fork_join.claims_of` puts them together; how many workers have done
+of the shares that they have claimed."""

@@ -69,6 +69,11 @@ _acquire_lock = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int)(
     ("PyThread_acquire_lock", ctypes.pythonapi)
 )
 
+release_lock: Callable[[int], None] = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(
+    ("PyThread_release_lock", ctypes.pythonapi)
+)
+"""Free a lock of `new_lock` for the next thread that takes it."""
+
 free_lock: Callable[[int], None] = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(
     ("PyThread_free_lock", ctypes.pythonapi)
 )

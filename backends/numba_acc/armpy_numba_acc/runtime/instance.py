@@ -38,6 +38,7 @@ from armpy_numba_acc.native.python_function import (
     python_function,
 )
 from armpy_numba_acc.program.program import Program
+from armpy_numba_acc.runtime.team_trial import DOUBTFUL_US, TeamTrial
 
 if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     import numpy.typing as npt
@@ -80,6 +81,14 @@ _LONG_US = 20.0
 a shorter one would take longer than the program."""
 
 
+_SHARE_US = 3.0
+"""Least duration of a share, but for the least number: to claim shares takes 0.05 us, and 0.3 us
+where cores have no cache in common."""
+
+_LEAST_SHARES, _MOST_SHARES = 2, 16
+"""Of a command, for each thread. With more, kernels begin more often and end no sooner."""
+
+
 def _do_nothing() -> None:
     """Give back memory that needs no more than its last reference to go."""
 
@@ -116,8 +125,8 @@ class LoadedCode:
         For any sizes, if it has been resized.
     sized : Program or SizedProgram
         For the code's own sizes.
-    is_limited : bool
-        Whether it has no more than there are processors to use: others were asked to have more.
+    is_parallel : ndarray, bool, shape (commands,)
+        Which commands are worth several threads.
     has_loops : bool
         Whether it may run for any time.
     is_long : bool
@@ -126,6 +135,8 @@ class LoadedCode:
         Whether it asks the process's arbiter for cores.
     is_patient : bool
         Whether it waits there.
+    is_doubtful : bool
+        Whether its calls have to show if several threads are faster than one.
 
     Raises
     ------
@@ -179,6 +190,7 @@ class LoadedCode:
         timing = timing or self._rates.timing(self.figures)
         durations_us = timing.durations_us
         duration_us = float(np.add.reduce(durations_us))  # `sum` takes longer
+        self._durations_us = durations_us
         self.is_parallel = durations_us >= timing.least_us
         num_threads = self.program.num_threads
         is_shared = num_threads > 1 and duration_us >= timing.least_total_us
@@ -189,15 +201,22 @@ class LoadedCode:
             self.num_threads = min(self.num_threads, self._most_threads)
         self.is_long = self.has_loops or duration_us >= _LONG_US
         self.is_patient = duration_us >= _PATIENT_US
+        self.is_doubtful = duration_us < DOUBTFUL_US and not self.has_loops
         # A thread may not wait while it holds the interpreter's lock.
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
 
     def _hold_workers(self) -> None:
         """Let the process have workers, if executions are to have some."""
-        self.is_limited = True
         if self.num_threads > 1:
-            self.is_limited = self.num_threads <= self.pool.num_cores
             self.pool.hold(self)
+
+    def num_shares(self) -> npt.NDArray[np.int64]:
+        """Return the shares of each command that several threads run; 0 for others."""
+        if self.num_threads == 1:
+            return np.zeros(len(self.is_parallel), np.int64)
+        least, most = _LEAST_SHARES * self.num_threads, _MOST_SHARES * self.num_threads
+        shares = np.clip(self._durations_us / _SHARE_US, least, most).astype(np.int64)
+        return np.where(self.is_parallel, np.maximum(shares, self.figures.table[2]), 0)
 
     def resized(self, program: SizedProgram) -> LoadedCode:
         """The same code for other sizes."""
@@ -300,8 +319,10 @@ class Instance:
         np.add(code.sized.argument_values, self._bases, out=self._arguments)
         self._slots[:, 2] = code.sized.argument_values.take(self._tensor_arguments)
         self._commands[:, 2] = code.figures.table[2]
-        self._commands[:, 3] = code.is_parallel
+        self._commands[:, 3] = code.num_shares()
         self._is_parallel = code.num_threads > 1
+        is_doubtful = self._is_parallel and code.is_doubtful and self.times_ns is None
+        self._trial = TeamTrial() if is_doubtful else None
         call = self._call
         if code.is_counted and not call[_TURN]:
             call[_TURN] = self._make_turn()
@@ -365,6 +386,7 @@ class Instance:
             turn=0,
             granted=0,
             next=0,
+            team=0,
         )
         return np.array([*words, *[0] * DEFINITION_WORDS], np.int64)
 
@@ -447,10 +469,12 @@ class Instance:
         ExecutionTimeoutError, ExecutionCancelledError
             If it was stopped, or a loop takes longer.
         """
+        trial = self._trial
         if self._is_parallel:
             code = self.code
-            self._call[_NUM_THREADS] = code.pool.engage(
-                code.num_threads, code.worker, is_limited=code.is_limited
+            is_alone = trial is not None and trial.begin()
+            self._call[_NUM_THREADS] = (
+                1 if is_alone else code.pool.engage(code.num_threads, code.worker)
             )
         if self.code.has_loops:
             self._run_loops(tensors, cancellation or self._never, time_left_s, timeout_s)
@@ -458,6 +482,8 @@ class Instance:
             self._run_until(cancellation, tensors)
         elif self._function(*tensors):  # it has not run everything
             self._run(tensors)
+        if trial is not None:
+            trial.end()
 
     def _run(self, tensors: Sequence[Array]) -> int:
         """Run the program, whatever class the arrays are of; how many commands have not run."""

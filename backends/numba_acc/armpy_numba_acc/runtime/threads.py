@@ -2,8 +2,8 @@
 
 Notes
 -----
-Workers are Python's threads that stay in native code, without the interpreter's lock, as long
-as there is something to do and a little longer; then they sleep. Executions share them as
+Workers are Python's threads that stay in native code, without the interpreter's lock: they sleep
+there once they have had nothing to do for a while, and leaders wake them. Executions share them as
 `armpy_numba_acc.machine.core_arbiter` says.
 """
 
@@ -24,14 +24,29 @@ import numpy as np
 
 from armpy_numba_acc.machine import core_arbiter
 from armpy_numba_acc.machine.alignment import address_of, aligned
-from armpy_numba_acc.machine.execution import ASLEEP, LINE_BYTES, OWNER, STOP
+from armpy_numba_acc.machine.execution import (
+    ACQUIRE,
+    ASLEEP,
+    OWNER,
+    SLEEP_LOCK,
+    STOP,
+    TICKET_BYTES,
+)
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.cores import MOST_THREADS, usable_cores
+from armpy_numba_acc.native.python_function import (
+    address_of_interpreters,
+    free_lock,
+    new_lock,
+    release_lock,
+)
 
-LINE_WORDS = LINE_BYTES // 8
-"""Integers of a ticket's cache line."""
+TICKET_WORDS = TICKET_BYTES // 8
+"""Integers of a ticket."""
 
-_ASLEEP, _OWNER, _STOP = ASLEEP // 8, OWNER // 8, STOP // 8
+_ASLEEP, _OWNER, _STOP, _SLEEP_LOCK, _ACQUIRE = (
+    offset // 8 for offset in (ASLEEP, OWNER, STOP, SLEEP_LOCK, ACQUIRE)
+)
 
 WORKER = Kernel("worker", (1 << 13,))
 """Looks some hundred microseconds for more to do."""
@@ -73,10 +88,14 @@ class WorkerThread:
         self.native_id: int | None = None
         # Taken by the thread when it begins, or by the caller that has given it up: never by both.
         self._is_claimed = threading.Lock()
-        self._is_asleep, self._is_up, self._is_over = (threading.Lock() for _ in range(3))
-        # All are taken from the start: a lock that is freed once is a signal that is never lost.
-        for lock in (self._is_asleep, self._is_up, self._is_over):
+        self._is_up, self._is_over = threading.Lock(), threading.Lock()
+        # Both are taken from the start: a lock that is freed once is a signal that is never lost.
+        for lock in (self._is_up, self._is_over):
             lock.acquire()
+        self._sleep_lock = new_lock()
+        weakref.finalize(self, free_lock, self._sleep_lock).atexit = False
+        words[_SLEEP_LOCK] = self._sleep_lock
+        words[_ACQUIRE] = address_of_interpreters("PyThread_acquire_lock_timed")
 
     def start(self, timeout_s: float) -> bool:
         """Start the thread, if it comes up in time.
@@ -96,26 +115,16 @@ class WorkerThread:
         try:
             self.ident, self.native_id = threading.get_ident(), threading.get_native_id()
             self._is_up.release()
-            while not self.words[_STOP]:
+            if not self.words[_STOP]:
                 self._function(self._ticket, 0, 0)
-                # Asked again: `stop` may have come while native code looked for work.
-                if not self.words[_STOP]:
-                    self._is_asleep.acquire()
-                    self.words[_ASLEEP] = 0
         finally:
             self._is_over.release()
-
-    def wake(self) -> None:
-        """Let it look for executions again; it may have been waked and not have looked yet."""
-        # Freeing a lock that is free is an error, and two callers may wake the same worker.
-        if self._is_asleep.locked():
-            self._is_asleep.release()
 
     def stop(self) -> None:
         """Ask the worker to end."""
         # The word first: a worker that is waked before it would go to sleep again.
         self.words[_STOP] = 1
-        self.wake()
+        release_lock(self._sleep_lock)
 
     def join(self) -> None:
         """Wait for its end, if it has begun; it does not begin any more."""
@@ -136,7 +145,8 @@ class Pool:
     """
 
     def __init__(self) -> None:
-        self._memory = aligned(8 * LINE_WORDS * MOST_THREADS).view(np.int64)
+        memory = aligned(TICKET_BYTES * (MOST_THREADS + 1))
+        self._memory = memory[-address_of(memory) % TICKET_BYTES :].view(np.int64)
         self._words = self._memory.data
         self.tickets = address_of(self._memory)
         self._arbiter_memory = aligned(core_arbiter.ARBITER_BYTES).view(np.int64)
@@ -196,17 +206,16 @@ class Pool:
             if self._num_holders == 0:
                 self._stop()
 
-    def engage(self, num_threads: int, worker: int, *, is_limited: bool = True) -> int:
+    def engage(self, num_threads: int, worker: int) -> int:
         """Get workers ready for one execution, whose native code takes them if they are free.
 
         Parameters
         ----------
         num_threads
-            That the execution may have, the caller's among them.
+            That the execution may have, the caller's among them, as far as there are processors:
+            with more of them than these, threads would stop in the middle of their shares.
         worker
             Address of the code of `WORKER`.
-        is_limited
-            Whether it has no more than there are processors to use.
 
         Returns
         -------
@@ -216,8 +225,7 @@ class Pool:
         # Without the lock: a stale number makes an execution a little slower, never wrong.
         self._look()
         words = self._arbiter
-        if is_limited:
-            num_threads = min(num_threads, words[core_arbiter.LIMIT])
+        num_threads = min(num_threads, words[core_arbiter.LIMIT])
         num_sharers = words[core_arbiter.ACTIVE] + words[core_arbiter.WAITING] + 1
         if time.perf_counter_ns() - words[core_arbiter.SINCE] < 2 * core_arbiter.WINDOW_NS:
             num_sharers = max(num_sharers, words[core_arbiter.CROWD], words[core_arbiter.PEAK])
@@ -230,22 +238,20 @@ class Pool:
         try:
             if len(self._workers) < num_threads - 1:
                 self._start(num_threads - 1, worker)
-            self._wake(num_threads - 1)
+            self._place(num_threads - 1)
             return 1 + min(num_threads - 1, len(self._workers))
         finally:
             self._lock.release()
 
-    def _wake(self, num_workers: int) -> None:
-        """Wake as many as are needed, of those whom no execution has."""
+    def _place(self, num_workers: int) -> None:
+        """Place as many as are needed, of those that sleep and that no execution has."""
         for worker in self._workers:
             if num_workers == 0:
                 break
             if not worker.words[_OWNER]:
                 num_workers -= 1
-                # One that goes to sleep just now misses the execution, and no more.
                 if worker.words[_ASLEEP]:
                     place_elsewhere(worker)
-                    worker.wake()
 
     def _start(self, num_workers: int, code: int) -> None:
         """Start the workers that are missing, or as many as there can be."""
@@ -253,8 +259,8 @@ class Pool:
             return
         function = FUNCTION(code)
         for number in range(len(self._workers), num_workers):
-            ticket = self.tickets + 8 * LINE_WORDS * number
-            line = slice(LINE_WORDS * number, LINE_WORDS * (number + 1))
+            ticket = self.tickets + TICKET_BYTES * number
+            line = slice(TICKET_WORDS * number, TICKET_WORDS * (number + 1))
             # A worker that did not come up may have left its stop word here.
             self._memory[line] = 0
             worker = WorkerThread(function, ticket, self._words[line])

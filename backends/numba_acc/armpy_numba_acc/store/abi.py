@@ -21,7 +21,7 @@ from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.native.python_function import HEADER_BYTES
 from armpy_numba_acc.program import program
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised where code and its callers change the meaning of an unchanged layout."""
 
 _RECORDS = (

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop_while, when
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
-from armpy_numba_acc.llvm.threads.fork_join import END
 from armpy_numba_acc.llvm.threads.waiting import pause, read_clock
 from armpy_numba_acc.llvm.values import I32, I64, Code, CodeValue, Number, choose, larger, smaller
 from armpy_numba_acc.machine.core_arbiter import (
@@ -35,12 +34,10 @@ from armpy_numba_acc.machine.core_arbiter import (
     WINDOW_NS,
 )
 from armpy_numba_acc.machine.execution import (
-    DONE,
-    JOINED,
-    LINE_BYTES,
-    NO_CALL,
+    ASLEEP,
     OWNER,
-    PUBLISHED,
+    SLEEP_LOCK,
+    TICKET_BYTES,
     ExecutionRecord,
 )
 from armpy_numba_acc.machine.isa import Isa
@@ -54,13 +51,13 @@ number of its threads, or 0 if it was cancelled."""
 
 share_cores = linked(_SHARE, 2, returns=True)
 """``(execution, num_threads)``, between two commands, lets go of workers that others should have,
-and gives how many threads are left."""
+and wakes the others; gives how many threads are left."""
 
 release_cores = linked(_LEAVE, 2)
 """``(execution, num_threads)`` lets others have threads and seat, at the end."""
 
-_WANTED, _GRANTED, _NEXT, _TURN = (
-    word_of(ExecutionRecord, field) for field in ("num_threads", "granted", "next", "turn")
+_WANTED, _GRANTED, _NEXT, _TURN, _TEAM = (
+    word_of(ExecutionRecord, field) for field in ("num_threads", "granted", "next", "turn", "team")
 )
 
 _ACQUIRED = 1
@@ -300,13 +297,15 @@ class _Visitor:
         has_surplus = (num_sharers > 1) & (num_threads > fair)
 
         def let_go() -> list[CodeValue]:
-            # Workers end their share first: a core is given away only when it is idle.
             self._dismiss()
             self._give_back(num_threads - fair)
-            # Also where none is left to invite: what workers have said must not be counted again.
             return [self._invite(fair)]
 
-        return when(has_surplus, let_go, lambda: [num_threads], likely=False)[0]
+        def keep() -> list[CodeValue]:
+            self._each_own(self._wake)
+            return [num_threads]
+
+        return when(has_surplus, let_go, keep, likely=False)[0]
 
     def leave(self, num_threads: CodeValue) -> None:
         """See `release_cores`."""
@@ -358,7 +357,7 @@ class _Visitor:
             is_there = worker < end
 
             def look() -> list[CodeValue]:
-                return [worker + 1, total + visit(tickets + worker * LINE_BYTES, total)]
+                return [worker + 1, total + visit(tickets + worker * TICKET_BYTES, total)]
 
             return is_there, when(is_there, look, lambda: [worker, total])
 
@@ -370,9 +369,6 @@ class _Visitor:
 
         Those whom another execution has are left alone, and their share is given back.
         """
-        for word in (PUBLISHED, DONE, JOINED):
-            # Clears the last execution's values. Nothing reads them yet: no ticket is set.
-            (self.call.sync + word).store_shared(0)
         wanted = num_threads - 1
 
         def ask(ticket: CodeValue, so_far: CodeValue) -> CodeValue:
@@ -380,8 +376,12 @@ class _Visitor:
                 is_mine = (ticket + OWNER).exchanged(0, self.execution).equals(0)
 
                 def invite() -> list[CodeValue]:
+                    # The memory of the first one is the team's.
+                    team = choose(so_far.equals(0), ticket, self.execution.load(I64, _TEAM))
+                    self.execution.store(team, _TEAM)
                     # It joins from here on, at any time, also while commands run.
-                    ticket.store_shared(self.execution)
+                    ticket.store_shared(team + so_far + 1)
+                    self._wake(ticket)
                     return []
 
                 when(is_mine, invite)
@@ -399,26 +399,37 @@ class _Visitor:
         return num_invited + 1
 
     def _dismiss(self) -> None:
-        """Dismiss the workers, and take back the tickets that none of them has taken."""
-        (self.call.sync + PUBLISHED).store_shared(END)
+        """Dismiss the workers, without waiting until they have noticed."""
 
-        def end(ticket: CodeValue, _: CodeValue) -> CodeValue:
-            def take_back() -> list[CodeValue]:
-                # The first to exchange the ticket has it: the worker, or the leader.
-                was_exchanged = ticket.exchanged(self.execution, NO_CALL).differs(self.execution)
+        def end(ticket: CodeValue) -> None:
+            ticket.store_shared(0)
+            # Last of all: from here on another execution may write the ticket.
+            (ticket + OWNER).store_shared(0)
 
-                def wait() -> list[CodeValue]:
-                    # The worker may still look at `sync`, which is the caller's to free.
-                    is_over = lambda: ticket.load_shared().equals(NO_CALL)  # noqa: E731
-                    _wait_until(self.code, self.isa, is_over)
-                    return []
+        self._each_own(end)
 
-                when(was_exchanged, wait)
-                # Last of all: from here on another execution may write the ticket.
-                (ticket + OWNER).store_shared(0)
+    def _each_own(self, visit: Callable[[CodeValue], None]) -> None:
+        """Visit the tickets of the execution's workers."""
+
+        def look(ticket: CodeValue, _: CodeValue) -> CodeValue:
+            def found() -> list[CodeValue]:
+                visit(ticket)
                 return []
 
-            when((ticket + OWNER).load_shared().equals(self.execution), take_back)
+            when((ticket + OWNER).load_shared().equals(self.execution), found)
             return self.code.integer(0)
 
-        self._each_worker(end)
+        self._each_worker(look)
+
+    def _wake(self, ticket: CodeValue) -> None:
+        """Wake a worker if it sleeps; one that falls asleep just now sleeps through a command."""
+
+        def wake() -> list[CodeValue]:
+            def release() -> list[CodeValue]:
+                self.call.release.called(I64, (ticket + SLEEP_LOCK).load(I64))
+                return []
+
+            when((ticket + ASLEEP).exchanged(1, 0).equals(1), release)
+            return []
+
+        when((ticket + ASLEEP).load_shared().differs(0), wake, likely=False)

@@ -24,6 +24,13 @@ def compare_and_swap(
     return base.exchanged(expected, value)
 
 
+@primitive(NOTHING, WORD, WORD)
+def take_lock(code: Code, acquire: CodeValue, lock: CodeValue) -> None:
+    """Sleep until a lock of the interpreter's is free, and take it."""
+    no_signals = code.constant(I32, 0)
+    acquire.called(I32, lock, code.integer(-1), no_signals)
+
+
 def pause(code: Code, isa: Isa, spins: CodeValue) -> None:
     """Let a moment pass for a thread that waits, and has looked so often."""
     # Spinning first: the system takes microseconds to switch, most waits are shorter.

@@ -66,7 +66,6 @@ class MatrixWalk(Call):
     # Bytes from one gathered row to the next, and of all that a thread gathers at once.
     gathered_pitch: int
     gathered_bytes: int
-    num_pieces: int  # of the command: threads are numbered in pieces
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from armpy_numba_acc.llvm.arithmetic.matrix_emulation import STATE_BYTES
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i64, stack_memory, store_i64
 from armpy_numba_acc.llvm.primitives import inlined
-from armpy_numba_acc.llvm.threads.sharing import share_tiles
+from armpy_numba_acc.llvm.threads.sharing import share_tiles, thread_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.products import MatrixWalk, ProductCall
 from armpy_numba_acc.machine.processors.matrix_unit import CONFIGURATION_BYTES
@@ -114,7 +114,7 @@ def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
     rows = call.rows
     unit, results = (_unit() + 63) & -64, (_kept() + 63) & -64
     rooms, table, items = _rooms(), _table(), _items()
-    gathered = call.scratch + thread // walk.num_pieces * walk.gathered_bytes
+    gathered = call.scratch + thread_of(thread) * walk.gathered_bytes
     num_tiles = (walk.positions + rows - 1) // rows
     num_panels = (call.columns + call.width - 1) // call.width
     shares = share_tiles(num_tiles, num_panels, thread, num_threads)

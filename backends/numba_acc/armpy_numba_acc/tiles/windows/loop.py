@@ -19,7 +19,7 @@ from functools import cache, partial
 from armpy_numba_acc.llvm.calls import CallFields, reader
 from armpy_numba_acc.llvm.pointers import load_i64, store_i64
 from armpy_numba_acc.llvm.primitives import Definition, defined, inlined, linked
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.llvm.values import I64, Code, CodeValue
 from armpy_numba_acc.machine.call import Call, Pointer
 from armpy_numba_acc.machine.calls.windows import Tiles
@@ -146,7 +146,7 @@ def window_kernel(
     def windows(args: int, thread: int, num_threads: int) -> None:
         tiles = read(args)
         rows, columns, num_slots = tile_rows(args), tile_columns(args), _tile_slots(args)
-        outputs = tiles.scratch + thread * tiles.scratch_bytes
+        outputs = tiles.scratch + thread_of(thread) * tiles.scratch_bytes
         factors = outputs + 8 * rows * columns
         table = factors + 8 * rows * columns
         waste = table + 8 * num_slots
@@ -154,7 +154,7 @@ def window_kernel(
         tiles_right = (tiles.out_width + columns - 1) // columns
         num_tiles = tiles.images * tiles_down * tiles_right
         first_tile, last_tile, first_block, last_block = 0, num_tiles, 0, tiles.num_blocks
-        if num_tiles >= 8 * num_threads or num_tiles >= tiles.num_blocks:
+        if num_tiles >= min(num_threads, tiles.num_blocks):
             first_tile, last_tile = share_items(num_tiles, thread, num_threads)
         else:
             first_block, last_block = share_items(tiles.num_blocks, thread, num_threads)

@@ -9,7 +9,7 @@ from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.pointers import store_i64
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, inlined, primitive
-from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
 from armpy_numba_acc.llvm.values import Code, CodeValue, Kind
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.winograd import WinogradTiles
@@ -175,7 +175,7 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
         num_panels = (columns * 4 + panel_bytes - 1) // panel_bytes
         pitch, product_pitch = depth * value_bytes, num_panels * panel_bytes
         num_steps = pitch // 4
-        table = call.scratch + thread * call.scratch_bytes
+        table = call.scratch + thread_of(thread) * call.scratch_bytes
         residuals, outputs, waste = table + 512, table + 768, table + 1024
         values = waste + product_pitch
         # A line more keeps what belongs to one tile apart in the cache.
@@ -183,7 +183,10 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
         products = values + num_positions * position_bytes
         tiles = (call.out_height + height - 1) // height
         tiles *= call.images * ((call.out_width + width - 1) // width)
-        begin, end = share_items(tiles, thread, num_threads)
+        # No less than half of a batch: each batch reads all weights.
+        least = (batch + 1) // 2
+        begin, end = share_items((tiles + least - 1) // least, thread, num_threads)
+        begin, end = begin * least, min(end * least, tiles)
         for first in range(begin, end, batch):
             count = min(batch, end - first)
             for k in range(count):
