@@ -68,6 +68,21 @@ def counted(node: Node, count: int, start: int = 0) -> Value:
     return node.layer(Range(start, start + count, 1, DataType.SIGNED64))
 
 
+def readable(node: Node, value: Value) -> Value:
+    """A few traced sizes as elements of tables, which layers read; other values as they are."""
+    if not isinstance(value, SizesValue) or value.sizes.size > MOST_PLACES:
+        return value
+    parts = []
+    for size in value.sizes.flat:
+        several = 1 << (4 * symbolic.current(size)).bit_length()
+        most = min(max(LEAST_COUNTED, several), MOST_COUNTED)
+        if not 0 <= size < most:
+            return value
+        table = node.constant(np.arange(most), value.info.data_type)
+        parts.append(taken(node, table, 0, size, size + 1))
+    return reshaped(node, joined(node, parts, 0), value.sizes.shape)
+
+
 def filled(node: Node, like: Value, shape: Sequence[int], number: int) -> Value:
     """One number of a value's type everywhere; a layer, so that limits hold for it."""
     return node.layer(Fill(tuple(shape)), node.like(like, number))

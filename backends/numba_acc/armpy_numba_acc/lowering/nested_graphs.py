@@ -53,6 +53,8 @@ def _num_distinct(operation: Operation) -> int:
 
 def _num_layers(operation: Operation, known: dict[Operation, int]) -> int:
     """Layers of the graphs that an operation runs, at any depth."""
+    if not graphs_of(operation):  # not looked up, as hashing traced sizes in it would fix them
+        return 0
     if operation not in known:
         known[operation] = sum(
             1 + _num_layers(layer.operation, known)

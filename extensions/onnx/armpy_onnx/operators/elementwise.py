@@ -21,6 +21,7 @@ from armpy.ops.elementwise import (
 from armpy.ops.operation import Operation
 from armpy.ops.reshaping import Reshape
 from armpy.types import DataType
+from armpy_onnx.blocks import readable
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -48,7 +49,10 @@ def _binary(operation: Operation, *types: DataType) -> Operator:
     """Operator of two tensors that broadcast."""
 
     def convert(node: Node) -> Value:
-        return node.layer(operation, *_pair(node))
+        pair = _pair(node)
+        if not all(value.is_constant for value in pair):  # else the result is a constant, too
+            pair = readable(node, pair[0]), readable(node, pair[1])
+        return node.layer(operation, *pair)
 
     return Operator(convert, types=types or (0,))
 
