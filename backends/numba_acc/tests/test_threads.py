@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import heapq
 import math
 import os
@@ -13,6 +14,8 @@ import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.llvm.threads import fork_join
 from armpy_numba_acc.machine import core_arbiter, execution
+from armpy_numba_acc.machine.execution import Command
+from armpy_numba_acc.machine.layout import word_of
 from armpy_numba_acc.machine.processors.cores import MOST_THREADS
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.runtime import threads
@@ -297,6 +300,47 @@ def test_threads_that_cannot_be_started_are_done_without(
     assert "executions go on with 1 threads: can't start new thread" in caplog.text
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,
+    reason="threads cannot be placed here",
+)
+def test_a_worker_that_is_late_with_its_shares_is_fetched_and_let_go() -> None:
+    graph, isa = convolutions().build(), host_isas()[0]
+    code = LoadedCode(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
+    execution = Instance(code)
+    (x,) = image().values()
+    tensors = [x, np.empty(x.shape, np.float32)]
+    execution.run(tensors)
+    worker = pool()._workers[0].native_id
+    assert worker is not None
+    mine = os.sched_getaffinity(0)
+    before = os.sched_getaffinity(worker)
+    leaders = {min(mine - before)}
+    seen = []
+
+    def share(args: int, shares: int, num_shares: int) -> None:
+        """Take as long as it takes the leader to notice that the worker is late."""
+        if threading.get_native_id() == worker:
+            end = time.monotonic() + 10
+            while os.sched_getaffinity(worker) != leaders and time.monotonic() < end:
+                time.sleep(0.001)
+            seen.append(os.sched_getaffinity(worker))
+        else:
+            time.sleep(0.02)  # until the worker has claimed some as well
+
+    kernel = threads.FUNCTION(share)
+    address = ctypes.cast(kernel, ctypes.c_void_p).value or 0
+    execution._commands[:, word_of(Command, "function")] = address
+    os.sched_setaffinity(0, leaders)
+    try:
+        execution.run(tensors)
+    finally:
+        os.sched_setaffinity(0, mine)
+    assert seen
+    assert all(processors == leaders for processors in seen)
+    assert os.sched_getaffinity(worker) == before
+
+
 def test_there_is_room_for_every_worker_that_an_option_can_ask_for() -> None:
     assert len(pool()._words) >= threads.TICKET_WORDS * (MOST_THREADS - 1)
     assert pool().tickets % execution.TICKET_BYTES == 0
@@ -307,12 +351,12 @@ def test_no_two_places_of_the_shared_memory_are_one() -> None:
     last_byte_of_loops = execution.CONTROL + 8 * (execution.CONTROL_TURNS + 1)
     assert execution.FAILURE + 16 <= execution.CONTROL < last_byte_of_loops <= execution.SYNC_BYTES
     ticket = [0, execution.ASLEEP, execution.OWNER, execution.STOP, execution.SLEEP_LOCK]
-    ticket.append(execution.ACQUIRE)
+    ticket += [execution.ACQUIRE, execution.NATIVE_ID, execution.FETCHED]
     published = [execution.PUBLISHED, execution.COMMAND, execution.COMMANDS, execution.CANCEL]
     published.append(execution.TEAM_THREADS)
     claims = [execution.CLAIMS, execution.DONE]
     # What different threads write lies in different lines.
-    for line, places in enumerate((ticket, published, claims)):
+    for line, places in enumerate((ticket, published, claims, [execution.HAS_CLAIMED])):
         assert len({place // 8 for place in places}) == len(places)
         assert {place // execution.LINE_BYTES for place in places} == {line}
 

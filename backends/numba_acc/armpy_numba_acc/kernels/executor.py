@@ -22,15 +22,14 @@ from armpy_numba_acc.llvm.threads.fork_join import (
     publish,
     run_claims,
     run_shares,
-    wait_for,
     withdraw,
 )
-from armpy_numba_acc.llvm.threads.waiting import clock_of, pausing
+from armpy_numba_acc.llvm.threads.joining import await_shares
+from armpy_numba_acc.llvm.threads.waiting import clock_of
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.execution import (
     CONTROL,
     CONTROL_NEXT,
-    DONE,
     FAILURE,
     STAY,
     Command,
@@ -91,7 +90,7 @@ def make(isa: Isa) -> LinkedKernel:
     between commands. It waits for no worker that has claimed nothing. The thread's floating-point
     modes are the caller's again whenever it returns.
     """
-    pause, clock_ns = pausing(isa), clock_of(isa)
+    clock_ns = clock_of(isa)
     flush, restore = flushing(isa), restoring(isa)
     read = reader(ExecutionRecord)
 
@@ -119,7 +118,7 @@ def make(isa: Isa) -> LinkedKernel:
                 num_shares -= run_claims(team, publication, 0)
                 num_shares -= withdraw(team, publication)
                 # The next command reads what all shares of this one have written.
-                wait_for(team + DONE, num_shares, pause)
+                await_shares(args, num_shares)
             else:
                 run_shares(commands, finished, 0, 0, 0, call.cancel)
             if call.times != 0:

@@ -12,6 +12,8 @@ from armpy_numba_acc.machine.execution import (
     ACQUIRE,
     ASLEEP,
     DONE,
+    FETCHED,
+    HAS_CLAIMED,
     PUBLISHED,
     SLEEP_LOCK,
     STOP,
@@ -44,10 +46,14 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
                 invitation, seen = current, 0
             elif publication != seen:
                 seen = publication
+                atomic_store(ticket + HAS_CLAIMED, 1)
                 num_done = run_claims(team, publication, invitation % TICKET_BYTES)
                 if num_done > 0:
                     atomic_add(team + DONE, num_done)
-                spins = 0
+                atomic_store(ticket + HAS_CLAIMED, 0)
+                # One that is on the leader's core gives it back at once.
+                spins = patience if atomic_load(ticket + FETCHED) != 0 else 0
+                atomic_store(ticket + FETCHED, 0)
             elif spins < patience:
                 relax()
                 spins += 1

@@ -152,16 +152,20 @@ of a team plus the worker's number in it."""
 MOST_WORKERS = TICKET_BYTES - 1
 """Of a team: their numbers, from 1, fit what is 0 of its address."""
 
-ASLEEP, OWNER, STOP, SLEEP_LOCK, ACQUIRE = (8 * number for number in range(1, 6))
+ASLEEP, OWNER, STOP, SLEEP_LOCK, ACQUIRE, NATIVE_ID, FETCHED = (8 * n for n in range(1, 8))
 """Offsets from a ticket: whether its worker sleeps; whose it is, 0 or the address of an execution,
 taken and given back by native code, which no signal can interrupt; whether the worker is to end;
-the interpreter's lock that it sleeps on, and the interpreter's function that takes it."""
+the interpreter's lock that it sleeps on, and the interpreter's function that takes it; the worker's
+number for the system; whether the leader has fetched it to its own core."""
 
 PUBLISHED, COMMAND, COMMANDS, CANCEL, TEAM_THREADS = (
     LINE_BYTES + 8 * number for number in range(5)
 )
 """Offsets from a team, written by its leader: how many commands were published ever; the command's
 number; a `Command` each; an integer that says whether to stop; threads, the leader among them."""
+
+HAS_CLAIMED = 3 * LINE_BYTES
+"""Offset from a ticket: whether its worker may have claimed shares that are not done."""
 
 CLAIMS, DONE = 2 * LINE_BYTES, 2 * LINE_BYTES + 8
 """Offsets from a team: shares that are not claimed, as

@@ -27,6 +27,7 @@ from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.execution import (
     ACQUIRE,
     ASLEEP,
+    NATIVE_ID,
     OWNER,
     SLEEP_LOCK,
     STOP,
@@ -44,8 +45,8 @@ from armpy_numba_acc.native.python_function import (
 TICKET_WORDS = TICKET_BYTES // 8
 """Integers of a ticket."""
 
-_ASLEEP, _OWNER, _STOP, _SLEEP_LOCK, _ACQUIRE = (
-    offset // 8 for offset in (ASLEEP, OWNER, STOP, SLEEP_LOCK, ACQUIRE)
+_ASLEEP, _OWNER, _STOP, _SLEEP_LOCK, _ACQUIRE, _NATIVE_ID = (
+    offset // 8 for offset in (ASLEEP, OWNER, STOP, SLEEP_LOCK, ACQUIRE, NATIVE_ID)
 )
 
 WORKER = Kernel("worker", (1 << 13,))
@@ -114,6 +115,7 @@ class WorkerThread:
             return  # no thread waits for it any more
         try:
             self.ident, self.native_id = threading.get_ident(), threading.get_native_id()
+            self.words[_NATIVE_ID] = self.native_id
             self._is_up.release()
             if not self.words[_STOP]:
                 self._function(self._ticket, 0, 0)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop_while, when
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked
+from armpy_numba_acc.llvm.threads.joining import await_definition
+from armpy_numba_acc.llvm.threads.tickets import each_own, each_ticket
 from armpy_numba_acc.llvm.threads.waiting import pause, read_clock
 from armpy_numba_acc.llvm.values import I32, I64, Code, CodeValue, Number, choose, larger, smaller
 from armpy_numba_acc.machine.core_arbiter import (
@@ -24,7 +26,6 @@ from armpy_numba_acc.machine.core_arbiter import (
     LAST,
     LIMIT,
     LOCK,
-    NUM_WORKERS,
     PEAK,
     RUNNING,
     SEATS,
@@ -37,7 +38,6 @@ from armpy_numba_acc.machine.execution import (
     ASLEEP,
     OWNER,
     SLEEP_LOCK,
-    TICKET_BYTES,
     ExecutionRecord,
 )
 from armpy_numba_acc.machine.isa import Isa
@@ -65,7 +65,7 @@ _ACQUIRED = 1
 
 
 def arbiter_definitions(isa: Isa) -> str:
-    """Functions that `claim_cores`, `share_cores` and `release_cores` call, in LLVM's language."""
+    """Functions that the three above and `await_shares` call, in LLVM's language."""
 
     def enter(code: Code, execution: CodeValue) -> CodeValue:
         return _Visitor(code, isa, execution).enter()
@@ -80,6 +80,7 @@ def arbiter_definitions(isa: Isa) -> str:
         Definition(_ENTER, 1, enter, returns=True),
         Definition(_SHARE, 2, share, returns=True),
         Definition(_LEAVE, 2, leave),
+        await_definition(isa),
     )
 
 
@@ -302,7 +303,7 @@ class _Visitor:
             return [self._invite(fair)]
 
         def keep() -> list[CodeValue]:
-            self._each_own(self._wake)
+            each_own(self.execution, self._wake)
             return [num_threads]
 
         return when(has_surplus, let_go, keep, likely=False)[0]
@@ -348,22 +349,6 @@ class _Visitor:
 
         self.arbiter.locked(change)
 
-    def _each_worker(self, visit: Callable[[CodeValue, CodeValue], CodeValue]) -> CodeValue:
-        """Go through the tickets of all workers; the sum of what ``visit(ticket, sum)`` gives."""
-        tickets, end = self.call.tickets, self.arbiter[NUM_WORKERS]
-
-        def turn(carried: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
-            worker, total = carried
-            is_there = worker < end
-
-            def look() -> list[CodeValue]:
-                return [worker + 1, total + visit(tickets + worker * TICKET_BYTES, total)]
-
-            return is_there, when(is_there, look, lambda: [worker, total])
-
-        none = self.code.integer(0)
-        return loop_while(self.code, [none, none], turn)[1]
-
     def _invite(self, num_threads: CodeValue) -> CodeValue:
         """Invite workers to the execution; returns the number of its threads.
 
@@ -389,7 +374,7 @@ class _Visitor:
 
             return when(so_far < wanted, take, lambda: [self.code.integer(0)])[0]
 
-        num_invited = self._each_worker(ask)
+        num_invited = each_ticket(self.execution, ask)
 
         def give_back() -> list[CodeValue]:
             self._give_back(wanted - num_invited)
@@ -406,20 +391,7 @@ class _Visitor:
             # Last of all: from here on another execution may write the ticket.
             (ticket + OWNER).store_shared(0)
 
-        self._each_own(end)
-
-    def _each_own(self, visit: Callable[[CodeValue], None]) -> None:
-        """Visit the tickets of the execution's workers."""
-
-        def look(ticket: CodeValue, _: CodeValue) -> CodeValue:
-            def found() -> list[CodeValue]:
-                visit(ticket)
-                return []
-
-            when((ticket + OWNER).load_shared().equals(self.execution), found)
-            return self.code.integer(0)
-
-        self._each_worker(look)
+        each_own(self.execution, end)
 
     def _wake(self, ticket: CodeValue) -> None:
         """Wake a worker if it sleeps; one that falls asleep just now sleeps through a command."""

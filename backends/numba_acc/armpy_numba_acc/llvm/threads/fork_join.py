@@ -12,8 +12,6 @@ that were claimed, and for no worker else: one that comes late finds less to do,
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import (
     atomic_load,
@@ -44,14 +42,6 @@ _read_command = reader(Command)
 _MOST_TAGS = 1 << 31
 """Publications that a claim distinguishes. They take an hour at least, for which no worker that has
 read a publication is interrupted."""
-
-
-@inlined
-def wait_for(address: Pointer, value: int, pause: Callable[[int], int]) -> None:
-    """Wait until an integer is as large as a value."""
-    spins = 0
-    while atomic_load(address) < value:
-        spins = pause(spins)
 
 
 @inlined

@@ -73,18 +73,6 @@ def relaxing(isa: Isa) -> Callable[[], None]:
 
 
 @cache
-def pausing(isa: Isa) -> Callable[[int], int]:
-    """Make ``pause(spins)``: a moment passes for a thread that has looked so often; once more."""
-
-    @primitive(WORD, WORD)
-    def counted_pause(code: Code, spins: CodeValue) -> CodeValue:
-        pause(code, isa, spins)
-        return spins + 1
-
-    return counted_pause
-
-
-@cache
 def clock_of(isa: Isa) -> Callable[[], int]:
     """Make ``clock_ns()``; see `read_clock`."""
 
