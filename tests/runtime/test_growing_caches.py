@@ -122,6 +122,13 @@ def test_a_growing_cache_is_prepared_for_the_first_calls_only(
     assert num_prepared() == ORDINARY_PLANS + 1
 
 
+def test_a_cache_that_is_empty_at_first_is_traced(num_prepared: Callable[[], int]) -> None:
+    model = load()
+    for length in range(12):
+        model.run(inputs_for(length))
+    assert num_prepared() <= ORDINARY_PLANS + 2
+
+
 @pytest.mark.slow
 def test_results_for_any_length_are_those_of_a_fresh_load() -> None:
     model = load()

@@ -194,6 +194,8 @@ class SymbolicPrograms:
         """Look at a plan that was made the ordinary way: whether others like it may be traced."""
         self._num_plans += 1
         network = plan.network
+        if any(0 in value.info.known_shape for value in network.graph.inputs):
+            return  # an empty cache, of which other backends take layers: the trace checks them
         self._is_possible = self._is_possible and all(
             isinstance(layer.operation, PreCompiled)
             and network.backend_of(layer) == self._backends[0].get_id()
