@@ -387,3 +387,12 @@ def test_a_tile_is_kept_for_sizes_for_which_it_is_nearly_the_best(
         assert (formula([other]) is not None) == is_near
         kept += is_near
     assert 10 < kept < 399
+
+
+@pytest.mark.parametrize(("tile", "takes_longer"), [(Tile(2, 8), True), (Tile(7, 2), False)])
+def test_tiles_of_few_rows_wait_for_weights_that_the_first_cache_cannot_hold(
+    tile: Tile, takes_longer: bool
+) -> None:
+    choices = Choices(WIDE, ZEN4)
+    near_ns, far_ns = (product_ns(choices, F32, tile, (1, 56, 128, n)) / n for n in (64, 1024))
+    assert (far_ns > 1.2 * near_ns) == takes_longer, (near_ns, far_ns)

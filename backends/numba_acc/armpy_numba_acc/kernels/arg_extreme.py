@@ -94,7 +94,7 @@ def _make_columns(tools: Accumulation, is_max: bool) -> Kernel:
             for i in range(1, length):
                 line = place + i * inner * size
                 for j in range(columns):
-                    value, old = load(line, j), load_i32(best, j)
+                    value, old = int32(load(line, j)), load_i32(best, j)
                     is_better = value > old if is_max else value < old
                     store_i32(best, j, value if is_better else old)
                     store_i32(indices, j, int32(i) if is_better else load_i32(indices, j))

@@ -171,6 +171,10 @@ def make_accumulation(operation: str, kind: str) -> Accumulation:
         load = load_i64 if kind == "i64" else _load_wide
         finish = _make_integer_finish(operation, kind, load_i64)
         return Accumulation(size, first, load, 8, load_i64, store_i64, combine, finish)
+    if kind == "u8":  # as bytes, of which a vector holds most
+        finish = _make_integer_finish(operation, kind, load_u8)
+        ends = np.uint8(0 if operation == "max" else 255)
+        return Accumulation(1, ends, load_u8, 1, load_u8, store_u8, combine, finish)
     loads = {"i32": load_i32, "i16": _load_word, "q16": _load_word}
     load = _make_load_key(operation == "max") if kind == "f32" else loads.get(kind, _load_byte)
     finish = _make_integer_finish(operation, kind, load_i32)
