@@ -61,6 +61,7 @@ _CASES: Mapping[str, str] = {
     "pooling_i16": "Pooling2d/average-pairs/qsymm_s16",
     "pooling_u8": "Pooling2d/max-stride-3/qasymm_s8",
     "product_i16": "BatchMatMul/basic/qsymm_s16",
+    "quantize_blocks": "BlockwiseFullyConnected/quantized-input/float32-unsigned8-float32",
     "quantize_rows": "Convolution2d/hybrid/float32-qsymm_s8-float32",
     "quantize_u8": "Quantize/halves/float16-to-qasymm_u8",
     "recurrent_sequence": f"{_LSTM}/basic/float32",

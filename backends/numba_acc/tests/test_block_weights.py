@@ -38,11 +38,11 @@ def random_arrays(bits: int, infos: list[TensorInfo]) -> list[Array]:
 @pytest.mark.sampled(31)
 @pytest.mark.parametrize("block", [16, 32, 64, 128, 256])
 @pytest.mark.parametrize("bits", [2, 4, 8])
-@pytest.mark.parametrize("rows", [1, 7])
+@pytest.mark.parametrize("rows", [1, 9])
 def test_blocks_of_any_format_are_multiplied(rows: int, bits: int, block: int) -> None:
-    infos = infos_of(bits, block, depth=2 * block + 5, units=11, rows=rows)
+    infos = infos_of(bits, block, depth=2 * block + 5, units=70, rows=rows)
     arrays = random_arrays(bits, infos)
-    operation, output = ops.BlockwiseFullyConnected(bits), TensorInfo((rows, 11), F32)
+    operation, output = ops.BlockwiseFullyConnected(bits), TensorInfo((rows, 70), F32)
     check_layer(operation, infos, output, given=arrays)
     check_layer(operation, infos[:3], output, given=arrays[:3])
 
@@ -50,35 +50,36 @@ def test_blocks_of_any_format_are_multiplied(rows: int, bits: int, block: int) -
 @pytest.mark.sampled(17)
 @pytest.mark.parametrize("block", [16, 32, 64, 128])
 @pytest.mark.parametrize("depth", [256, 250])
-@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("rows", [1, 9])
 def test_blocks_of_the_input_are_quantized(rows: int, depth: int, block: int) -> None:
-    infos = infos_of(4, block, depth, units=11, rows=rows)
+    infos = infos_of(4, block, depth, units=70, rows=rows)
     arrays = random_arrays(4, infos)
     operation = ops.BlockwiseFullyConnected(4, quantizes_input=True)
-    output = TensorInfo((rows, 11), F32)
+    output = TensorInfo((rows, 70), F32)
     check_layer(operation, infos, output, given=arrays)
     check_layer(operation, infos[:3], output, given=arrays[:3])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("bits", "block"), [(4, 32), (8, 16)])
-def test_a_row_has_the_same_bits_alone(bits: int, block: int) -> None:
-    whole = _outputs(bits, block, slice(None))
-    for row in range(8):
-        alone = _outputs(bits, block, slice(row, row + 1))
+@pytest.mark.parametrize("quantizes_input", [False, True])
+def test_a_row_of_constant_weights_has_the_same_bits_alone(quantizes_input: bool) -> None:
+    operation = ops.BlockwiseFullyConnected(4, quantizes_input)
+    whole, expected = (_outputs(operation, slice(None), name) for name in ("NumbaAcc", "CpuRef"))
+    np.testing.assert_allclose(whole, expected, rtol=1e-5, atol=1e-4)
+    for row in range(9):
+        alone = _outputs(operation, slice(row, row + 1), "NumbaAcc")
         np.testing.assert_array_equal(alone, whole[row : row + 1])
 
 
-def _outputs(bits: int, block: int, rows: slice) -> Array:
-    """What NumbaAcc computes of some rows."""
-    infos = infos_of(bits, block, depth=6 * block, units=9, rows=8)
-    x, *others = random_arrays(bits, infos)
+def _outputs(operation: ops.BlockwiseFullyConnected, rows: slice, backend: str) -> Array:
+    """What a backend computes of some rows."""
+    infos = infos_of(operation.bits, 32, depth=192, units=70, rows=9)
+    x, *others = random_arrays(operation.bits, infos)
     network = Network()
     value = network.input("x", TensorInfo(x[rows].shape, F32))
     weights = [
         network.constant(array, data_type=info.data_type)
         for array, info in zip(others, infos[1:], strict=True)
     ]
-    network.output("y", network.add(ops.BlockwiseFullyConnected(bits), value, *weights))
-    with Runtime(RuntimeOptions(backends=["NumbaAcc"])) as runtime:
+    network.output("y", network.add(operation, value, *weights))
+    with Runtime(RuntimeOptions(backends=[backend])) as runtime:
         return runtime.enqueue_workload(runtime.load_network(network), {"x": x[rows]})["y"]

@@ -1,78 +1,50 @@
-"""Products of float32 with numbers of few bits in blocks."""
+"""Products of float32, or of bytes in its place, with numbers of few bits in blocks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
-from armpy_numba_acc.llvm.primitives import compiled
-from armpy_numba_acc.llvm.threads.sharing import share_items, thread_of
-from armpy_numba_acc.machine.call import Pointer
-from armpy_numba_acc.machine.calls.vectors import UNITS_AT_ONCE, BlockProduct
+from armpy_numba_acc.llvm.threads.sharing import share_items
+from armpy_numba_acc.machine.calls.vectors import BlockProduct
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.block_weights import (
-    BlockFormat,
-    byte_row,
-    several_rows,
-    single_row,
-    unpack_units,
-)
+from armpy_numba_acc.tiles.block_weights import BlockFormat, tile
 
-Compute = Callable[[Pointer, int, Pointer], None]
-
-
-def _make_single(multiply: Callable[[Pointer, int], None]) -> Compute:
-    """Make ``compute(args, unit, room)`` for one row, which needs no room."""
-
-    @compiled
-    def compute(args: Pointer, unit: int, room: Pointer) -> None:
-        multiply(args, unit)
-
-    return compute
-
-
-def _make_several(form: BlockFormat, units: int) -> Compute:
-    """Make ``compute(args, unit, room)`` for any number of rows."""
-    at_once = 6 if form.isa.num_registers >= 32 else 3
-    unpack = unpack_units(form, units)
-    multiply, multiply_one = (several_rows(form, rows, units) for rows in (at_once, 1))
-    read = reader(BlockProduct)
-
-    @compiled
-    def compute(args: Pointer, unit: int, room: Pointer) -> None:
-        rows = read(args).rows
-        unpack(args, unit, room)
-        whole = rows // at_once * at_once
-        for row in range(0, whole, at_once):
-            multiply(args, row, unit, room)
-        for row in range(whole, rows):
-            multiply_one(args, row, unit, room)
-
-    return compute
+_SOURCE_BYTES = 1 << 19
+"""Bytes of rows that panels of weights are multiplied with one after the other."""
 
 
 def make(
     isa: Isa, bits: int, block: int, has_points: int, has_bias: int, source: str
 ) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share the units."""
-    form = BlockFormat(isa, bits, block, has_points, has_bias)
-    if source == "rows":
-        some, single = (_make_several(form, units) for units in (UNITS_AT_ONCE, 1))
-    else:
-        make_row = byte_row if source == "bytes" else single_row
-        some, single = (_make_single(make_row(form, units)) for units in (UNITS_AT_ONCE, 1))
+    form = BlockFormat(isa, bits, block, has_points, has_bias, source == "bytes")
+    rows_at_once, panels_at_once = (8, 4) if isa.num_registers >= 32 else (4, 2)
+    many, wide, single = (
+        tile(form, *sizes) for sizes in ((rows_at_once, 1), (1, panels_at_once), (1, 1))
+    )
     read = reader(BlockProduct)
+    lanes, row_bytes = isa.lanes, block * (1 if source == "bytes" else 4)
 
     def block_product(args: int, thread: int, num_threads: int) -> None:
         call = read(args)
-        room = call.scratch + thread_of(thread) * call.scratch_pitch
-        groups = (call.units + UNITS_AT_ONCE - 1) // UNITS_AT_ONCE
-        first, last = share_items(groups, thread, num_threads)
-        end = min(last * UNITS_AT_ONCE, call.units)
-        whole = min(last, call.units // UNITS_AT_ONCE) * UNITS_AT_ONCE
-        for unit in range(first * UNITS_AT_ONCE, whole, UNITS_AT_ONCE):
-            some(args, unit, room)
-        for unit in range(max(whole, first * UNITS_AT_ONCE), end):
-            single(args, unit, room)
+        rows = call.rows
+        panels = (call.units + lanes - 1) // lanes
+        first, last = share_items(panels, thread, num_threads)
+        whole = first + (last - first) // panels_at_once * panels_at_once
+        if rows < rows_at_once:
+            for row in range(rows):
+                for panel in range(first, whole, panels_at_once):
+                    wide(args, row, panel)
+                for panel in range(whole, last):
+                    single(args, row, panel)
+            return
+        group = max(_SOURCE_BYTES // (call.blocks * row_bytes) // rows_at_once, 1) * rows_at_once
+        for begin in range(0, rows, group):
+            end = min(begin + group, rows)
+            for panel in range(first, last):
+                # The last rows overlap the ones in front of them.
+                for row in range(begin, end, rows_at_once):
+                    many(args, min(row, rows - rows_at_once), panel)
 
     return block_product

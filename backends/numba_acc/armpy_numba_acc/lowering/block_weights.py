@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from armpy.graph import Layer
+import numpy as np
+
+from armpy.graph import Layer, Value
 from armpy.ops import BlockwiseFullyConnected
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from armpy_numba_acc.lowering.dynamic_range import quantized_rows
 from armpy_numba_acc.lowering.filling import emit_fill
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.stand_ins import stand_in_of
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.machine.calls.vectors import BYTE_STEP, UNITS_AT_ONCE, numbers_at_once
 from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.packing.block_weights import pack_blocks, panel_parts
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
 from armpy_numba_acc.program.registry import LoweringRule
@@ -38,53 +41,81 @@ def _block(operation: BlockwiseFullyConnected, weights: TensorInfo | None) -> in
 
 
 def lower(emit: Emitter, layer: Layer) -> None:
-    """One command, after one that puts the input in order."""
+    """One command, after one that quantises the input if that is wanted."""
     operation = expect(layer.operation, BlockwiseFullyConnected)
-    weights, scales = layer["weights"], layer["scales"]
+    weights = layer["weights"]
     points, bias = (*layer.inputs[3:], None, None)[:2]
     units, blocks, _ = weights.info.known_shape
-    bits, block = operation.bits, _block(operation, weights.info)
+    block = _block(operation, weights.info)
     rows, length = prod(layer["input"].info.known_shape[:-1]), blocks * block
-    is_single = rows == 1
-    rows = 1 if is_single else rows  # no traced size from here on
-    pitch = 0 if is_single else UNITS_AT_ONCE * length * 4
-    source, ranges = _padded(emit, layer, rows, length), None
-    has_bytes = operation.quantizes_input and is_single and _has_bytes(emit, bits, block, length)
+    source, ranges, form = _padded(emit, layer, rows, length), None, "floats"
     if operation.quantizes_input:
-        written, shape = "u8" if has_bytes else "f32", (rows * blocks, block)
-        source, ranges = quantized_rows(emit, layer, source, shape, written, is_asymmetric=False)
-    at_once, item = (BYTE_STEP, 1) if has_bytes else (numbers_at_once(block), 4)
-    order = at_once * bits // 8, 8 // bits
-    source = _in_order(emit, layer, source, (rows, length), order, item)
+        shape = (rows * blocks, block)
+        if _has_bytes(emit, operation.bits):
+            source, ranges = _quantized(emit, layer, source, shape)
+            form = "bytes"
+        else:
+            source, _ = quantized_rows(emit, layer, source, shape, "f32", is_asymmetric=False)
     call = calls.BlockProduct(
-        bits,
+        operation.bits,
         block,
         int(points is not None),
         int(bias is not None),
-        "bytes" if has_bytes else "row" if is_single else "rows",
+        form,
         source=source,
-        ranges=ranges if has_bytes and ranges is not None else 0,
+        ranges=0 if ranges is None else ranges,
         target=emit.target(layer.output),
-        weights=emit.source(weights),
-        scales=emit.source(scales),
-        points=0 if points is None else emit.source(points),
+        weights=_in_panels(emit, layer, layer["scales"], weights),
+        points=0 if points is None else _in_panels(emit, layer, points),
         bias=0 if bias is None else emit.source(bias),
         rows=rows,
         units=units,
         blocks=blocks,
-        scratch=emit.scratch(pitch * emit.num_threads) if pitch else 0,
-        scratch_pitch=pitch,
     )
-    num_operations, pieces = 2 * rows * units * length, 1
-    if is_single:
-        pieces = num_pieces(call.work, emit.choices, num_operations, weights.info.size_bytes)
+    num_operations, num_bytes = 2 * rows * units * length, weights.info.size_bytes
+    pieces = num_pieces(call.work, emit.choices, num_operations, num_bytes)
     emit(call, layer.name, num_operations=num_operations, num_pieces=pieces)
 
 
-def _has_bytes(emit: Emitter, bits: int, block: int, length: int) -> bool:
+def _has_bytes(emit: Emitter, bits: int) -> bool:
     """Return whether quantised rows are multiplied as bytes; else as the floats they stand for."""
-    fits = bits == 4 and block >= 32 and length % BYTE_STEP == 0
-    return fits and "avx" in emit.isa.name and emit.isa.vector_bytes >= 32
+    return bits == 4 and bool(emit.isa.dot or emit.isa.has_saturating_bytes)
+
+
+def _quantized(
+    emit: Emitter, layer: Layer, source: Buffer, shape: tuple[int, int]
+) -> tuple[Buffer, Buffer]:
+    """Blocks of floats as bytes, and their ranges."""
+    blocks, block = shape
+    target, ranges = emit.scratch(blocks * block), emit.scratch(8 * blocks)
+    call = calls.QuantizeBlocks(block, source, target, ranges, blocks)
+    emit(call, f"quantize {layer.name}", part="quantize")
+    return target, ranges
+
+
+def _in_panels(emit: Emitter, layer: Layer, *values: Value) -> Buffer:
+    """Operands of blocks in panels, see `BlockProduct`: packed if they are constant."""
+    units, blocks = values[0].info.known_shape[:2]
+    lanes, constants = emit.isa.lanes, [value.data for value in values]
+    item = 1 if values[0].info.data_type is DataType.UNSIGNED8 else 4
+    if all(constant is not None for constant in constants):
+        parts = [
+            (data, np.ascontiguousarray(data).view(f"u{item}").reshape(units, blocks, -1))
+            for data in constants
+            if data is not None
+        ]
+        return emit.packed(pack_blocks(lanes, *parts))
+    sizes = [value.info.size_bytes // (units * blocks * item) for value in values]
+    panels = stand_in_of((-(-units // lanes), blocks, sum(sizes), lanes), item)
+    target, first = emit.scratch(panels.nbytes), 0
+    emit_fill(emit, target, panels.nbytes, bytes(item), layer.name)
+    for value, size in zip(values, sizes, strict=True):
+        whole = stand_in_of((units, blocks, size), item)
+        for part, to in panel_parts(whole, panels[:, :, first : first + size]):
+            sides = Side(emit.source(value), whole, part), Side(target, panels, to)
+            emit_move(emit, *sides, layer.name)
+        first += size
+    return target
 
 
 def _padded(emit: Emitter, layer: Layer, rows: int, length: int) -> Buffer:
@@ -99,26 +130,6 @@ def _padded(emit: Emitter, layer: Layer, rows: int, length: int) -> Buffer:
     sides = Side(source, whole, whole), Side(padded, target, target[:, :depth])
     emit_move(emit, *sides, layer.name)
     return padded
-
-
-def _in_order(
-    emit: Emitter,
-    layer: Layer,
-    source: Buffer,
-    shape: tuple[int, int],
-    order: tuple[int, int],
-    item: int,
-) -> Buffer:
-    """Rows in the order of `BlockProduct`: of each chunk, elements for the first numbers first."""
-    (rows, length), (size, count) = shape, order
-    if count == 1:
-        return source
-    chunks = (rows, length // (size * count))
-    whole, target = stand_in_of(shape, item), stand_in_of((*chunks, count, size), item)
-    ordered = emit.scratch(rows * length * item)
-    parts = whole.reshape(*chunks, size, count).swapaxes(2, 3)
-    emit_move(emit, Side(source, whole, parts), Side(ordered, target, target), layer.name)
-    return ordered
 
 
 LOWERINGS = {BlockwiseFullyConnected: LoweringRule(check, lower)}

@@ -1,10 +1,10 @@
-"""Products with numbers of few bits in blocks, which become floats in registers.
+"""Products with numbers of few bits in blocks, which become floats or bytes in registers.
 
 Notes
 -----
-Each unit has one vector of sums per row, to which products are added in the order of unpacking.
-So a row has the same bits alone, where weights are unpacked for it, and among others, for which
-they are unpacked into memory.
+Units lie side by side in vectors. The products of a block are added up, and the sum, times the
+block's scale, is added to those of the blocks before it. Every row is computed in this order, so
+that it has the same bits alone and among others.
 """
 
 from __future__ import annotations
@@ -12,239 +12,272 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from armpy_numba_acc.llvm.arithmetic.dots import ByteProducts, add_exact_bytes
 from armpy_numba_acc.llvm.calls import CallFields
-from armpy_numba_acc.llvm.control import loop
+from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
-from armpy_numba_acc.llvm.values import F32, I8, I16, I32, Code, CodeValue, Kind, vector
-from armpy_numba_acc.machine.calls.vectors import BYTE_STEP, BlockProduct, numbers_at_once
+from armpy_numba_acc.llvm.values import (
+    F32,
+    I8,
+    I16,
+    I32,
+    Code,
+    CodeValue,
+    Kind,
+    first_lanes,
+    vector,
+)
+from armpy_numba_acc.machine.calls.vectors import BlockProduct
 from armpy_numba_acc.machine.isa import Isa
+
+_NUMBERS_AT_ONCE = 32
+"""Numbers of a unit that are unpacked by code without a loop."""
+
+_FRACTION_BITS, _BIAS = 23, 127
+"""Of float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
-    """Format of stored weights; see `BlockProduct`."""
+    """Format of stored weights and of the source; see `BlockProduct`."""
 
     isa: Isa
     bits: int
     block: int
     has_points: int
     has_bias: int
+    has_bytes: bool
 
     @property
-    def chunk(self) -> int:
-        """Numbers that are unpacked at once."""
-        return numbers_at_once(self.block)
+    def words_at_once(self) -> int:
+        """32-bit words of a unit that are unpacked by code without a loop."""
+        return min(self.block, _NUMBERS_AT_ONCE) * self.bits // 32
+
+    @property
+    def words(self) -> int:
+        """32-bit words of a block."""
+        return self.block * self.bits // 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
-    """Places of one unit's weights."""
+class _PanelBlock:
+    """Weights of as many units as a vector has lanes, at one block."""
 
-    format: BlockFormat
-    weights: CodeValue
-    scales: CodeValue
+    form: BlockFormat
+    line: CodeValue
     points: CodeValue
 
     @classmethod
-    def of(cls, form: BlockFormat, call: CallFields, number: CodeValue) -> _Unit:
-        """The unit of a number."""
-        blocks: CodeValue = call.blocks
-        size = form.block * form.bits // 8
-        return cls(
-            form,
-            call.weights + number * blocks * size,
-            call.scales + number * blocks * 4,
-            call.points + number * blocks,
-        )
+    def of(
+        cls, form: BlockFormat, call: CallFields, panel: CodeValue, block: CodeValue
+    ) -> _PanelBlock:
+        """The block of a panel."""
+        number, lanes = panel * call.blocks + block, form.isa.lanes
+        size = (1 + form.words) * form.isa.vector_bytes
+        return cls(form, call.weights + number * size, call.points + number * lanes)
 
-    def floats(self, block: CodeValue) -> list[CodeValue]:
-        """The weights of a block in vectors."""
-        form, code = self.format, block.code
-        scale = self.scales.load(F32, block).splat(form.isa.lanes)
-        kind = vector(I8, form.chunk)
-        if form.has_points:
-            point = self.points.load(I8, block).splat(form.chunk)
-        else:
-            point = code.constant(kind, 1 << (form.bits - 1))
-        size, count = form.chunk * form.bits // 8, 8 // form.bits
-        stored = self.weights + block * (form.block // form.chunk * size)
-        elements = []
-        for number in range(form.block // form.chunk):
-            numbers = _unpacked((stored + number * size).load(vector(I8, size)), form.bits, count)
-            is_wide = form.bits == 8
-            if not is_wide:  # differences fit a byte
-                numbers = numbers - point
-            for first in range(0, form.chunk, form.isa.lanes):
-                lanes = range(first, first + form.isa.lanes)
-                part = numbers.shuffled(lanes)
-                if is_wide:
-                    wide = part.unsigned(I32) - point.shuffled(lanes).unsigned(I32)
-                else:
-                    wide = part.signed(I32)
-                elements.append(wide.to_float() * scale)
-        return elements
+    def scales(self) -> CodeValue:
+        """The units' scales."""
+        return self.line.load(vector(F32, self.form.isa.lanes))
+
+    def words(self, number: CodeValue) -> list[CodeValue]:
+        """Some words of each unit, which those of a number are the first of."""
+        kind, first = vector(I32, self.form.isa.lanes), number + 1
+        return [self.line.load(kind, first + at) for at in range(self.form.words_at_once)]
+
+    def zero_points(self) -> CodeValue:
+        """The units' zero points, as int32."""
+        lanes = self.form.isa.lanes
+        if self.form.has_points:
+            return self.points.load(vector(I8, lanes)).unsigned(I32)
+        return self.line.code.constant(vector(I32, lanes), 1 << (self.form.bits - 1))
 
 
-def _unpacked(stored: CodeValue, bits: int, count: int) -> CodeValue:
-    """Bytes of `count` numbers each: the first numbers of all, then the second ones."""
-    parts = [stored]
-    if count > 1:
-        mask = (1 << bits) - 1
-        parts = [stored.shifted_right(number * bits) & mask for number in range(count)]
-    while len(parts) > 1:
-        lanes, pairs = range(2 * parts[0].count), zip(parts[::2], parts[1::2], strict=True)
-        parts = [left.shuffled(lanes, right) for left, right in pairs]
-    return parts[0]
+class _BlockFloats:
+    """Products of float32 with numbers that become floats.
+
+    Bits of a number in the fraction of a power of 2 stand for as much more as the number says, if
+    the power is right for their place: no shift and no conversion is needed. Places in the upper
+    half of a word are moved to the lower one, as the fraction is not longer.
+    """
+
+    def __init__(self, form: BlockFormat, panels: Sequence[_PanelBlock]) -> None:
+        self.form = form
+        places = range(0, 16, form.bits)
+        self.powers = [float(1 << (_FRACTION_BITS - place)) for place in places]
+        points = [panel.zero_points().to_float() for panel in panels]
+        self.offsets = [[point + power for power in self.powers] for point in points]
+        self.kind: Kind = vector(F32, form.isa.lanes)
+
+    def begin(self, code: Code, row: CodeValue, block: CodeValue) -> list[CodeValue]:
+        """Sums before the first product of a row, one per panel."""
+        return [code.constant(self.kind)] * len(self.offsets)
+
+    def add(
+        self,
+        sums: list[list[CodeValue]],
+        words: list[list[CodeValue]],
+        sources: list[CodeValue],
+    ) -> list[list[CodeValue]]:
+        """Add products of words of each panel with the elements of rows that follow an address."""
+        bits, lanes, number = self.form.bits, self.form.isa.lanes, 0
+        sums = [list(row) for row in sums]
+        for at in range(self.form.words_at_once):
+            for half in (0, 16):
+                for place, power in enumerate(self.powers):
+                    factors = [
+                        self._unpacked(panel[at], half, place, power) - offsets[place]
+                        for panel, offsets in zip(words, self.offsets, strict=True)
+                    ]
+                    for row, source in zip(sums, sources, strict=True):
+                        element = source.load(F32, number).splat(lanes)
+                        row[:] = [
+                            element.times_plus(factor, total)
+                            for factor, total in zip(factors, row, strict=True)
+                        ]
+                    number += 1
+        assert number * bits == self.form.words_at_once * 32
+        return sums
+
+    def _unpacked(self, word: CodeValue, half: int, place: int, power: float) -> CodeValue:
+        """The numbers at a place, more by a power of 2."""
+        bits = self.form.bits
+        moved = word.shifted_right(half) if half else word
+        mask = ((1 << bits) - 1) << (place * bits)
+        exponent = _FRACTION_BITS - place * bits + _BIAS
+        return ((moved & mask) | exponent << _FRACTION_BITS).as_float()
+
+    def end(self, sums: list[CodeValue], row: CodeValue, block: CodeValue) -> list[CodeValue]:
+        """The sums of a row's products in the end."""
+        return sums
 
 
-def _lane_sum(values: CodeValue) -> CodeValue:
-    """Sum of all lanes, always in the same order."""
-    while values.count > 1:
-        half = values.count // 2
-        values = values.shuffled(range(half)) + values.shuffled(range(half, 2 * half))
-    return values.at(0)
+class _BlockBytes:
+    """Products of signed bytes with numbers of 4 bits, added up exactly."""
+
+    def __init__(self, form: BlockFormat, call: CallFields, panels: Sequence[_PanelBlock]) -> None:
+        self.form, self.call = form, call
+        self.points = [panel.zero_points() for panel in panels]
+
+    def _range(self, row: CodeValue, block: CodeValue) -> CodeValue:
+        place: CodeValue = self.call.ranges + (row * self.call.blocks + block) * 8
+        return place
+
+    def begin(self, code: Code, row: CodeValue, block: CodeValue) -> list[CodeValue]:
+        """The elements' sum, negated, times the zero points, one vector per panel."""
+        total = self._range(row, block).load(I16, 2).signed(I32).splat(self.form.isa.lanes)
+        return [point * total for point in self.points]
+
+    def add(
+        self,
+        sums: list[list[CodeValue]],
+        words: list[list[CodeValue]],
+        sources: list[CodeValue],
+    ) -> list[list[CodeValue]]:
+        """As `_BlockFloats.add`."""
+        isa, kind = self.form.isa, vector(I8, self.form.isa.vector_bytes)
+        numbers = [
+            [
+                half.bitcast(kind)
+                for word in panel
+                for half in (word & 0x0F0F0F0F, word.shifted_right(4) & 0x0F0F0F0F)
+            ]
+            for panel in words
+        ]
+        result = []
+        for row, source in zip(sums, sources, strict=True):
+            elements = [
+                source.load(I32, at).splat(isa.lanes).bitcast(kind) for at in range(len(numbers[0]))
+            ]
+            result.append(
+                [
+                    self._added(total, factors, elements)
+                    for total, factors in zip(row, numbers, strict=True)
+                ]
+            )
+        return result
+
+    def _added(
+        self, total: CodeValue, factors: list[CodeValue], elements: list[CodeValue]
+    ) -> CodeValue:
+        isa = self.form.isa
+        if isa.has_saturating_bytes:  # 8 products of at most 15 * 127, twice, fit 16 bits
+            return add_exact_bytes(isa, total, factors, elements)
+        products = ByteProducts(isa)
+        for factor, element in zip(factors, elements, strict=True):
+            total = products.add(total, factor, element)
+        return total
+
+    def end(self, sums: list[CodeValue], row: CodeValue, block: CodeValue) -> list[CodeValue]:
+        """The sums as floats."""
+        scale = self._range(row, block).load(F32).splat(self.form.isa.lanes)
+        return [total.to_float() * scale for total in sums]
 
 
 def _write(
-    form: BlockFormat, call: CallFields, row: CodeValue, unit: CodeValue, sums: list[CodeValue]
+    form: BlockFormat, call: CallFields, row: CodeValue, panel: CodeValue, totals: list[CodeValue]
 ) -> None:
-    """Write the sums of neighbouring units."""
-    target = call.target + (row * call.units + unit) * 4
-    for number, total in enumerate(sums):
-        value = _lane_sum(total)
-        if form.has_bias:
-            value = value + (call.bias + unit * 4).load(F32, number)
-        target.store(value, number)
+    """Write the outputs of a panel's units, of some rows; the last panel may have fewer units."""
+    unit, units = panel * form.isa.lanes, call.units
+
+    def write(mask: CodeValue | None) -> list[CodeValue]:
+        place = call.target + (row * units + unit) * 4
+        for number, total in enumerate(totals):
+            value = total
+            if form.has_bias:
+                value = total + (call.bias + unit * 4).load(total.kind, mask=mask)
+            (place + units * (4 * number)).store(value, mask=mask)
+        return []
+
+    mask = first_lanes(units - unit, form.isa.lanes)
+    when(units - unit >= form.isa.lanes, lambda: write(None), lambda: write(mask))
 
 
-def single_row(form: BlockFormat, units: int) -> Primitive:
-    """Make ``multiply(args, unit)``: outputs of the only row from a unit on."""
+def tile(form: BlockFormat, rows: int, panels: int) -> Primitive:
+    """Make ``multiply(args, row, panel)``: outputs of some rows and units of some panels."""
     kind = vector(F32, form.isa.lanes)
-    per_block = form.block // form.isa.lanes
-
-    @primitive(NOTHING, WORD, WORD)
-    def multiply(code: Code, args: CodeValue, unit: CodeValue) -> None:
-        call = CallFields(BlockProduct, args)
-        source: CodeValue = call.source
-        places = [_Unit.of(form, call, unit + number) for number in range(units)]
-
-        def step(block: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
-            line = source + block * (form.block * 4)
-            elements = [line.load(kind, number) for number in range(per_block)]
-            result = []
-            for place, total in zip(places, totals, strict=True):
-                result.append(total)
-                for element, weight in zip(elements, place.floats(block), strict=True):
-                    result[-1] = element.times_plus(weight, result[-1])
-            return result
-
-        totals = loop(code, call.blocks, [code.constant(kind)] * units, step)
-        _write(form, call, unit.like(0), unit, totals)
-
-    return multiply
-
-
-def byte_row(form: BlockFormat, units: int) -> Primitive:
-    """Make ``multiply(args, unit)``: outputs of the only row, which has bytes, from a unit on.
-
-    Of each `BYTE_STEP` numbers, the first ones of all bytes lie in front of the second ones.
-    """
-    few = vector(I8, BYTE_STEP // 2)
-    half = form.block < BYTE_STEP
-
-    def in_lanes(base: CodeValue, number: CodeValue, pitch: int, kind: Kind) -> CodeValue:
-        """A number of each block in its lanes."""
-        if not half:
-            block = number.shifted_right((form.block // BYTE_STEP).bit_length() - 1)
-            return (base + block * pitch).load(kind).splat(8)
-        first, second = ((base + (2 * number + at) * pitch).load(kind).splat(4) for at in (0, 1))
-        return first.shuffled(range(8), second)
-
-    @primitive(NOTHING, WORD, WORD)
-    def multiply(code: Code, args: CodeValue, unit: CodeValue) -> None:
-        call = CallFields(BlockProduct, args)
-        source, ranges = call.source, call.ranges
-        places = [_Unit.of(form, call, unit + number) for number in range(units)]
-        ones = code.constant(vector(I16, 16), 1)
-
-        def dot(one: Sequence[CodeValue], other: Sequence[CodeValue]) -> CodeValue:
-            """Sums of the products of unsigned and signed bytes, as floats."""
-            pairs = [
-                code.call("llvm.x86.avx2.pmadd.ub.sw", ones.kind, x, y)
-                for x, y in zip(one, other, strict=True)
-            ]
-            sums = code.call("llvm.x86.avx2.pmadd.wd", vector(I32, 8), pairs[0] + pairs[1], ones)
-            return sums.to_float()
-
-        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
-            line = source + number * BYTE_STEP
-            elements = [line.load(few, at) ^ -128 for at in (0, 1)]
-            whole = dot([code.constant(few, 1)] * 2, elements)
-            scale = in_lanes(ranges, number, 8, F32)
-            result = []
-            for place, total in zip(places, totals, strict=True):
-                stored = (place.weights + number * (BYTE_STEP // 2)).load(few)
-                sums = dot([stored & 15, stored.shifted_right(4)], elements)
-                point = whole.like(1 << (form.bits - 1))
-                if form.has_points:
-                    point = in_lanes(place.points, number, 1, I8).unsigned(I32).to_float()
-                factor = in_lanes(place.scales, number, 4, F32) * scale
-                result.append((sums - whole * point).times_plus(factor, total))
-            return result
-
-        steps = call.blocks * form.block / BYTE_STEP
-        totals = loop(code, steps, [code.constant(vector(F32, 8))] * units, step)
-        _write(form, call, unit.like(0), unit, totals)
-
-    return multiply
-
-
-def unpack_units(form: BlockFormat, units: int) -> Primitive:
-    """Make ``unpack(args, unit, room)``: weights of some units as rows of floats."""
+    item = 1 if form.has_bytes else 4
 
     @primitive(NOTHING, WORD, WORD, WORD)
-    def unpack(code: Code, args: CodeValue, unit: CodeValue, room: CodeValue) -> None:
+    def multiply(code: Code, args: CodeValue, row: CodeValue, panel: CodeValue) -> None:
         call = CallFields(BlockProduct, args)
-        blocks: CodeValue = call.blocks
-        places = [_Unit.of(form, call, unit + number) for number in range(units)]
-        lines = [room + blocks * (number * form.block * 4) for number in range(units)]
+        blocks = call.blocks
+        pitch = blocks * (form.block * item)
+        lines = [call.source + (row + number) * pitch for number in range(rows)]
 
-        def step(block: CodeValue, _: list[CodeValue]) -> list[CodeValue]:
-            for place, line in zip(places, lines, strict=True):
-                for at, weight in enumerate(place.floats(block)):
-                    (line + block * (form.block * 4)).store(weight, at)
-            return []
+        def step(block: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
+            places = [_PanelBlock.of(form, call, panel + number, block) for number in range(panels)]
+            if form.has_bytes:
+                products: _BlockBytes | _BlockFloats = _BlockBytes(form, call, places)
+            else:
+                products = _BlockFloats(form, places)
+            sums = [products.begin(code, row + number, block) for number in range(rows)]
+            sources = [line + block * (form.block * item) for line in lines]
 
-        loop(code, blocks, [], step)
+            def some(number: CodeValue, flat: list[CodeValue]) -> list[CodeValue]:
+                words = [place.words(number * form.words_at_once) for place in places]
+                first = number * (form.words_at_once * 32 // form.bits * item)
+                sums_by_row = [flat[at : at + panels] for at in range(0, len(flat), panels)]
+                added = products.add(sums_by_row, words, [source + first for source in sources])
+                return [total for row in added for total in row]
 
-    return unpack
-
-
-def several_rows(form: BlockFormat, rows: int, units: int) -> Primitive:
-    """Make ``multiply(args, row, unit, room)``: outputs of some rows, of unpacked units."""
-    kind = vector(F32, form.isa.lanes)
-
-    @primitive(NOTHING, WORD, WORD, WORD, WORD)
-    def multiply(
-        code: Code, args: CodeValue, row: CodeValue, unit: CodeValue, room: CodeValue
-    ) -> None:
-        call = CallFields(BlockProduct, args)
-        length: CodeValue = call.blocks * (form.block * 4)
-        lines = [room + length * number for number in range(units)]
-        sources = [call.source + (row + number) * length for number in range(rows)]
-
-        def step(number: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
-            weights = [line.load(kind, number) for line in lines]
+            flat = [total for row in sums for total in row]
+            if form.words == form.words_at_once:
+                flat = some(block.like(0), flat)
+            else:
+                turns = block.like(form.words // form.words_at_once)
+                flat = loop(code, turns, flat, some)
             result = []
-            for at, source in enumerate(sources):
-                element = source.load(kind, number)
-                for other, weight in enumerate(weights):
-                    result.append(element.times_plus(weight, totals[at * units + other]))
+            scales = [place.scales() for place in places]
+            for number in range(rows):
+                first = number * panels
+                ends = products.end(flat[first : first + panels], row + number, block)
+                for at, (total, scale) in enumerate(zip(ends, scales, strict=True)):
+                    result.append(total.times_plus(scale, totals[first + at]))
             return result
 
-        steps = call.blocks * (form.block // form.isa.lanes)
-        totals = loop(code, steps, [code.constant(kind)] * (rows * units), step)
-        for number in range(rows):
-            _write(form, call, row + number, unit, totals[number * units : (number + 1) * units])
+        totals = loop(code, blocks, [code.constant(kind)] * (rows * panels), step)
+        for at in range(panels):
+            _write(form, call, row, panel + at, totals[at::panels])
 
     return multiply

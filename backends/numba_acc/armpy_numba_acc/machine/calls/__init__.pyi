@@ -72,6 +72,7 @@ from armpy_numba_acc.machine.calls.rows import (
 )
 from armpy_numba_acc.machine.calls.vectors import (
     BlockProduct as BlockProduct,
+    QuantizeBlocks as QuantizeBlocks,
     VectorMatrix as VectorMatrix,
     VectorMatrixF32 as VectorMatrixF32,
     VectorMatrixU8 as VectorMatrixU8,

@@ -77,44 +77,45 @@ class VectorMatrixU8(Call):
     out_flip: int  # what every byte is changed by in the end
 
 
-UNITS_AT_ONCE = 4
-"""Units of a block product that are computed together."""
+@dataclass(frozen=True, slots=True)
+class QuantizeBlocks(Call):
+    """Quantise blocks of float32 to signed bytes, symmetrically, each by its range."""
 
-BYTE_STEP = 64
-"""Numbers of 4 bits that are multiplied with bytes at once."""
+    parameters = ("block",)
 
-
-def numbers_at_once(block: int) -> int:
-    """Return how many numbers are unpacked at once."""
-    return min(block, 32)
+    block: int  # elements of each
+    source: Pointer
+    # Of every 8 elements those with even numbers, then those with odd ones: as 4-bit numbers lie
+    # in the lower and the upper halves of bytes.
+    target: Pointer
+    ranges: Pointer  # 8 bytes of each block: the float32 scale, the int32 sum of elements, negated
+    blocks: int
 
 
 @dataclass(frozen=True, slots=True)
 class BlockProduct(Call):
-    """Multiply rows of float32 by numbers of few bits, which have a scale for each block."""
+    """Multiply rows by numbers of few bits, which have a scale for each block.
+
+    Weights lie in panels of as many units as a vector has lanes; of each block, first the units'
+    scales, then the first 32 bits of every unit, and so on.
+    """
 
     parameters = ("bits", "block", "has_points", "has_bias", "form")
-    work: ClassVar[WorkKind] = WorkKind.WEIGHTS
 
     bits: int  # of each number
     block: int  # numbers in each block
     has_points: int  # whether there are zero points; else they are the middle of the range
     has_bias: int
-    form: str  # of the source: "rows", one "row", or one of "bytes", which are 128 more than signed
-    # Of `BYTE_STEP` bytes, or floats of the numbers that are unpacked at once: the elements for the
-    # first numbers of all bytes of weights, then those for the second ones.
+    form: str  # of the source: "floats", or "bytes" as of `QuantizeBlocks`
     source: Pointer
-    ranges: Pointer  # of blocks of bytes: 8 bytes each, the float32 scale first
+    ranges: Pointer  # of blocks of bytes
     target: Pointer
     weights: Pointer
-    scales: Pointer
-    points: Pointer
+    points: Pointer  # bytes in the order of the scales
     bias: Pointer
     rows: int
     units: int  # elements of each row of the target
     blocks: int  # of each row of the source
-    scratch: Pointer  # for `UNITS_AT_ONCE` rows of weights, of each thread
-    scratch_pitch: int
 
 
 VectorCall: TypeAlias = VectorMatrixF32 | VectorMatrixU8
