@@ -85,7 +85,7 @@ def _native_call(memory: WorkingMemory, tensors: list[Array]) -> dict[str, Call]
     if type(workload).__name__ != "ProgramWorkload" or len(memory.steps) > 1:
         return {}
     instance = workload._idle[0]  # type: ignore[union-attr]  # its class is known
-    return {"native call": lambda: instance._function(*tensors)}
+    return {"native call": lambda: instance.function(*tensors)}
 
 
 def measure(calls: dict[str, Call]) -> dict[str, float]:

@@ -128,7 +128,7 @@ def test_threads_run_programs_side_by_side(network: object) -> None:
 
 def test_the_function_that_python_calls_has_a_name_and_goes_with_its_owner() -> None:
     instance = Instance(code_of(chain(3)))
-    assert "program" in repr(instance._function)
+    assert "program" in repr(instance.function)
     owner = weakref.ref(instance._call.obj)
     assert owner() is not None
     del instance

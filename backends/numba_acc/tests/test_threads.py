@@ -18,6 +18,7 @@ from armpy_numba_acc.machine.execution import Command
 from armpy_numba_acc.machine.layout import word_of
 from armpy_numba_acc.machine.processors.cores import MOST_THREADS
 from armpy_numba_acc.passes.region import lower_region
+from armpy_numba_acc.program.program import ProgramTiming
 from armpy_numba_acc.runtime import threads
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.runtime.threads import WORKER, Pool, pool
@@ -377,6 +378,18 @@ def time_of_shares(speeds: Sequence[float], num_shares: int, claim: float = 0.0)
         left -= count
         heapq.heappush(times, (now + claim + count / num_shares / speeds[number], number))
     return max(times)[0]
+
+
+@pytest.mark.parametrize("num_threads", [2, 64])
+def test_commands_have_shares_for_each_thread_but_no_tiny_ones(num_threads: int) -> None:
+    isa, durations_us = host_isas()[0], np.array([1.0, 3.0, 12.0, 300.0, 1e5])
+    graph = convolutions(4, 8, len(durations_us)).build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), isa, num_threads)
+    num_commands = len(program.infos)
+    timing = ProgramTiming(np.resize(durations_us, num_commands), 2.0, 0.0)
+    num_shares = LoadedCode(program, isa, timing=timing).num_shares()[: len(durations_us)]
+    expected = {2: [0, 4, 4, 32, 32], 64: [0, 4, 16, 128, 1024]}
+    assert num_shares.tolist() == expected[num_threads]
 
 
 @pytest.mark.parametrize("num_threads", [2, 4, 8, 16, 64])

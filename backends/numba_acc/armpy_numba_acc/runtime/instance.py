@@ -81,9 +81,9 @@ _LONG_US = 20.0
 a shorter one would take longer than the program."""
 
 
-_SHARE_US = 3.0
-"""Least duration of a share, but for the least number: to claim shares takes 0.05 us, and 0.3 us
-where cores have no cache in common."""
+_SHARE_US, _SHORT_SHARE_US = 3.0, 0.75
+"""Least duration of a share, and where each thread has but `_LEAST_SHARES` of them: to claim shares
+takes 0.05 us, and 0.3 us where cores have no cache in common."""
 
 _LEAST_SHARES, _MOST_SHARES = 2, 16
 """Of a command, for each thread. With more, kernels begin more often and end no sooner."""
@@ -214,7 +214,8 @@ class LoadedCode:
         """Return the shares of each command that several threads run; 0 for others."""
         if self.num_threads == 1:
             return np.zeros(len(self.is_parallel), np.int64)
-        least, most = _LEAST_SHARES * self.num_threads, _MOST_SHARES * self.num_threads
+        least = np.clip(self._durations_us / _SHORT_SHARE_US, 2, _LEAST_SHARES * self.num_threads)
+        most = _MOST_SHARES * self.num_threads
         shares = np.clip(self._durations_us / _SHARE_US, least, most).astype(np.int64)
         return np.where(self.is_parallel, np.maximum(shares, self.figures.table[2]), 0)
 
@@ -267,6 +268,10 @@ class Instance:
 
     Attributes
     ----------
+    function : callable
+        Native code that executes once, on plain arrays; how many commands have not run.
+    is_parallel : bool
+        Whether it may have several threads.
     times_ns : ndarray, int64, shape (commands + 1,), or None
         When the last execution began and when each command had come to its end, by the clock
         of `time.perf_counter`.
@@ -298,7 +303,7 @@ class Instance:
         call = self._make_call()
         self._call = call.data
         self._take_sizes()
-        self._function = python_function(code.python_call, call, at=num_words(ExecutionRecord))
+        self.function = python_function(code.python_call, call, at=num_words(ExecutionRecord))
 
     def resize(self, code: LoadedCode) -> None:
         """Run other sizes from now on: code that the present one was `LoadedCode.resized` to."""
@@ -320,13 +325,13 @@ class Instance:
         self._slots[:, 2] = code.sized.argument_values.take(self._tensor_arguments)
         self._commands[:, 2] = code.figures.table[2]
         self._commands[:, 3] = code.num_shares()
-        self._is_parallel = code.num_threads > 1
-        is_doubtful = self._is_parallel and code.is_doubtful and self.times_ns is None
+        self.is_parallel = code.num_threads > 1
+        is_doubtful = self.is_parallel and code.is_doubtful and self.times_ns is None
         self._trial = TeamTrial() if is_doubtful else None
         call = self._call
         if code.is_counted and not call[_TURN]:
             call[_TURN] = self._make_turn()
-        is_shared = self._is_parallel or code.is_counted
+        is_shared = self.is_parallel or code.is_counted
         call[_TICKETS] = code.pool.tickets if is_shared else 0
         call[_LET_OTHERS] = _SAVE_THREAD if code.is_long else 0
         call[_ARBITER] = code.pool.arbiter if code.is_counted else 0
@@ -433,7 +438,7 @@ class Instance:
             cancellation = self._never
         self._call[_CANCEL] = cancellation.address
         # All that an execution of a small network does in Python: every name is a local one.
-        function, explain = self._function, partial(self._explain, cancellation)
+        function, explain = self.function, partial(self._explain, cancellation)
 
         def call() -> None:
             left = function()
@@ -470,7 +475,7 @@ class Instance:
             If it was stopped, or a loop takes longer.
         """
         trial = self._trial
-        if self._is_parallel:
+        if self.is_parallel:
             code = self.code
             is_alone = trial is not None and trial.begin()
             self._call[_NUM_THREADS] = (
@@ -480,16 +485,16 @@ class Instance:
             self._run_loops(tensors, cancellation or self._never, time_left_s, timeout_s)
         elif cancellation is not None:
             self._run_until(cancellation, tensors)
-        elif self._function(*tensors):  # it has not run everything
-            self._run(tensors)
+        elif self.function(*tensors):  # it has not run everything
+            self.run_again(tensors)
         if trial is not None:
             trial.end()
 
-    def _run(self, tensors: Sequence[Array]) -> int:
+    def run_again(self, tensors: Sequence[Array]) -> int:
         """Run the program, whatever class the arrays are of; how many commands have not run."""
-        left = self._function(*tensors)
+        left = self.function(*tensors)
         if left == layout.NOT_RUN:  # native code reads plain arrays only
-            left = self._function(*(array.view(np.ndarray) for array in tensors))
+            left = self.function(*(array.view(np.ndarray) for array in tensors))
         if left == layout.NOT_RUN:
             raise BackendError(
                 "the program has another number of tensors",
@@ -555,7 +560,7 @@ class Instance:
         """Run the program unless it is stopped."""
         self._call[_CANCEL] = cancellation.address
         try:
-            left = self._run(tensors)
+            left = self.run_again(tensors)
         finally:
             # It may be gone before the next execution, in which native code would still ask it.
             self._call[_CANCEL] = self._never.address

@@ -50,7 +50,8 @@ _ASLEEP, _OWNER, _STOP, _SLEEP_LOCK, _ACQUIRE, _NATIVE_ID = (
 )
 
 WORKER = Kernel("worker", (1 << 13,))
-"""Looks some hundred microseconds for more to do."""
+"""Looks for more to do for 0.2 ms (Zen 4) before it sleeps. Waking it makes a call 0.03 to 0.05 ms
+longer."""
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 """What a kernel is for Python."""

@@ -65,7 +65,7 @@ class ProgramWorkload(IWorkload):
         is_profiled = self._recorder is not None
         return Instance(self.code, is_profiled=is_profiled, allocator=self._allocator)
 
-    def execute(
+    def execute(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a small call
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Run the program on the handles' memory.
@@ -98,7 +98,11 @@ class ProgramWorkload(IWorkload):
                     tensors.append(handle.map(read=False))
                     opened = (*opened, handle)
             if self._is_plain:  # asked once, as each question takes some percent of a small call
-                instance.run(tensors, current_cancellation())
+                cancellation = current_cancellation()
+                if cancellation is not None or instance.is_parallel:
+                    instance.run(tensors, cancellation)
+                elif instance.function(*tensors):  # it has not run everything
+                    instance.run_again(tensors)
             else:
                 self._run(instance, tensors, current_cancellation())
         finally:
