@@ -439,6 +439,10 @@ class _GoodEnoughForPixels:
         return int(needed_ns <= _GOOD_ENOUGH * min([-(-width // n) * ns for n, ns in self.others]))
 
 
+_SHARE_BESIDE_PRODUCTS = 0.5
+"""Of the speed at which the second level is read, for weights that the first one cannot hold."""
+
+
 class _Figures(NamedTuple):
     """Figures of a tile, by which products are reckoned."""
 
@@ -449,6 +453,8 @@ class _Figures(NamedTuple):
     line_ns: float
     cycle_ns: float
     has_table: bool
+    near_bytes: int  # weights that the first level holds
+    far_ns: float  # of a step, at least, with more weights
 
     @classmethod
     def of(cls, choices: Choices, kind: ProductKind, tile: Tile) -> _Figures:
@@ -457,11 +463,26 @@ class _Figures(NamedTuple):
         step_ns, finish_ns = (factor * ns for ns in kind.cost(model, isa, tile))
         line_ns = model.finish(kind.finish).line_ns * tile.rows
         cycle_ns, has_table = model.cycle_ns, tile.has_table
-        return cls(tile.rows, tile.width(isa), step_ns, finish_ns, line_ns, cycle_ns, has_table)
+        near, far = model.levels[:2]
+        width = tile.width(isa)
+        far_ns = 4 * width / (_SHARE_BESIDE_PRODUCTS * far.bytes_per_ns)
+        return cls(
+            rows=tile.rows,
+            width=width,
+            step_ns=step_ns,
+            finish_ns=finish_ns,
+            line_ns=line_ns,
+            cycle_ns=cycle_ns,
+            has_table=has_table,
+            near_bytes=near.size_bytes,
+            far_ns=far_ns,
+        )
 
     def product_ns(self, lines: int, width: int, columns: int, steps: int) -> float:
         """About how long a product takes; parameters as for `product_ns`."""
-        rows, width_of_panel, step_ns, finish_ns, line_ns, cycle_ns, has_table = self
+        rows, width_of_panel, step_ns, finish_ns, line_ns, cycle_ns, has_table, *_ = self
+        if 4 * columns * steps > self.near_bytes:
+            step_ns = max(step_ns, self.far_ns)
         panels, panel_ns = -(-columns // width_of_panel), steps * step_ns + finish_ns
         if not has_table:
             return lines * -(-width // rows) * (panels * panel_ns + line_ns)
