@@ -55,7 +55,11 @@ def with_fixed_shapes(
         for number, value in enumerate(values)
     ]
     is_done = _is_fixed(loop, infos) and not any(
-        isinstance(layer.operation, Composite) for g in (condition, body) for layer in g.layers
+        isinstance(layer.operation, Composite)
+        # What follows from constants alone is folded.
+        or (layer.inputs and all(value is None or value.is_constant for value in layer.inputs))
+        for graph in (condition, body)
+        for layer in graph.layers
     )
     if is_done and not any(data is not None for data in bound):
         return loop
@@ -115,14 +119,22 @@ def _with_exchanges(body: Graph, turns: LoopCount) -> Graph:
             rewriter.keep(layer)
             continue
         whole, element, index = map(rewriter.mapped, exchange)
-        length, rank = whole.info.known_shape[0], len(whole.info.known_shape)
-        numbers: Array = np.arange(length, dtype=index.info.data_type.dtype)
-        numbers = numbers.reshape(length, *(1,) * (rank - 1))
-        positions = rewriter.constant(numbers, index.info, f"{layer.name}/positions")
-        compare = Comparison(ComparisonOperation.EQUAL)
-        here = rewriter.insert(compare, (positions, index), f"{layer.name}/position").output
+        here = place_of(rewriter, layer.name, whole, index)
         rewriter.replace(layer, Select(), (here, element, whole))
     return rewriter.finish(drop_dead=False)
+
+
+def place_of(rewriter: Rewriter, name: str, whole: Value, index: Value) -> Value:
+    """Add a comparison that is true for one of the elements along a tensor's first axis.
+
+    Where it is so, a `Select` in a loop's body exchanges the element, as backends may know.
+    """
+    length, *others = whole.info.known_shape
+    numbers: Array = np.arange(length, dtype=index.info.data_type.dtype)
+    numbers = numbers.reshape(length, *[1] * len(others))
+    positions = rewriter.constant(numbers, index.info, f"{name}/positions")
+    compare = Comparison(ComparisonOperation.EQUAL)
+    return rewriter.insert(compare, (positions, index), f"{name}/position").output
 
 
 def _exchange(body: Graph, layer: Layer, turns: LoopCount) -> tuple[Value, Value, Value] | None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from armpy.backend import ReasonCode, Support
+from armpy.backend import Capability, ReasonCode, Support, has_matching_capability
 from armpy.compiler import Evaluator
 from armpy.compiler.assign import Exclusions, FailedAnswer
 from armpy.core.vlog import wants_traceback
@@ -61,6 +61,10 @@ class SubgraphNetworks(Generic[NetworkT]):
         self.backends = tuple(backends)
         self.evaluator = evaluator
         self.settings = settings
+        self.may_run_loops = any(
+            has_matching_capability(Capability.LOOP_TIMEOUT, True, backend.get_capabilities())
+            for backend in self.backends
+        )
         # Reentrant, as to plan a graph is to plan those inside it.
         lock = threading.RLock()
         # Held while any of the networks makes a plan.

@@ -25,30 +25,18 @@ _INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)
 
 @dataclass(frozen=True, slots=True)
 class LoopCounter:
-    """A carried value that grows by the same amount in each turn.
+    """A carried value that grows by the same amount in each turn."""
 
-    Parameters
-    ----------
-    start, step : int
-        Its value in the first turn, and what each turn adds; `step` is above 0.
-    """
-
-    start: int
-    step: int
+    start: int  # its value in the first turn
+    step: int  # what each turn adds; above 0
 
 
 @dataclass(frozen=True, slots=True)
 class LoopCount:
-    """Number of turns of a loop, known before it runs.
-
-    Parameters
-    ----------
-    counters : mapping of int to LoopCounter
-        By the number of the carried value.
-    """
+    """Number of turns of a loop, known before it runs."""
 
     num_turns: int
-    counters: Mapping[int, LoopCounter]
+    counters: Mapping[int, LoopCounter]  # by the number of the carried value
 
     def largest(self, number: int) -> int:
         """The value of a counter in the last turn."""
@@ -56,20 +44,11 @@ class LoopCount:
         return counter.start + counter.step * max(self.num_turns - 1, 0)
 
 
-def counted(loop: While, inputs: Sequence[Value | None]) -> LoopCount | None:
+def counted(
+    loop: While,
+    inputs: Sequence[Value | None],  # the layer's; a counter begins with a constant
+) -> LoopCount | None:
     """Return how often a loop runs, where its condition compares counters with constants.
-
-    Parameters
-    ----------
-    loop : While
-        With graphs whose layers have their names' operands as attributes.
-    inputs : sequence of Value
-        The layer's; a counter begins with a constant.
-
-    Returns
-    -------
-    LoopCount or None
-        None if the count is unknown.
 
     Notes
     -----

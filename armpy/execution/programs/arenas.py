@@ -68,15 +68,7 @@ def make_constants(
 ) -> Constants:
     """Let every backend make a handle of each constant that its layers read.
 
-    Parameters
-    ----------
-    sessions : mapping of str to BackendSession
-        By backend id.
-
-    Raises
-    ------
-    OutOfMemoryError
-        If a backend fails to make one.
+    Raises OutOfMemoryError if a backend fails to make one.
     """
     constants: dict[tuple[Value, BackendId], Constant] = {}
     for layer in network.graph.layers:

@@ -54,22 +54,6 @@ class SizedNetwork(NamedTuple):
 class CompiledProgram(StepProgram[WorkingMemory]):
     """Prepared steps of an optimised network, which is fully shaped.
 
-    Parameters
-    ----------
-    sessions : mapping of str to BackendSession
-        By backend id.
-    executors : Executors
-        Run programs with loops that the core has to stop.
-    measure : callable, optional
-        Gives each step with its time taken.
-    known : mapping of int to Step, optional
-        By layer id, the prepared workloads.
-
-    Attributes
-    ----------
-    result_infos : tuple of TensorInfo
-        Of the graph's results.
-
     Raises
     ------
     PreparationError
@@ -92,9 +76,9 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         self,
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
-        executors: Executors,
-        measure: Measure | None = None,
-        known: Mapping[int, Step] | None = None,
+        executors: Executors,  # run programs with loops that the core has to stop
+        measure: Measure | None = None,  # gives each step with its time taken
+        known: Mapping[int, Step] | None = None,  # prepared workloads by layer id
     ) -> None:
         super().__init__()
         self.network = network
@@ -230,15 +214,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """Prepare many executions with the same arrays, in working memory of their own.
 
-        Parameters
-        ----------
-        sources, results : sequence of ndarray
-            As for `run`; all of the results.
-
-        Returns
-        -------
-        callable
-            Executes once; for one thread at a time. Raises as `run` does.
+        The function that is returned executes once, for one thread at a time, and raises as `run`.
 
         Raises
         ------

@@ -36,22 +36,12 @@ _log = logging.getLogger("armpy.execution")
 
 
 class Importer:
-    """Imports memory for a network that is prepared for certain shapes.
-
-    Parameters
-    ----------
-    owner : object
-        The loaded network.
-
-    Raises
-    ------
-    MemoryImportError
-        If the network's shapes depend on values, so that nothing is known of its readers.
-    """
+    """Imports memory for a loaded network, the owner, that is prepared for certain shapes."""
 
     def __init__(
         self, owner: object, plan: NetworkProgram, sessions: Mapping[BackendId, BackendSession]
     ) -> None:
+        # Nothing is known of its readers then.
         if isinstance(plan, StagedProgram):
             raise shapes_depend_on_values()
         self._owner = owner
@@ -297,12 +287,7 @@ def _named(error: MemoryImportError, kind: type[ArmpyError], where: str) -> Armp
 def import_by_name(
     network: ImportingNetwork, given: Mapping[str, object], *, is_output: bool
 ) -> dict[str, ImportedTensor]:
-    """Import memory for some inputs or outputs of a network, all or none.
-
-    Parameters
-    ----------
-    given : mapping of str to (ExternalMemory or ndarray)
-        By name.
+    """Import memory for some inputs or outputs of a network by name, all or none.
 
     Raises
     ------

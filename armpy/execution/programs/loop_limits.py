@@ -87,10 +87,7 @@ def limited_steps(
 def _timed(step: Step, backend_id: BackendId, layer: Layer, *, is_stopped: bool) -> Step:
     """A step whose budget of time begins with it, unless it lies in other control flow.
 
-    Parameters
-    ----------
-    is_stopped : bool
-        Whether its execution is stopped when the time is up.
+    Its execution may be stopped when the time is up.
     """
     where = f"{backend_id} / {layer.where}"
     timeout_s = loop_timeout_s()

@@ -47,29 +47,17 @@ AnyProgram = TypeVar("AnyProgram", CompiledProgram, DynamicLayers)
 
 
 class Planner:
-    """Makes the programs of graphs for a network and those of its subgraphs.
-
-    Parameters
-    ----------
-    load : callable
-        Loads a graph to try where it runs fastest: `LoadedNetwork`.
-    name : str
-        The name that the control flow running a graph gives it; empty for the outermost one.
-    wanted : mapping of int to str, optional
-        By layer id, the backends that an optimised network says; it has been through the
-        optimiser's passes.
-    is_inner : bool
-        Whether control flow runs the graphs.
-    """
+    """Makes the programs of graphs for a network and those of its subgraphs."""
 
     def __init__(
         self,
         subgraphs: SubgraphNetworks[Any],  # Any: whichever networks, none of which is asked here
-        load: LoadTrial,
-        name: str = "",
+        load: LoadTrial,  # loads a graph to try where it runs fastest: `LoadedNetwork`
+        name: str = "",  # that control flow gives to the graph; empty for the outermost one
+        # By layer id, of an optimised network, which has been through the optimiser's passes.
         wanted: Mapping[int, BackendId] | None = None,
         *,
-        is_inner: bool = False,
+        is_inner: bool = False,  # whether control flow runs the graphs
     ) -> None:
         self._subgraphs = subgraphs
         self._load = load

@@ -53,43 +53,25 @@ NOTHING: Array = empty(0, uint8)
 
 
 class StepMemory(ABC):
-    """Handles of one execution at a time, and the calls with them.
+    """Handles of one execution at a time, and the calls with them."""
 
-    Parameters
-    ----------
-    sources, results : sequence of TensorInfo
-        Of the placeholders for the caller's arrays.
-
-    Attributes
-    ----------
-    steps : list of tuple
-        What to call for each layer, and with which handles.
-    sources, results : tuple of HostTensorHandle
-        Of the graph's sources and results, in order. An execution puts the caller's arrays into
-        them and takes them out again.
-    arenas : list of PooledArena
-        Memory of the handles that networks use in turn.
-    program : weak reference, optional
-        To the program that keeps it between executions.
-    is_stale : bool
-        Whether it was not used when it was last looked at.
-    sizes : object
-        Those that it was resized for, by identity; None before.
-    """
-
+    # Those that it was resized for, by identity; None before.
     sizes: object = None
 
     def __init__(self, sources: Sequence[TensorInfo], results: Sequence[TensorInfo]) -> None:
+        # An execution puts the caller's arrays into these and takes them out again.
         self.sources = tuple([HostTensorHandle(info, NOTHING) for info in sources])
         self.results = tuple([HostTensorHandle(info, NOTHING) for info in results])
+        # What to call for each layer.
         self.steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
         self._copies: list[tuple[HostTensorHandle, ITensorHandle]] = []
         self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
         self._bound = (*self.sources, *self.results)
         self._is_always_watched = False
-        self.arenas: list[PooledArena] = []
-        self.program: weakref.ref[StepProgram[Any]] | None = None  # Any: of this kind of memory
-        self.is_stale = False
+        self.arenas: list[PooledArena] = []  # which networks use in turn
+        # The program that keeps it between executions; Any: of this kind of memory.
+        self.program: weakref.ref[StepProgram[Any]] | None = None
+        self.is_stale = False  # whether it was not used when it was last looked at
 
     def rest(self) -> bool:
         """Let others have its arenas, with the pool's lock held; whether it was not executing."""
@@ -107,23 +89,7 @@ class StepMemory(ABC):
         results: Targets | None,
         cancellation: Cancellation | None = None,
     ) -> list[Array]:
-        """Execute once with some arrays in place, then forget them.
-
-        Parameters
-        ----------
-        sources, results, cancellation
-            As for `StepProgram.run`.
-
-        Returns
-        -------
-        list of ndarray
-            Every result.
-
-        Raises
-        ------
-        BackendError
-            If a backend fails; its own ArmpyErrors are raised as they are.
-        """
+        """Execute once with some arrays in place, then forget them; as `StepProgram.run`."""
         # Every call and every turn of a loop comes by here: functions of its own for binding
         # and unbinding, and enumerate, each cost some percent of a small network's call.
         index = 0
@@ -395,24 +361,7 @@ class StepProgram(ABC, Generic[MemoryT]):
 
 
 class BoundProgram:
-    """A loaded network prepared for some input shapes.
-
-    Parameters
-    ----------
-    run : callable
-        Executes the plan, with whatever is to be done around that; takes inputs and outputs only.
-    bind : callable
-        Prepares many such executions, which the current cancellation stops.
-    stops_in_place : bool
-        Whether executions stop soon when they are cancelled.
-
-    Attributes
-    ----------
-    importing : dict of tuple to BoundProgram
-        The same network with some inputs and outputs imported, by what these are.
-    maker : LoadedNetwork or None
-        The network that made the plan, if it is another one than runs the program.
-    """
+    """A loaded network prepared for some input shapes."""
 
     __slots__ = (
         "bind",
@@ -430,9 +379,9 @@ class BoundProgram:
         self,
         shapes: Shapes,
         plan: Any,  # Any: these import this module
-        run: Run,
-        bind: Bind,
-        stops_in_place: bool,
+        run: Run,  # executes the plan and what is around it; takes inputs and outputs only
+        bind: Bind,  # prepares many such executions, which the current cancellation stops
+        stops_in_place: bool,  # whether executions stop soon when they are cancelled
         inputs: tuple[InputSlot, ...],
         outputs: tuple[OutputSlot, ...],
     ) -> None:

@@ -33,32 +33,16 @@ LARGEST_KEY_ELEMENTS = 4096
 class DynamicLayers:
     """Prepared layers, none of which reads what another one writes.
 
-    Parameters
-    ----------
-    network : OptimizedNetwork
-        As `place_layers` makes it; every input is fully shaped.
-    sessions : mapping of str to BackendSession
-        By backend id.
-    limit_bytes : int
-        Most that an output may take up.
-    executors : Executors
-        Run programs with loops that the core has to stop.
-    measure : callable, optional
-        Gives each step with its time taken.
-
-    Raises
-    ------
-    PreparationError
-        If backends fail to make workloads.
+    Raises PreparationError if backends fail to make workloads.
     """
 
     def __init__(
         self,
-        network: OptimizedNetwork,
+        network: OptimizedNetwork,  # as `place_layers` makes it; every input is fully shaped
         sessions: Mapping[BackendId, BackendSession],
-        limit_bytes: int,
-        executors: Executors,
-        measure: Measure | None = None,
+        limit_bytes: int,  # most that an output may take up
+        executors: Executors,  # run programs with loops that the core has to stop
+        measure: Measure | None = None,  # gives each step with its time taken
     ) -> None:
         self.network = network
         self._limit_bytes = limit_bytes

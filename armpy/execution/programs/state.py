@@ -105,11 +105,7 @@ class VariableState:
     def advance(self, arrays: list[Array], *, is_own: bool) -> None:
         """Let variables hold other arrays.
 
-        Parameters
-        ----------
-        arrays : list of ndarray
-        is_own : bool
-            Whether no other code has these arrays, or the earlier ones through these.
+        They are its own if no other code has them, or the earlier ones through these.
         """
         # What a caller has seen as an output is never written to again.
         is_free = is_own and self._is_own

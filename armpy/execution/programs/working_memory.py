@@ -48,26 +48,6 @@ class ImportRefusedError(Exception):
 class WorkingMemory(StepMemory):
     """Arenas and tensor handles of one execution at a time.
 
-    Parameters
-    ----------
-    network : OptimizedNetwork
-        Fully shaped.
-    prepared : sequence of Step
-        What each layer's backend made of it.
-    sessions : mapping of str to BackendSession
-        By backend id.
-    constants : mapping of (Value, str) to Constant
-        As `make_constants` gives them.
-    held : sequence of SharedMemory
-        What backends hold during executions; few do.
-    limits : LoopLimits, optional
-        Where there are loops that the core has to stop.
-
-    Attributes
-    ----------
-    steps, sources, results
-        As of `StepMemory`.
-
     Raises
     ------
     OutOfMemoryError
@@ -78,12 +58,12 @@ class WorkingMemory(StepMemory):
 
     def __init__(
         self,
-        network: OptimizedNetwork,
-        prepared: Sequence[Step],
+        network: OptimizedNetwork,  # fully shaped
+        prepared: Sequence[Step],  # one per layer
         sessions: Mapping[BackendId, BackendSession],
         constants: Constants,
-        held: Sequence[SharedMemory] = (),
-        limits: LoopLimits | None = None,
+        held: Sequence[SharedMemory] = (),  # by backends during executions
+        limits: LoopLimits | None = None,  # of loops that the core has to stop
     ) -> None:
         graph = network.graph
         super().__init__(
@@ -136,15 +116,7 @@ class WorkingMemory(StepMemory):
             self.steps.append((step.execute, ins, [handles[v] for v in layer.outputs]))
 
     def resize(self, prepared: Sequence[Step], infos: Sequence[TensorInfo]) -> None:
-        """Execute the same layers with other sizes from now on.
-
-        Parameters
-        ----------
-        prepared
-            As when it was made.
-        infos : sequence of TensorInfo
-            Of sources and results.
-        """
+        """Execute the same layers with other sizes of sources and results from now on."""
         for handle, info in zip(self._bound, infos, strict=True):
             handle._info = info
         self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
@@ -168,17 +140,9 @@ class WorkingMemory(StepMemory):
         arena_pool.leave(self)
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
-        """Put some arrays in place for good and prepare executions with them.
+        """Put some arrays in place for good; return a function that executes once with them.
 
-        Parameters
-        ----------
-        sources, results : sequence of ndarray
-            As for `armpy.execution.programs.compiled_program.CompiledProgram.bind`.
-
-        Returns
-        -------
-        callable
-            Executes once; no other caller may use this working memory from now on.
+        No other caller may use this working memory from now on.
         """
         if self._limits is not None:  # on another thread, where nothing of it can be prepared
             cancellation = current_cancellation()

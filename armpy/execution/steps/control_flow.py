@@ -10,8 +10,10 @@ time: loops look at it after a true condition, choices before they run a graph.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
 
 from armpy.backend import (
     Cancellation,
@@ -28,12 +30,14 @@ from armpy.backend.control_flow import (
     end_control_flow,
     for_one_turn,
 )
-from armpy.errors import ArmpyError, ExecutionTimeoutError
-from armpy.execution.steps.appending import AppendedElements, find_appends
+from armpy.compiler import Evaluator, Placement
+from armpy.errors import ArmpyError, ExecutionTimeoutError, MemoryLimitError
+from armpy.execution.steps.appending import AppendedElements, find_appends, with_lists
 from armpy.graph import Graph, graphs_of
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, located, require
 from armpy.tensor import TensorInfo, check_shape_fits
+from armpy.types import HOST
 
 if TYPE_CHECKING:
     from armpy.execution.settings import NetworkSettings
@@ -46,11 +50,18 @@ Targets: TypeAlias = list[Array] | list[Array | None]
 _NUM_USUAL_TURNS = 2
 """Loops whose shapes settle have done so after the first turn."""
 
+_NUM_SINGLE_TURNS = 4
+"""Of a loop that appends: lists for several turns are not worth their while for fewer."""
+
 
 class NetworkPlan(Protocol):
     """A prepared network for some input shapes."""
 
     result_infos: tuple[TensorInfo, ...]
+
+    @property
+    def placement(self) -> Placement:
+        """Which layer runs where."""
 
     def run(
         self,
@@ -65,6 +76,8 @@ class Subnetworks(Protocol):
     """The loaded networks of the graphs that control flow runs."""
 
     settings: NetworkSettings
+    evaluator: Evaluator | None
+    may_run_loops: bool  # whether a backend may
 
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
         """Prepare a graph soon; errors are raised when it has to run."""
@@ -179,15 +192,21 @@ class WhileWorkload(IWorkload):
     """Runs a graph as long as another one says so."""
 
     def __init__(self, operation: While, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
+        self._subnetworks = subnetworks
         self._appends = {append.number: append for append in find_appends(operation)}
-        inputs = [*info.inputs]
+        inputs = [value for value in info.inputs if value is not None]
         for number, append in self._appends.items():
-            carried = inputs[number]
-            if carried is not None and carried.is_fully_shaped:
-                inputs[number] = carried.with_shape(append.emptied(carried.known_shape))
+            inputs[number] = inputs[number].with_shape(append.emptied(inputs[number].known_shape))
         self._condition, self._body = (
             NestedGraph(name, graph, subnetworks, inputs) for name, graph in graphs_of(operation)
         )
+        # Runs several turns, if backends alone do.
+        self._several: Graph | None = None
+        if self._appends and subnetworks.may_run_loops:
+            about = self._appends.values(), subnetworks.evaluator, info.name
+            self._several = with_lists(operation, inputs, *about)
+        if self._several is not None:
+            subnetworks.prepare(self._several, _shapes_of(self._several))
         self._timeout_s = subnetworks.settings.loop_timeout_s
         self._limit_bytes = subnetworks.settings.memory_limit_bytes
 
@@ -211,9 +230,11 @@ class WhileWorkload(IWorkload):
     def _last_values(self, values: list[Array], num_carried: int, end_s: float) -> Sequence[Array]:
         """Return the carried values when the condition is false."""
         num_turns = 0
-        growing = [
-            AppendedElements(append, values, self._limit_bytes) for append in self._appends.values()
-        ]
+        growing = {
+            number: AppendedElements(append, values[number], self._limit_bytes)
+            for number, append in self._appends.items()
+        }
+        values[:] = [growing[i].empty if i in growing else v for i, v in enumerate(values)]
         # In the steady state no shape changes any more. Then the plans stay the same, and
         # arrays of the turn before last are written to again.
         is_steady = is_late = False
@@ -239,18 +260,73 @@ class WhileWorkload(IWorkload):
                     is_steady = self._keeps_shapes(turn, values)
                 results = turn.run(values, spare, cancellation)
                 values[:num_carried] = results
-                for elements in growing:
-                    elements.take(results, values)
+                for number, elements in growing.items():
+                    elements.take(values[number])
+                    values[number], results[number] = elements.empty, None  # type: ignore[call-overload]  # written anew
                 spare, mine = (mine, results) if is_steady else (None, results)
                 flags = flags if is_steady else None
                 num_turns += 1
+                if growing and is_steady and num_turns == _NUM_SINGLE_TURNS:
+                    several = self._plan_of_several(values)
+                    if several is not None:
+                        more, is_late = self._run_several(several, values, growing, end_s)
+                        num_turns += more
+                        break
         except ArmpyError as error:
             raise graph.named(error) from error.__cause__
         if is_late:
             raise timed_out(current_timeout_s(self._timeout_s), f"{num_turns} turns and no end")
-        for elements in growing:
-            elements.put_into(values)
+        for number, elements in growing.items():
+            values[number] = elements.whole()
         return values[:num_carried]
+
+    def _plan_of_several(self, values: Sequence[Array]) -> NetworkPlan | None:
+        """The plan of several turns, if backends alone run it, for the shapes of some values."""
+        graph = self._several
+        if graph is None or any(
+            number not in self._appends and array.shape != info.shape
+            for number, (array, info) in enumerate(zip(values, graph.input_infos[1:], strict=True))
+        ):
+            return None
+        try:
+            plan = self._subnetworks.plan_of(graph)(_shapes_of(graph))
+        except MemoryLimitError:  # with the lists; a turn alone takes less
+            self._several = None
+            return None
+        if any(layer.backend == HOST for layer in plan.placement.layers):
+            self._several = None
+        return None if self._several is None else plan
+
+    def _run_several(
+        self,
+        plan: NetworkPlan,  # of several turns
+        values: list[Array],
+        growing: Mapping[int, AppendedElements],
+        end_s: float,
+    ) -> tuple[int, bool]:
+        """Run the turns that are left; return how many, and whether the time is up."""
+        arrays: list[Array] = [np.zeros((), np.int64), *values]
+        for number in growing:
+            info = plan.result_infos[1 + number]
+            arrays[1 + number], most = (
+                np.empty(info.known_shape, info.data_type.dtype),
+                info.known_shape[0],
+            )
+        num_turns, count, cancellation = 0, most, current_cancellation()
+        while count == most and time.perf_counter() < end_s:
+            try:
+                results = plan.run(arrays, None, cancellation)
+            except ExecutionTimeoutError:
+                if time.perf_counter() < end_s:  # the execution's own, not that of loops
+                    raise
+                break
+            arrays[1 : len(results)] = results[1:]
+            count = int(results[0])
+            num_turns += count
+            for number, elements in growing.items():
+                elements.take_list(results[1 + number][:count])
+        values[:] = arrays[1:]
+        return num_turns, count == most
 
     def _keeps_shapes(self, turn: NetworkPlan, values: Sequence[Array]) -> bool:
         """Return whether a turn's outputs have the shapes of its inputs."""
@@ -258,6 +334,11 @@ class WhileWorkload(IWorkload):
             info.shape == values[number].shape or number in self._appends
             for number, info in enumerate(turn.result_infos)
         )
+
+
+def _shapes_of(graph: Graph) -> Shapes:
+    """The shapes of a graph's inputs, which are known."""
+    return tuple([info.known_shape for info in graph.input_infos])
 
 
 def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> NetworkPlan:

@@ -47,25 +47,13 @@ Bind: TypeAlias = Callable[[Inputs, Outputs], Callable[[], object]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """Step of a plan: a layer as its backend executes it.
+    """Step of a plan: a layer as its backend executes it, with its workload's methods."""
 
-    Parameters
-    ----------
-    execute, bind : callable
-        The methods of its workload; `execute` may be its `enqueue`.
-    free_idle : callable
-        Lets the workload release idle memory; its errors are logged.
-    enqueues : bool
-        Whether its work may go on after its call, which returns an `ICompletion` then.
-    is_bound : bool
-        Whether its workload makes something of its own of handles that stay the same.
-    """
-
-    execute: Execute
+    execute: Execute  # may be the workload's `enqueue`
     bind: Bind
-    free_idle: Callable[[], None]
-    enqueues: bool = False
-    is_bound: bool = False
+    free_idle: Callable[[], None]  # its errors are logged
+    enqueues: bool = False  # whether a call may return an `ICompletion`, and work goes on after it
+    is_bound: bool = False  # whether `bind` makes something of its own of handles
 
 
 @dataclass(frozen=True, slots=True)
