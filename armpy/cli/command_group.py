@@ -155,10 +155,7 @@ def imported_when_run(place: str) -> Callable[[Callable[[], None]], Callable[...
 def refuse_repeated(command: click.Command, parent: click.Context, arguments: list[str]) -> None:
     """Check that no option that takes one value is given twice.
 
-    Raises
-    ------
-    click.UsageError
-        If one is.
+    Raises click.UsageError if one is.
     """
     settings: dict[str, Any] = {**command.context_settings}
     context = command.context_class(command, info_name=command.name, parent=parent, **settings)

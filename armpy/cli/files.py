@@ -23,10 +23,7 @@ _LONGEST_NAME = 100
 def model_files(paths: Iterable[str]) -> list[str]:
     """Models by their paths; of a folder, those in it, by name.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If a folder has no models.
+    Raises InvalidArgumentError if a folder has no models.
     """
     models: list[str] = []
     for path in paths:
@@ -46,10 +43,7 @@ def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
 
     An only input needs no name.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the name is none of the model's, or the path is missing.
+    Raises InvalidArgumentError if the name is none of the model's, or the path is missing.
     """
     fitting = [name for name in names if option.startswith(f"{name}=")]
     if not fitting and len(names) == 1 and ("=" not in option or Path(option).is_file()):
@@ -72,10 +66,8 @@ def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
 def read_inputs(options: Iterable[str], names: Sequence[str]) -> dict[str, Array]:
     """Arrays of several ``name=file.npy``.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If a name is not the model's or comes twice, or a file cannot be used.
+    Raises InvalidArgumentError if a name is not the model's or comes twice, or a file cannot be
+    used.
     """
     arrays: dict[str, Array] = {}
     for option in options:
@@ -90,10 +82,7 @@ def read_inputs(options: Iterable[str], names: Sequence[str]) -> dict[str, Array
 def read_lines(path: str) -> Array:
     """Read the lines of a file as a vector of strings.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such file.
+    Raises InvalidArgumentError if there is no such file.
     """
     try:
         lines = Path(path).read_bytes().splitlines()
@@ -107,10 +96,7 @@ def read_lines(path: str) -> Array:
 def read_npy(path: str) -> Array:
     """Read an array; pickled objects are refused.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such file or it holds no array of numbers.
+    Raises InvalidArgumentError if there is no such file or it holds no array of numbers.
     """
     try:
         with Path(path).open("rb") as file:

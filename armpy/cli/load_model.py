@@ -28,10 +28,8 @@ def load_model(
 ) -> Model:
     """Load a model.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the model has no such signature, or a backend or front-end no such option.
+    Raises InvalidArgumentError if the model has no such signature, or a backend or front-end no
+    such option.
     """
     options = replace(request.options, quantize_inputs=quantize_inputs)
     is_prepared = begins_prepared(request.model)

@@ -29,12 +29,8 @@ def registry_of(request: CliLoadRequest) -> BackendRegistry:
 def find_origin(request: CliLoadRequest, registry: BackendRegistry) -> ModelOrigin:
     """The front-end that takes a model's file, with the options that it is given.
 
-    Raises
-    ------
-    ParserError
-        If the file cannot be read.
-    InvalidArgumentError
-        If there is no such front-end, or it has no such option, or the value is not allowed.
+    Raises ParserError if the file cannot be read; InvalidArgumentError if there is no such
+    front-end, or it has no such option, or the value is not allowed.
     """
     # It comes with the runtime, and compiled models are described without one.
     from armpy.model.model_files import ModelOrigin  # noqa: PLC0415
@@ -77,10 +73,7 @@ def no_such_signature(name: str, known: Iterable[str]) -> InvalidArgumentError:
 def split_option(text: str) -> tuple[str, str, str]:
     """The backend's id, the option's name and its value in ``ID.NAME=VALUE``.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the text is not of that form.
+    Raises InvalidArgumentError if the text is not of that form.
     """
     option, equals, value = text.partition("=")
     backend_id, _, name = option.rpartition(".")

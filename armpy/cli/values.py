@@ -128,10 +128,7 @@ def parse_shape_sets(
 def only_shapes(shape_sets: Sequence[Shapes]) -> Shapes:
     """Return the shapes of a command that takes one set of them.
 
-    Raises
-    ------
-    click.UsageError
-        If an input is named twice.
+    Raises click.UsageError if an input is named twice.
     """
     if len(shape_sets) > 1:
         raise click.UsageError("--shape: an input is named twice.")

@@ -96,12 +96,8 @@ def optimize_graph(
 ) -> OptimizedNetwork:
     """Assign layers to backends, let these optimise their parts, plan memory.
 
-    Raises
-    ------
-    BackendCapabilityError
-        If no backend takes a layer, or one falls back where that is an error.
-    GraphValidationError
-        If the graph is not well formed.
+    Raises BackendCapabilityError if no backend takes a layer, or one falls back where that is an
+    error; GraphValidationError if the graph is not well formed.
     """
     with phase("validate"):
         verify_graph(graph)

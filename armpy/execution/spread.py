@@ -147,12 +147,9 @@ class Spread:
     def prepared(self, network: TieredNetwork, shapes: Shapes) -> BoundProgram:
         """Return a program that runs on any of the backends.
 
-        Raises
-        ------
-        CompilationPostponedError
-            If a backend has postponed compiling (`armpy.backend.postpone_compilation`).
-        ArmpyError
-            If no backend can prepare the network for these shapes.
+        Raises CompilationPostponedError if a backend has postponed compiling
+        (`armpy.backend.postpone_compilation`); ArmpyError if no backend can prepare the network for
+        these shapes.
         """
         programs: dict[SpreadBackend, BoundProgram] = {}
         errors: list[ArmpyError] = []
@@ -201,10 +198,7 @@ class Spread:
     ) -> Iterator[SpreadBackend]:
         """Choose a backend for an execution, and measure it; a failure leaves the backend out.
 
-        Raises
-        ------
-        ArmpyError
-            The error of the backend that failed last, if none is left.
+        Raises ArmpyError (the error of the backend that failed last, if none is left).
         """
         with self._lock:
             usable = [backend for backend in backends if backend.error is None]

@@ -163,10 +163,7 @@ class ImportedTensor:
     def check_use(self, network: object, name: str, *, is_output: bool) -> None:
         """Check that it can be given to a network.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If it is closed, or was imported for something else.
+        Raises InvalidArgumentError if it is closed, or was imported for something else.
         """
         where = f"{'output' if is_output else 'input'} '{name}'"
         if self._is_closed:
@@ -184,10 +181,7 @@ class ImportedTensor:
     def in_use(self) -> Iterator[None]:
         """Keep the backends' part while an execution uses it.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If it is closed.
+        Raises InvalidArgumentError if it is closed.
         """
         with self._lock:
             if self._is_closed:

@@ -46,20 +46,14 @@ class TensorSpec:
     def quantize(self, real: npt.ArrayLike) -> Array:
         """Real numbers as the tensor's elements; see `Quantization.quantize`.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the tensor has no quantisation.
+        Raises InvalidArgumentError if the tensor has no quantisation.
         """
         return self._known_quantization.quantize(real, self.data_type)
 
     def dequantize(self, stored: npt.ArrayLike) -> Array:
         """The real numbers that elements stand for; see `Quantization.dequantize`.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If the tensor has no quantisation.
+        Raises InvalidArgumentError if the tensor has no quantisation.
         """
         return self._known_quantization.dequantize(stored)
 

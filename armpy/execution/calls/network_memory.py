@@ -155,10 +155,7 @@ class NetworkMemory:
     def of(self, network: LoadedCallee) -> NetworkMemory:
         """The memory itself, if it was made for a network.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If it was made for another one.
+        Raises InvalidArgumentError if it was made for another one.
         """
         if self._network() is not network:
             raise InvalidArgumentError(

@@ -91,10 +91,7 @@ def make_handles(
 ) -> dict[Value, ITensorHandle]:
     """Make the arenas of one execution, and the handle of every tensor in them.
 
-    Raises
-    ------
-    OutOfMemoryError
-        If a backend fails to make something.
+    Raises OutOfMemoryError if a backend fails to make something.
     """
     make: dict[ArenaId, Callable[[Value, PlannedTensor], ITensorHandle]] = {}
     handles: dict[Value, ITensorHandle] = {}
@@ -144,11 +141,8 @@ def _factory_of(
 ) -> HandleFactoryProxy:
     """The factory of an arena, for which the plan was made.
 
-    Raises
-    ------
-    OutOfMemoryError
-        If the backend has none, or one that declares more than when the plan was made, which may
-        have been in another process.
+    Raises OutOfMemoryError if the backend has none, or one that declares more than when the plan
+    was made, which may have been in another process.
     """
     try:
         factory = session.factory(arena.factory_id)

@@ -167,12 +167,8 @@ class CompiledProgram(StepProgram[WorkingMemory]):
     def new_memory(self) -> WorkingMemory:
         """Make memory for one execution at a time.
 
-        Raises
-        ------
-        MemoryLimitError
-            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
-        MemoryImportError
-            If a backend cannot import an input in another one's memory.
+        Raises MemoryLimitError if there is no memory left; a backend's own ArmpyErrors are raised
+        as they are; MemoryImportError if a backend cannot import an input in another one's memory.
         """
         try:
             try:
@@ -241,10 +237,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> PreparationError:
     """Return the error that moves the layers of a backend without memory elsewhere.
 
-    Raises
-    ------
-    ArmpyError
-        The backend's error, if no other one could do it.
+    Raises ArmpyError (the backend's error, if no other one could do it).
     """
     backend_id = error.backend_id
     # Without copies, which are the core's own and planned anew with the layers that move.

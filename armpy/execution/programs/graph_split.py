@@ -44,10 +44,7 @@ def is_shaped(graph: Graph) -> bool:
 def split_at_unknown(graph: Graph) -> Split:
     """Cut a graph after the layers that are fully shaped.
 
-    Raises
-    ------
-    UnimplementedError
-        If nothing can be learnt by running the first part.
+    Raises UnimplementedError if nothing can be learnt by running the first part.
     """
     known = set(graph.sources)
     # A shaped layer after an unshaped one has to wait for it.

@@ -51,10 +51,7 @@ class Importer:
     def input(self, index: int, given: object) -> ImportedTensor:
         """Let the first reader import an input, and other readers if possible.
 
-        Raises
-        ------
-        MemoryImportError
-            If the first reader's backend refuses.
+        Raises MemoryImportError if the first reader's backend refuses.
         """
         value = self._network.graph.inputs[index]
         memory = as_memory(f"input '{value.name}'", value.info, given)
@@ -84,10 +81,7 @@ class Importer:
     def output(self, index: int, given: object) -> ImportedTensor:
         """Let the writer import an output.
 
-        Raises
-        ------
-        MemoryExportError
-            If the writer's backend refuses.
+        Raises MemoryExportError if the writer's backend refuses.
         """
         graph = self._network.graph
         name, result = graph.output_names[index], graph.outputs[index]
@@ -195,10 +189,7 @@ class Importer:
     ) -> Import:
         """Ask a backend's factories in its order of preference.
 
-        Raises
-        ------
-        MemoryImportError
-            With the reason of the last one that was asked.
+        Raises MemoryImportError (with the reason of the last one that was asked).
         """
         if memory.size_bytes < info.size_bytes:
             raise MemoryImportError(
@@ -246,10 +237,7 @@ class ImportingNetwork(Protocol):
 def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
     """Convert a caller's argument to memory: given memory, or an array that fits exactly.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is something else, or would have to be converted.
+    Raises InvalidArgumentError if it is something else, or would have to be converted.
     """
     if isinstance(given, ExternalMemory):
         return given

@@ -144,10 +144,7 @@ def run_apart(
 ) -> list[Array]:
     """Execute something on another thread, so that a loop in it can be abandoned.
 
-    Raises
-    ------
-    ExecutionTimeoutError
-        If a loop takes longer than it may.
+    Raises ExecutionTimeoutError if a loop takes longer than it may.
     """
     from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415 - futures are slow to import, and few networks have such loops
 

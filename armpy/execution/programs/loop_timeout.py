@@ -22,10 +22,7 @@ UNSET = Unset.UNSET
 def loop_timeout(timeout_s: float | None) -> AbstractContextManager[None]:
     """Let outermost control flow that begins in this context take so long; None for no limit.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is not a time.
+    Raises InvalidArgumentError if it is not a time.
     """
     return execution_timeout(check_loop_timeout(timeout_s))
 
@@ -33,10 +30,7 @@ def loop_timeout(timeout_s: float | None) -> AbstractContextManager[None]:
 def check_loop_timeout(timeout_s: float | None) -> float | None:
     """Check a time-out of control flow.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If it is neither None nor a number of 0 or more.
+    Raises InvalidArgumentError if it is neither None nor a number of 0 or more.
     """
     is_number = isinstance(timeout_s, (int, float)) and not isinstance(timeout_s, bool)
     if timeout_s is not None and (not is_number or math.isnan(timeout_s) or timeout_s < 0):

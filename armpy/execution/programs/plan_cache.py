@@ -142,10 +142,7 @@ class PlanCache:
     def specialized(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
         """The graph for some input shapes.
 
-        Raises
-        ------
-        LayerValidationError
-            If the shapes do not fit the graph.
+        Raises LayerValidationError if the shapes do not fit the graph.
         """
         self._check_shapes(shapes)
         if self._graph.is_fully_shaped:

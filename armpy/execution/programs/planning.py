@@ -114,10 +114,7 @@ class Planner:
     def resized_program(self, network: OptimizedNetwork) -> CompiledProgram:
         """Prepare a network that is optimised already, as `SymbolicPrograms` makes it.
 
-        Raises
-        ------
-        PreparationError
-            If a backend fails.
+        Raises PreparationError if a backend fails.
         """
         sessions, executors = self._subgraphs.sessions, self._settings.executors
         return self._made(
@@ -132,12 +129,8 @@ class Planner:
     ) -> CompiledProgram:
         """The program for calls with tensors imported as these are.
 
-        Raises
-        ------
-        MemoryImportError
-            If the network's shapes depend on values.
-        ArmpyError
-            If a backend cannot make the program's objects.
+        Raises MemoryImportError if the network's shapes depend on values; ArmpyError if a backend
+        cannot make the program's objects.
         """
         if isinstance(program, StagedProgram):
             raise shapes_depend_on_values()
@@ -246,10 +239,8 @@ class Planner:
     ) -> None:
         """Add layers that a backend could not prepare to those that it is not asked for again.
 
-        Raises
-        ------
-        ArmpyError
-            If the backend is the last one and raised it itself: no other one can be asked.
+        Raises ArmpyError if the backend is the last one and raised it itself: no other one can be
+        asked.
         """
         cause = failure.cause
         # Control flow that no backend takes is the core's own, after all backends.

@@ -146,10 +146,7 @@ class StepMemory(ABC):
     def _run_watched(self, cancellation: Cancellation | None) -> None:
         """Execute the steps for whatever arrays are in place, watching what stops them.
 
-        Raises
-        ------
-        ArmpyError
-            What a step raised, with the names of its backend and layer.
+        Raises ArmpyError (what a step raised, with the names of its backend and layer).
         """
 
     @abstractmethod
@@ -184,10 +181,8 @@ class StepProgram(ABC, Generic[MemoryT]):
     def new_memory(self) -> MemoryT:
         """Make memory for one execution at a time, which knows nothing of the program.
 
-        Raises
-        ------
-        MemoryLimitError
-            If there is no memory left; a backend's own ArmpyErrors are raised as they are.
+        Raises MemoryLimitError if there is no memory left; a backend's own ArmpyErrors are raised
+        as they are.
         """
 
     @abstractmethod

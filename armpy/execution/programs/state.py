@@ -39,10 +39,8 @@ class SharedState:
     def open(self, variables: Sequence[Variable]) -> VariableState:
         """The state of one more network.
 
-        Raises
-        ------
-        InvalidArgumentError
-            If a variable has another shape, type or quantisation than in another network.
+        Raises InvalidArgumentError if a variable has another shape, type or quantisation than in
+        another network.
         """
         infos = {_key(variable): variable.value.info for variable in variables}
         for key, info in infos.items():

@@ -117,10 +117,7 @@ class SymbolicPrograms:
     def program(self, shapes: Shapes, planner: Planner) -> CompiledProgram | None:
         """The program for some shapes; None if it is to be made the ordinary way.
 
-        Raises
-        ------
-        PreparationError
-            If a backend fails.
+        Raises PreparationError if a backend fails.
         """
         resized = self._network(shapes)
         if resized is None:

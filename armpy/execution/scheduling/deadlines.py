@@ -73,10 +73,8 @@ class Deadlines:
     def begin(self, watch: Watch) -> None:
         """Stop something when its deadline has come.
 
-        Raises
-        ------
-        RuntimeError
-            If there can be no thread, as in interpreters that allow none which end with them.
+        Raises RuntimeError if there can be no thread, as in interpreters that allow none which end
+        with them.
         """
         with self._lock:
             heapq.heappush(self._heap, (watch.deadline_s, next(self._numbers), watch))

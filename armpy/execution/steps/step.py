@@ -141,10 +141,7 @@ def prepared_step(
 ) -> Step:
     """Make the workload of one operation.
 
-    Raises
-    ------
-    ArmpyError
-        If the backend fails.
+    Raises ArmpyError if the backend fails.
     """
     ask = (backend_id, IWorkload, factory, "create_workload")
     workload = ask_method(*ask, operation, info)

@@ -27,12 +27,8 @@ _OWN_PLACES = (
 def load_reference(reference: str) -> object:
     """Import what a reference leads to, as `importlib.metadata.EntryPoint.load` does.
 
-    Raises
-    ------
-    ValueError
-        If the text is not an object reference.
-    BaseException
-        Whatever the module raises.
+    Raises ValueError if the text is not an object reference; BaseException (whatever the module
+    raises).
     """
     match = re.match(_REFERENCE, reference)
     if match is None:

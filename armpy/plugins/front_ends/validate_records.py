@@ -23,12 +23,8 @@ Converter = Callable[[Any], Any]  # Any: by field
 def plain_metadata(given: object) -> ModelMetadata:
     """Return a file's metadata as plain text and numbers; empty metadata for None.
 
-    Raises
-    ------
-    ParserError
-        If it is not a ModelMetadata, or a field has the wrong type.
-    BaseException
-        What the plugin's objects raise.
+    Raises ParserError if it is not a ModelMetadata, or a field has the wrong type; BaseException
+    (what the plugin's objects raise).
     """
     return ModelMetadata() if given is None else _record(ModelMetadata, given)
 
@@ -36,12 +32,8 @@ def plain_metadata(given: object) -> ModelMetadata:
 def plain_outline(given: object) -> FileOutline:
     """Return an outline of plain text and numbers, whose indexes are all in range.
 
-    Raises
-    ------
-    ParserError
-        If it is not a FileOutline, a field has the wrong type, or an index is out of range.
-    BaseException
-        What the plugin's objects raise.
+    Raises ParserError if it is not a FileOutline, a field has the wrong type, or an index is out of
+    range; BaseException (what the plugin's objects raise).
     """
     outline = _record(FileOutline, given)
     num_graphs = len(outline.graphs)
