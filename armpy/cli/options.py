@@ -265,6 +265,12 @@ def request_of(
     values: dict[str, Any] = {n: None if value == () else value for n, value in options.items()}
     if values.get("affinity") is not None:
         values["affinity"] = _parse_affinity(values["affinity"])
+    if values.get("isolation") is not None:
+        # One for all backends, such as ``process``; or by id, such as ``LiteRt=process``.
+        first, *others = texts = values["isolation"]
+        is_for_all = not others and "=" not in first
+        pairs = (text.rpartition("=") for text in texts)
+        values["isolation"] = first if is_for_all else {name: kind for name, _, kind in pairs}
     about = front_end_options, backend_options, dynamic_backends_path
     return CliLoadRequest(model, LoadOptions(**values), *about)
 

@@ -39,6 +39,7 @@ def load(
     preference: str | None = None,
     affinity: Mapping[str, str] | None = None,
     spread: str | None = None,
+    isolation: str | Mapping[str, str] | None = None,
     trusted_keys: Sequence[KeySource] | None = None,
     code: str | None = None,
     dequantize_outputs: bool = False,
@@ -68,7 +69,8 @@ def load(
         left out. With `runtime`, the runtime's limit applies to executions.
     runtime : Runtime, optional
         Load on this runtime, whose options apply. Leave out `backends`, `num_threads`,
-        `on_fallback`, `preference`, `affinity`, `spread`, `trusted_keys` and `code` then.
+        `on_fallback`, `preference`, `affinity`, `spread`, `isolation`, `trusted_keys` and `code`
+        then.
     front_end : str, optional
         Name of the front-end that parses the file; if left out, its contents and suffix select it.
     front_end_options : mapping of str to object, optional
@@ -83,6 +85,8 @@ def load(
     spread : {"calls", "rows"}, optional
         Have each backend prepare the whole model: calls go to the one that is expected to answer
         first, by measured speed, and with "rows", a call that comes alone is divided over all.
+    isolation : {"process", "none"} or mapping of str to these, optional
+        Whether backends run in processes of their own; of a mapping, by backend id.
     trusted_keys : sequence of (path, str or bytes), optional
         Public keys whose holders' compiled models may bring code; see `RuntimeOptions`.
     code : {"trusted", "signed", "never"}, optional

@@ -143,6 +143,17 @@ class LoadOptions:
         flags=("--spread",),
         choices=("calls", "rows"),
     )
+    isolation: str | Mapping[str, str] | None = _option(
+        "Run all backends, or those of these ids, in processes of their own; may be repeated.",
+        cache="never",
+        needs_network="backends are isolated",
+        neutral="none",
+        is_runtime_option=True,
+        allowed_with_runtime=False,
+        flags=("--isolation",),
+        metavar="[ID=]process",
+        is_repeatable=True,
+    )
     trusted_keys: Sequence[KeySource] | None = _option(
         "A public key, as PEM file or ed25519:BASE64, whose holder's compiled models may bring "
         "code; may be repeated.",

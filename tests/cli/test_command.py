@@ -364,6 +364,30 @@ def test_layers_are_assigned_and_calls_are_spread(cli: Cli) -> None:
     assert "placement: 20 layers: NumbaAcc 10, CpuRef 10;" in out  # the model once for each
 
 
+@pytest.mark.parametrize("isolation", ["process", "CpuRef=process"])
+def test_backends_are_isolated(cli: Cli, isolation: str) -> None:
+    command = ("run", MODEL, "--backends", "CpuRef")
+    isolated = cli.document(*command, "--isolation", isolation)["placement"]
+    assert isolated["layers_by_backend"] == {"CpuRef": 10}
+    # Working memory is in the backend's process; here are inputs and outputs.
+    here = cli.document(*command)["placement"]
+    assert isolated["working_memory_bytes"] < here["working_memory_bytes"]
+
+
+@pytest.mark.parametrize(
+    ("isolation", "message"),
+    [
+        ("Npu=process", "there is no backend 'Npu'"),
+        ("CpuRef=thread", "isolation['CpuRef']"),
+        ("thread", "isolation: "),
+    ],
+)
+def test_an_isolation_that_does_not_exist_is_refused(
+    cli: Cli, isolation: str, message: str
+) -> None:
+    assert message in cli.err("run", MODEL, "--backends", "CpuRef", "--isolation", isolation)
+
+
 @pytest.mark.parametrize(
     ("affinity", "message"),
     [

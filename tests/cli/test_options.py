@@ -50,7 +50,7 @@ _GATHERED = {
     "load_request": {
         *("model", "backends", "num_threads", "signature", "front_end", "front_end_options"),
         *("on_fallback", "preference", "backend_options", "trusted_keys", "code"),
-        *("dynamic_backends_path", "affinity", "spread"),
+        *("dynamic_backends_path", "affinity", "spread", "isolation"),
     },
     "picture": {"size", "resize", "value_range", "mean", "std"},
 }

@@ -9,13 +9,11 @@ from typing import Any
 
 from kserve.model_server import parser as kserve_parser
 
-from armpy.execution import RuntimeOptions
-from armpy.model import LoadOptions
 from armpy.types import Preference
 
 _LOAD_OPTIONS = (
     *("backends", "num_threads", "on_fallback", "memory_limit_bytes"),
-    *("preference", "affinity", "spread", "compile"),
+    *("preference", "affinity", "spread", "isolation", "compile"),
 )
 
 
@@ -74,13 +72,7 @@ def make_parser() -> argparse.ArgumentParser:
 def load_options(given: argparse.Namespace) -> dict[str, Any]:  # Any: options by name
     """Options of `armpy.load`."""
     options = {name: getattr(given, name) for name in _LOAD_OPTIONS}
-    chosen = {name: value for name, value in options.items() if value is not None}
-    if given.isolation is None:
-        return chosen
-    for_runtime = LoadOptions(**chosen).values_for_runtime()
-    runtime_options = RuntimeOptions(isolation=given.isolation, **for_runtime)
-    others = {name: value for name, value in chosen.items() if name not in for_runtime}
-    return {"runtime_options": runtime_options, **others}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _names(text: str) -> Sequence[str]:

@@ -72,15 +72,15 @@ class InstanceSettings:
             If the settings say nothing of it.
         """
         load_options = {"num_threads": num_threads, **self.load_options}
+        if self.isolation:
+            load_options["isolation"] = dict.fromkeys(self.isolation, "process")
         options = LoadOptions(**load_options)
         path = os.path.join(folder, self.file_of(size))
-        plain = not (self.isolation or self.backend_options or self.dynamic_backends_path)
-        if plain:
+        if not (self.backend_options or self.dynamic_backends_path):
             return load(path, **options.given())
         runtime = Runtime(
             RuntimeOptions(
                 **options.values_for_runtime(),
-                isolation=dict.fromkeys(self.isolation, "process"),
                 backend_options=self.backend_options,
                 dynamic_backends_path=self.dynamic_backends_path,
             )
