@@ -71,8 +71,9 @@ class ConformanceResult:
 
     @property
     def problems(self) -> tuple[CaseResult, ...]:
-        """Return the failures and crashes."""
-        return tuple(result for result in self.results if result.outcome.is_bad)
+        """Return the crashes, then the failures."""
+        bad = [result for result in self.results if result.outcome.is_bad]
+        return tuple(sorted(bad, key=lambda result: result.outcome is not Outcome.CRASHED))
 
     @property
     def layers_run(self) -> int:

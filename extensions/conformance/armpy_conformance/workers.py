@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,21 @@ _START_S = 30.0
 
 _FAULT_REPORT = "Fatal Python error"
 """Beginning of the interpreter's report of a fatal signal."""
+
+_FRAME = re.compile(r'^  File "(.+)", line (\d+) in (\w+)$', re.MULTILINE)
+"""A frame in that report, the innermost first."""
+
+_STAGES = {
+    "is_layer_supported": "a question about a layer",
+    "are_layers_supported": "a question about layers",
+    "convert": "conversion",
+    "compile": "compilation",
+    "optimize_subgraph_view": "compilation",
+    "create_workload": "preparation",
+    "execute": "execution",
+    "close": "closing",
+}
+"""What a backend does in methods of the contract and of hosted engines."""
 
 _MOST_OUTPUT = 200
 """Characters of a worker's last line in messages."""
@@ -128,7 +144,7 @@ class JudgingWorker(Generic[ItemT]):
             answer = worker.request(item, timeout_s=self._timeout_s)
         except DeadObjectError:
             late = f"no answer within {self._timeout_s:g} s"
-            lost = LostItem(item, late if worker.is_late else f"the process {_end(worker)}")
+            lost = LostItem(item, late if worker.is_late else _end(worker))
             self.stop()
             return lost
         return PlainReader().read(kind, answer.get("result"), "result")
@@ -137,7 +153,7 @@ class JudgingWorker(Generic[ItemT]):
         worker = self._worker = Worker(_HANDLER)
         if self._is_stopped:
             worker.kill("the run was stopped")
-        worker.request(self._make_judge, timeout_s=_START_S)
+        worker.request(self._make_judge, timeout_s=_START_S, is_own_time=True)
         return worker
 
     def stop(self) -> None:
@@ -204,9 +220,20 @@ def _end(worker: Worker) -> str:
     code = worker.exit_code
     is_exit = code is not None and code >= 0
     end = f"ended with code {code}" if is_exit else worker.reason.removeprefix("it ")
-    written = worker.output().partition(_FAULT_REPORT)[0].split("\n")
+    text, _, report = worker.output().partition(_FAULT_REPORT)
+    written = text.split("\n")
     last = next((line.strip() for line in reversed(written) if line.strip()), "")
-    return f"{end}; its last output was {last[:_MOST_OUTPUT]!r}" if last else end
+    output = f"; its last output was {last[:_MOST_OUTPUT]!r}" if last else ""
+    return f"{_crash_site(report)}the process {end}{output}"
+
+
+def _crash_site(report: str) -> str:
+    """Location of a crash: the innermost method of the contract in the fault report."""
+    thread = report.partition("Current thread ")[2].partition("\n\n")[0]
+    for file, line, function in _FRAME.findall(thread):
+        if function in _STAGES:
+            return f"crash in {_STAGES[function]} ({os.path.basename(file)}:{line}): "
+    return ""
 
 
 class JudgeHandler:

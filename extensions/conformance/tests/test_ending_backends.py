@@ -69,6 +69,75 @@ def test_a_case_that_ends_its_process_is_named_and_the_others_go_on(
     assert "Ending: 9 passed, 1 crashed" in text
 
 
+ENGINE = """
+import os
+
+import numpy as np
+
+from armpy.backend import IEngineBackend, IEngineProgram, IEnginePrograms
+from armpy.errors import UnimplementedError
+
+
+class Relu(IEngineProgram):
+    model = b"RELU"
+
+    def execute(self, inputs, outputs):
+        np.maximum(inputs[0], 0, out=outputs[0])  # which is wrong for quantised tensors
+
+
+class Programs(IEnginePrograms):
+    def describe(self, options):
+        return {}
+
+    def compile(self, model, about):
+        if model == b"ABS":
+            os.abort()
+        return Relu()
+
+
+class Engine(IEngineBackend):
+    def get_id(self):
+        return "Ending"
+
+    def get_api_version(self):
+        return "2.4"
+
+    def get_engine(self):
+        return Programs()
+
+    def convert(self, view):
+        operation = view.layers[0].operation
+        kind = getattr(operation, "operation", getattr(operation, "function", None))
+        name = getattr(kind, "name", "")
+        if len(view.layers) > 1 or name not in ("ABS", "RELU"):
+            raise UnimplementedError("only an ABS or a RELU is supported")
+        return name.encode()
+
+
+def backend_factory():
+    return Engine()
+"""
+
+
+def test_a_crash_in_an_engine_s_compilation_is_the_first_problem(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_module(tmp_path, "Test_Ending_backend", module_source("Ending", extra=ENGINE))
+    line = path.read_text("utf-8").split("\n").index("            os.abort()") + 1
+    options = ["--dynamic-backends-path", str(tmp_path), "--filter", "Activation/by-hand-relu"]
+    options += ["--filter", "ElementwiseUnary/abs/float32"]
+    assert main(["conformance", "Ending", *options]) == 1
+    crash, failure = [
+        line
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith(("crashed: ", "failed: "))
+    ]
+    place = f"crash in compilation (Test_Ending_backend.py:{line})"
+    end = "the process was ended by SIGABRT"
+    assert crash == f"crashed: ElementwiseUnary/abs/float32: {place}: {end}"
+    assert failure.startswith("failed: Activation/by-hand-relu-quantized/qasymm_s8: ")
+
+
 def test_pytest_names_a_case_that_ends_its_process(tmp_path: Path) -> None:
     folder = write_ending(tmp_path, "os._exit(0)")
     code, text = run_pytest(
