@@ -1,58 +1,109 @@
-"""Measures what armpy adds to an engine that a backend hosts: LiteRT, OpenVINO, ONNX Runtime.
+"""Measures what armpy adds to an engine that a backend hosts.
 
-A model runs through armpy, all its layers on the engine's backend, and in the engine directly, as
-the engine reads its file; for ONNX Runtime that is the ONNX model that the backend exports for the
-whole network. Both are on one thread of one process and get and give arrays, in interleaved pairs
-whose order alternates.
+A model runs through armpy, all its layers on the engine's backend, and in the engine directly, on
+one thread of one process, in interleaved pairs whose order alternates. Both get and give arrays.
+Directly means:
+
+- LiteRT, OpenVINO: the engine reads the model's file, as a program does that uses it alone.
+- ONNX Runtime: the same with the ONNX model that the backend exports for the whole network.
+- any other backend of `armpy.backend.IEngineBackend`: the program that the backend has compiled is
+  called (``IEngineProgram.execute``), which shows the time of armpy's call, and not what the
+  conversion costs.
 
 Usage::
 
     python -m benchmarks.hosted_engines MODEL.tflite [...] [--engines ID,...] [--pairs N]
         [--json FILE]
 
-IDs are those of the backends: LiteRt, OpenVino, OrtCpu. The packages of the backends have to be
-installed (``pip install ./backends/litert ./backends/openvino ./backends/onnxruntime``).
+IDs are those of the backends, by default LiteRt, OpenVino and OrtCpu, which have to be installed
+(``pip install ./backends/litert ./backends/openvino ./backends/onnxruntime``).
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 import armpy
+from armpy.backend import IEngineProgram
 from armpy.core.turns import take_turns, timed
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.operation import Array
 from armpy_tools.measure.engines import open_engine
 from benchmarks.common import description, keep_to_cores, write_json
 from benchmarks.peers import exported, random_inputs
 
 ENGINES = {"LiteRt": "litert", "OpenVino": "openvino", "OrtCpu": "onnxruntime"}
-"""The engine of each backend."""
+"""Engines that can read a model by themselves, by backend."""
 
 
-def measure_model(path: Path, backend_id: str, pairs: int) -> dict[str, float]:
-    """Medians of both ways in microseconds, the median of their ratios, and the partitions."""
-    options = RuntimeOptions(
-        backends=[backend_id, "CpuRef"],
-        backend_options={backend_id: {"num_threads": 1}},
-        on_fallback="error",
-    )
-    model = armpy.load(path, runtime=Runtime(options))
-    arrays = random_inputs(model)
+def engine_call(
+    path: Path, backend_id: str, _: armpy.Model, arrays: Sequence[Array]
+) -> Callable[[], object]:
+    """Return what a program does that uses the engine alone: inputs in, outputs copied out."""
     direct = open_engine(
         ENGINES[backend_id], exported(path, arrays) if backend_id == "OrtCpu" else path
     )
     direct.bind(arrays)
     call = direct.caller()
 
-    def run_engine() -> object:
-        """What a program does that uses the engine alone: inputs in, outputs copied out."""
+    def run() -> object:
         call()
         return direct.outputs()
 
-    turns = {"armpy": timed(lambda: model(*arrays)), "direct": timed(run_engine)}
+    return run
+
+
+def program_call(
+    _: Path, backend_id: str, model: armpy.Model, arrays: Sequence[Array]
+) -> Callable[[], object]:
+    """Return the execution of the one program that the model was compiled to.
+
+    Raises
+    ------
+    BackendCapabilityError
+        If there are several, or one of another kind.
+    """
+    optimized = model.handle.loaded.optimized
+    layers = () if optimized is None else optimized.graph.layers
+    operations = [layer.operation for layer in layers]
+    programs = [x.program for x in operations if isinstance(x, PreCompiled)]
+    if len(layers) != 1 or not programs or not isinstance(programs[0], IEngineProgram):
+        raise BackendCapabilityError(
+            f"{backend_id} does not run the model as one IEngineProgram",
+            where="hosted_engines",
+        )
+    outputs = [np.empty(v.info.known_shape, v.info.data_type.dtype) for v in layers[0].outputs]
+    return partial(programs[0].execute, arrays, outputs)
+
+
+def measure_model(path: Path, backend_id: str, pairs: int) -> dict[str, float]:
+    """Medians of both ways in microseconds, the median of their ratios, and the partitions."""
+    registry = armpy.backend_registry()
+    # A backend that has no such option decides by itself.
+    has_threads = any(o.name == "num_threads" for o in registry.get(backend_id).options)
+    runtime = Runtime(
+        RuntimeOptions(
+            backends=[backend_id, "CpuRef"],
+            backend_options={backend_id: {"num_threads": 1} if has_threads else {}},
+            on_fallback="error",
+            registry=registry,
+        )
+    )
+    model = armpy.load(path, runtime=runtime)
+    arrays = random_inputs(model)
+    call = engine_call if backend_id in ENGINES else program_call
+    turns = {
+        "armpy": timed(lambda: model(*arrays)),
+        "direct": timed(call(path, backend_id, model, arrays)),
+    }
     take_turns(turns, 0.0, least=10)
     times = take_turns(turns, 0.0, least=pairs)
     ratios = [ours / theirs for ours, theirs in zip(*times.values(), strict=True)]
