@@ -55,8 +55,10 @@ def are_compilations_postponed() -> bool:
     return _IS_POSTPONED.get()
 
 
-IS_SAVED: ContextVar[Callable[[SubgraphView], bool]] = ContextVar(
-    "whether a part has a saved program that fits", default=lambda _: False
+LOOK_UP: ContextVar[Callable[[SubgraphView], tuple[bool, bytes]]] = ContextVar(
+    "whether a part has a saved program that fits, and the digest of all that its compilation "
+    "depends on, if that is known",
+    default=lambda _: (False, b""),
 )
 
 

@@ -35,7 +35,7 @@ from armpy.backend import (
     report_cache_use,
 )
 from armpy.backend.caches import model_name
-from armpy.backend.preparation import IS_SAVED
+from armpy.backend.preparation import LOOK_UP
 from armpy.compiler.compiled_parts import Programs, current_parts
 from armpy.compiler.compiled_programs import saved_program
 from armpy.compiler.machine import machine_identity
@@ -112,28 +112,29 @@ def saved_programs(
     backend: IBackendInternal,
     request: PreparationRequest,
     caching: CompilationCaching | None,
+    # Makes a part as it is prepared later, if its tensors have other names then.
+    as_prepared: Callable[[SubgraphView], SubgraphView] = lambda view: view,
 ) -> Iterator[None]:
     """Let a backend that is asked about layers know which parts need not be compiled."""
     archived, programs = current_parts(), Programs(backend, request.model_options)
     parts = CompiledParts.of(caching, backend.get_id())
+    token = None if caching is None else caching.token
 
-    def is_saved(view: SubgraphView) -> bool:
+    def look_up(view: SubgraphView) -> tuple[bool, bytes]:
         if archived is not None and archived.has(backend, view, request):
-            return True
-        if parts is None or caching is None or not programs.are_kept:
-            return False
+            return True, b""
         try:
-            key = key_of(graph, backend, view, request, caching.token)
+            key = key_of(graph, backend, as_prepared(view), request, token)
         except UnknownContentsError:  # nothing is kept without a name
-            return False
-        abouts = parts.descriptions(key)
-        return bool(abouts) and not any(map(programs.why_unfit, abouts))
+            return False, b""
+        abouts = parts.descriptions(key) if parts is not None and programs.are_kept else []
+        return bool(abouts) and not any(map(programs.why_unfit, abouts)), key.contents
 
-    token = IS_SAVED.set(is_saved)
+    previous = LOOK_UP.set(look_up)
     try:
         yield
     finally:
-        IS_SAVED.reset(token)
+        LOOK_UP.reset(previous)
 
 
 class CachedPart(NamedTuple):

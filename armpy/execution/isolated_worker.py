@@ -31,14 +31,16 @@ from armpy.compiler.compiled_cache import saved_programs
 from armpy.core.processes.confinement import in_force
 from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
+from armpy.core.processes.worker import record_line
 from armpy.errors import BackendError
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.options import RuntimeOptions
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.runtime import Runtime
-from armpy.graph import Graph
+from armpy.graph import Graph, SubgraphView
 from armpy.plugins import BackendRegistry
 from armpy.plugins.isolation.messages import (
+    CLOSE,
     CONFIGURE,
     DONE,
     GO_TIMED,
@@ -51,11 +53,13 @@ from armpy.plugins.isolation.messages import (
     BackendSource,
     facts_fields,
 )
+from armpy.plugins.isolation.parts import graph_of_view
 from armpy.plugins.isolation.shared_block import TensorLayout, device_time, map_block
 from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.guard import BackendProxy
 
 _log = logging.getLogger("armpy.plugins.isolation.worker")
+_CORE_LOGGERS = ("armpy.core", "armpy.compiler", "armpy.execution", "armpy.plugins")
 
 _SHORT = MAX_FAILURE_BYTES // (6 * 6)
 """Characters of each text of an error that is too long for a packet: six take six bytes each."""
@@ -77,6 +81,18 @@ class StopFlag(Cancellation):
         self.deadline_s = None
 
 
+class _Records(logging.Handler):
+    """Sends log records of the backend's code to the application."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        # The core's own concern this process, and come to the application as errors.
+        if not record.name.startswith(_CORE_LOGGERS):
+            text = f"{record.name}: {record.getMessage()}"
+            os.write(2, record_line(record.levelno, text))
+        elif logging.lastResort is not None and record.levelno >= logging.WARNING:
+            logging.lastResort.handle(record)
+
+
 class BackendServer:
     """One backend, and the parts of networks that it has prepared."""
 
@@ -89,6 +105,7 @@ class BackendServer:
         self._asked: ILayerSupport | None = None  # keeps programs for the parts
         self._does: dict[str, Callable[..., Mapping[str, object]]] = {
             LOAD: self._load,
+            CLOSE: self._close,
             CONFIGURE: self._configure,
             SUPPORT: self._support,
             PREPARE: self._prepare,
@@ -102,7 +119,8 @@ class BackendServer:
         leading = (descriptors,) if kind in (SUPPORT, PREPARE, OPEN) else ()
         return self._does[kind](*leading, *arguments)
 
-    def _load(self, source: BackendSource) -> Mapping[str, object]:
+    def _load(self, source: BackendSource, log_level: int) -> Mapping[str, object]:
+        logging.basicConfig(handlers=[_Records()], level=log_level)
         self._registry, backend = source.load()
         self._source = source
         return facts_fields(read_facts(backend)) | {"in_force": in_force()}
@@ -146,7 +164,13 @@ class BackendServer:
                 self._asked = support
                 graph, *_ = _unpacked(descriptors[0], *about)
                 caching = self._source.caching if self._source else None
-                with saved_programs(graph, backend, request, caching):
+
+                def as_sent(view: SubgraphView) -> SubgraphView:
+                    """A part as it comes to be prepared, with other names of its inputs."""
+                    part = graph_of_view(view)
+                    return SubgraphView.of(part, part.layers)
+
+                with saved_programs(graph, backend, request, caching, as_sent):
                     answers = support.are_layers_supported(graph.layers)
             else:
                 answers = [support.is_layer_supported(*about)]
@@ -168,6 +192,16 @@ class BackendServer:
         properties = NetworkProperties(model_options=options, optimizer=optimizer)
         with postponed_compilation(postpones):
             self._parts[number] = self._runtime.load_network(graph, properties)
+        return {}
+
+    def _close(self) -> Mapping[str, object]:
+        """Let the backend close its devices."""
+        if self._runtime is not None:
+            self._runtime.close()
+        self._asked = self._runtime = self._backend = None
+        self._parts.clear()
+        gc.unfreeze()
+        gc.collect()  # a device may be closed with its last program
         return {}
 
     def _release(self, number: int) -> Mapping[str, object]:

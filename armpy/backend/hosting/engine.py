@@ -24,7 +24,7 @@ from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory.tensor_handle import HostTensorHandle, ITensorHandle
 from armpy.backend.optimization_views import OptimizationViews, Substitution
 from armpy.backend.options import NO_OPTIONS, OptionValue, OptionValues
-from armpy.backend.preparation import IS_SAVED, PreparationRequest, postpone_compilation
+from armpy.backend.preparation import LOOK_UP, PreparationRequest, postpone_compilation
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.errors import ArmpyError, UnimplementedError
@@ -282,7 +282,7 @@ class _Part(NamedTuple):
 
 _compiled_parts: WeakValueDictionary[tuple[object, ...], IEngineProgram] = WeakValueDictionary()
 """Programs that were compiled to ask about layers, until the same part is to be compiled: by part,
-and by backend, target and model, which are equal for equal parts of other graphs.
+and by backend, target and digest of the contents, which are equal for equal parts of other graphs.
 """
 _used: WeakSet[IEngineProgram] = WeakSet()
 """Programs that a network has."""
@@ -334,7 +334,8 @@ class _EngineLayerSupport(ILayerSupport):
         parts = select_subgraphs(graph, lambda layer: None if layer in answers else 0)
         while parts:
             part = parts.pop()
-            if IS_SAVED.get()(part) or (self._compiles_parts and self._compiles(part)):
+            is_saved, contents = LOOK_UP.get()(part)
+            if is_saved or (self._compiles_parts and self._compiles(part, contents)):
                 answers.update(dict.fromkeys(part.layers, Support.yes()))
                 continue
             if not self._compiles_parts:
@@ -359,19 +360,18 @@ class _EngineLayerSupport(ILayerSupport):
             for layer in layers
         ]
 
-    def _compiles(self, part: SubgraphView) -> bool:
+    def _compiles(self, part: SubgraphView, contents: bytes) -> bool:
         """Return whether the engine compiles a part and runs it; keeps the program if it does."""
         backend, about = self._backend, tuple(self._about.items())
-        try:
-            model = backend.convert(part)
-            key = backend.get_id(), about, model
-            # A process of its own is asked about layers first, and then prepares equal parts.
-            program = _compiled_parts.get(key)
-            if program is None or program in _used or program in self._programs:
-                program = backend.get_engine().compile(model, self._about)
+        key = backend.get_id(), about, contents
+        # A process of its own is asked about layers first, and then prepares equal parts.
+        program = _compiled_parts.get(key) if contents else None
+        if program is None or program in _used or program in self._programs:
+            try:
+                program = backend.get_engine().compile(backend.convert(part), self._about)
                 _run(program, part.inputs, part.outputs)
-        except ArmpyError:  # the layers that are refused alone have the reason
-            return False
+            except ArmpyError:  # the layers that are refused alone have the reason
+                return False
         self._programs.append(program)
         _compiled_parts[_Part.of(backend, self._about, part)] = _compiled_parts[key] = program
         return True

@@ -158,7 +158,7 @@ def error_from_fields(fields: object) -> ArmpyError:
     texts = [fields.get(name, "") for name in known]
     if not all(isinstance(text, str) for text in texts):
         raise _unreadable(fields)
-    name, failed, *others = map(_shown, texts)
+    name, failed, *others = map(printable, texts)
     if not name or not failed.strip():
         raise _unreadable(fields)
     if name == UNFIT:
@@ -173,9 +173,9 @@ def error_from_fields(fields: object) -> ArmpyError:
 
 
 def _unreadable(fields: object) -> WorkerGoneError:
-    return WorkerGoneError(f"its error cannot be read: {_shown(repr(fields))[:_SHOWN]}")
+    return WorkerGoneError(f"its error cannot be read: {printable(repr(fields))[:_SHOWN]}")
 
 
-def _shown(text: str) -> str:
+def printable(text: str) -> str:
     """A text of a worker's as it can be printed: it may have halves of characters in it."""
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text[:_CUT])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import re
 import select
@@ -25,6 +26,7 @@ from armpy.core.processes.keeper import PID
 from armpy.core.processes.protocol import (
     WorkerGoneError,
     error_from_fields,
+    printable,
     receive_answer,
     send_request,
 )
@@ -39,6 +41,7 @@ keep(settings["life"], settings["connection"])
 from armpy.core.processes.child import main
 main(settings)
 """
+_RECORD = re.compile(rb"\x1e(\d\d?) ([^\n\x1e]*)\n")
 _FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 _END_S = 0.5
 """How long a process that has closed its connections is waited for."""
@@ -93,6 +96,7 @@ class Worker:
         settings: WorkerSettings | None = None,
         *,
         where: str = "",  # whose it is, for messages
+        log: logging.Logger | None = None,  # gets what `record_line` writes in the process
     ) -> None:
         settings = settings or WorkerSettings()
         self._where = where
@@ -110,7 +114,7 @@ class Worker:
             self._life, their_life = _sockets(ours, others)
             output, their_output = os.pipe()
             others.callback(os.close, their_output)
-            self._output = Output(output)
+            self._output = Output(output, log)
             ours.callback(self._output.stop)
             request = {
                 "sys_path": [str(path) for path in sys.path],
@@ -277,6 +281,7 @@ class Output:
         # The pipe's end to read from, which is closed when there is no more to read, and where this
         # cannot be made.
         descriptor: int,
+        log: logging.Logger | None = None,  # gets the records in it, which are not kept
     ) -> None:
         self._kept = bytearray()
         self._is_stopped = False
@@ -287,7 +292,7 @@ class Output:
             ends.callback(os.close, self._stop)
             # It does not refer to this object, which could never be collected then.
             self._thread = threading.Thread(
-                target=_keep_tail, args=(descriptor, stopped, self._kept), name="armpy-output"
+                target=_keep_tail, args=(descriptor, stopped, self._kept, log)
             )
             # It must not keep the application from ending.
             self._thread.daemon = True
@@ -314,7 +319,7 @@ class Output:
             self._thread.join()
 
 
-def _keep_tail(descriptor: int, stopped: int, tail: bytearray) -> None:
+def _keep_tail(descriptor: int, stopped: int, tail: bytearray, log: logging.Logger | None) -> None:
     poll = select.poll()
     for watched in (descriptor, stopped):
         poll.register(watched, select.POLLIN)
@@ -326,12 +331,22 @@ def _keep_tail(descriptor: int, stopped: int, tail: bytearray) -> None:
                 if not chunk:
                     return
                 tail += chunk
+                if log is not None and b"\n" in chunk:
+                    for level, text in _RECORD.findall(tail):
+                        log.log(int(level), "%s", printable(text.decode(errors="replace")))
+                    tail[:] = _RECORD.sub(b"", tail)
                 del tail[:-KEPT_BYTES]
             if stopped in ready:
                 return
     finally:
         os.close(descriptor)
         os.close(stopped)
+
+
+def record_line(level: int, text: str) -> bytes:
+    """A log record as a process writes it to its standard error for the application's log."""
+    # A write of at most 4 KiB to a pipe does not mix with those of other threads.
+    return b"\x1e%d %b\n" % (level, " ".join(text.splitlines()).encode(errors="replace")[:4000])
 
 
 def _sockets(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.socket]:

@@ -229,6 +229,7 @@ class _Support(ILayerSupport):
         self._supervisor = supervisor
         self._settings = dict(request.model_options), request.relaxed
         self._has_deadline = request.deadline_s is not None
+        self._left_s = supervisor.limits.questions_timeout_s
 
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
@@ -252,14 +253,25 @@ class _Support(ILayerSupport):
     ) -> list[Support]:
         """Ask about a layer, or about those of a network whose places in a block are given."""
         supervisor, limits = self._supervisor, self._supervisor.limits
-        limit_s = limits.preparation_timeout_s if descriptors else limits.start_timeout_s
+        if self._left_s <= 0:
+            text = f"its process did not answer for {limits.questions_timeout_s:g} s"
+            return [Support.no(ReasonCode.OTHER, text)] * count
+        alone_s = limits.start_timeout_s
+        # If there is no answer about a network, its layers are asked about alone.
+        kept_s = min(alone_s, self._left_s / 2) if descriptors else 0.0
+        limit_s = min(count * alone_s, self._left_s - kept_s)
         request = (SUPPORT, about, *self._settings, are_compilations_postponed())
 
         def ask(worker: WorkerProcess) -> Mapping[str, object]:
             with worker.preparing:
                 return worker.request(request, descriptors, timeout_s=limit_s)
 
-        answers = supervisor.with_worker(ask).get("answers")
+        began_s = time.perf_counter()
+        try:
+            answers = supervisor.with_worker(ask).get("answers")
+        except DeadObjectError:
+            self._left_s -= time.perf_counter() - began_s
+            raise
         if not isinstance(answers, list) or len(answers) != count:
             raise unreadable(supervisor.backend_id, "is_layer_supported", answers)
         return [_support_from(supervisor.backend_id, answer) for answer in answers]

@@ -31,7 +31,11 @@ class IsolationLimits:
     preparation_timeout_s: float = 600.0
     """How long preparing one part may take, if the request has no deadline."""
     start_timeout_s: float = 60.0
-    """How long the process may take to start and to load the backend."""
+    """How long the process may take to start and to load the backend, or to answer whether it
+    supports a layer.
+    """
+    questions_timeout_s: float = 300.0
+    """How long the process is waited for in all that does not answer about a network's layers."""
     memory_bytes: int | None = None
     """How much memory of its own the process may have; three quarters of the machine's if left
     out, 0 for no limit.
@@ -63,6 +67,7 @@ _POSITIVE = (
     "grace_s",
     "preparation_timeout_s",
     "start_timeout_s",
+    "questions_timeout_s",
     "failure_window_s",
     "quarantine_s",
 )

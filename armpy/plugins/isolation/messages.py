@@ -34,7 +34,9 @@ from armpy.types import BackendId, DeviceType
 T = TypeVar("T")
 
 LOAD = "load"
-"""Load the backend and describe it; the first request."""
+"""Load the backend and describe it, and send log records from a level on; the first request."""
+CLOSE = "close"
+"""Let the backend close its devices; the last request."""
 CONFIGURE = "configure"
 """Set the backend up with options of scope RUNTIME."""
 SUPPORT = "support"

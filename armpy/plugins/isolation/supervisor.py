@@ -105,7 +105,7 @@ class Supervisor(IBackendContext):
             starting = self._starting
             self._hurry.set()
         for worker in filter(None, workers):
-            worker.stop()
+            worker.close(self.limits.grace_s)
         # Without the lock, which that thread may want.
         if starting is not None and starting is not threading.current_thread():
             starting.join()  # its children end themselves then

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from contextlib import suppress
@@ -9,8 +10,11 @@ from typing import Any
 
 from armpy.core.file_ownership import make_own_folder
 from armpy.core.processes.worker import Worker, WorkerSettings
+from armpy.errors import ArmpyError
 from armpy.plugins.isolation.limits import IsolationLimits
-from armpy.plugins.isolation.messages import CONFIGURE, LOAD, BackendSource
+from armpy.plugins.isolation.messages import CLOSE, CONFIGURE, LOAD, BackendSource
+
+_log = logging.getLogger("armpy.plugins.isolation")
 
 HANDLER = "armpy.execution.isolated_worker:BackendServer"
 """What answers in the worker; by name, as it stands above the runtime."""
@@ -41,7 +45,7 @@ class WorkerProcess(Worker):
                 make_own_folder(folder)  # a missing folder cannot be allowed
             writable += (os.fspath(folder),)
         settings = WorkerSettings(limits.memory_bytes, limits.confined, writable)
-        super().__init__(HANDLER, settings, where=source.backend_id)
+        super().__init__(HANDLER, settings, where=source.backend_id, log=_log)
         self._start_timeout_s = limits.start_timeout_s
         self.busy: set[object] = set()  # the executions that are under way, and preparations
         self.prepared: set[int] = set()  # numbers of the parts that it has
@@ -50,7 +54,9 @@ class WorkerProcess(Worker):
         # Requests are answered in order: waiting here does not count against a part's limit.
         self.preparing = threading.Lock()  # held while parts are prepared, one after the other
         try:
-            answer = self.request((LOAD, source), timeout_s=limits.start_timeout_s)
+            answer = self.request(
+                (LOAD, source, _log.getEffectiveLevel()), timeout_s=limits.start_timeout_s
+            )
             # The backend's description of itself.
             self.description: dict[str, Any] = answer  # Any: read with care
             if options is not None:
@@ -65,6 +71,13 @@ class WorkerProcess(Worker):
         if self.culprit is None:
             self.culprit = NO_EXECUTION  # before others see that it has ended
         super().retire(reason)
+
+    def close(self, timeout_s: float) -> None:
+        """Let the backend close its devices, unless something is under way, and end."""
+        if not self.busy and self.is_running and self.preparing.acquire(blocking=False):
+            with suppress(ArmpyError):
+                self.request((CLOSE,), timeout_s=timeout_s)
+        self.stop()
 
     def configure(self, options: dict[str, Any]) -> None:  # Any: as the options are
         """Set the backend up; errors as for `request`."""

@@ -11,7 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo, load
+from armpy import (
+    IsolationLimits,
+    Model,
+    Network,
+    Runtime,
+    RuntimeOptions,
+    TensorInfo,
+    load,
+)
 from armpy.backend import PreparationRequest, ProgramFit
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, UnimplementedError
 from armpy.graph import Graph, SubgraphView
@@ -137,6 +145,32 @@ def test_a_device_is_opened_for_its_description_and_for_the_runtime(
         with runtime_of(path) as another:
             Model(network(), another)
         assert caplog.messages == ["opened"] * 2
+
+
+def test_an_isolated_library_logs_in_the_application_and_is_closed_with_the_runtime(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tmp_path.chmod(0o700)
+    text = source()
+    for line, word in (
+        ("    (*device)->host = host;\n", "opened"),
+        ("static void close_device(ap_device *device)\n{\n", "closed"),
+    ):
+        assert text.count(line) == 1
+        device = "device" if word == "closed" else "(*device)"
+        text = text.replace(line, f'{line}    {device}->host->log(NULL, 20, "{word}");\n')
+    build(tmp_path, text, "Acme_Npu_backend.so")
+    options = RuntimeOptions(
+        ["AcmeNpu", "CpuRef"],
+        dynamic_backends_path=tmp_path,
+        isolation={"AcmeNpu": "process"},
+        isolation_limits=IsolationLimits(keep_spare=False),
+    )
+    with caplog.at_level("INFO", logger="armpy.plugins.isolation"), Runtime(options) as runtime:
+        Model(network(), runtime)
+    # For its description, and for the runtime.
+    lines = [text for text in caplog.messages if text.startswith("armpy.native")]
+    assert lines == ["armpy.native: opened", "armpy.native: closed"] * 2
 
 
 def test_a_part_that_does_not_compile_is_halved_down_to_the_layer(tmp_path: Path) -> None:
