@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -301,10 +302,26 @@ def test_threads_that_cannot_be_started_are_done_without(
     assert "executions go on with 1 threads: can't start new thread" in caplog.text
 
 
-@pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2,
-    reason="threads cannot be placed here",
-)
+CAN_PLACE = hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1
+
+
+@pytest.mark.skipif(not CAN_PLACE, reason="threads cannot be placed here")
+def test_a_worker_that_is_awake_leaves_the_processor_that_its_leader_was_moved_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    owner = threading.Event()
+    pool().hold(owner)
+    pool().engage(2, worker_code())
+    (worker,) = pool()._workers
+    assert worker.native_id is not None
+    monkeypatch.setattr(threads, "_ASLEEP", threads._STOP)  # as if it never slept
+    for processor in sorted(os.sched_getaffinity(0))[:2]:
+        monkeypatch.setattr(threads, "current_processor", partial(int, processor))
+        pool().engage(2, worker_code())
+        assert processor not in os.sched_getaffinity(worker.native_id)
+
+
+@pytest.mark.skipif(not CAN_PLACE, reason="threads cannot be placed here")
 def test_a_worker_that_is_late_with_its_shares_is_fetched_and_let_go() -> None:
     graph, isa = convolutions().build(), host_isas()[0]
     code = LoadedCode(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)

@@ -88,6 +88,7 @@ class WorkerThread:
         self.words = words
         self.ident: int | None = None
         self.native_id: int | None = None
+        self.avoided: int | None = None  # processor that it was placed off last
         # Taken by the thread when it begins, or by the caller that has given it up: never by both.
         self._is_claimed = threading.Lock()
         self._is_up, self._is_over = threading.Lock(), threading.Lock()
@@ -247,14 +248,16 @@ class Pool:
             self._lock.release()
 
     def _place(self, num_workers: int) -> None:
-        """Place as many as are needed, of those that sleep and that no execution has."""
+        """Place as many as are needed, of those that no execution has, where they may not be."""
+        processor = current_processor()
         for worker in self._workers:
             if num_workers == 0:
                 break
             if not worker.words[_OWNER]:
                 num_workers -= 1
-                if worker.words[_ASLEEP]:
-                    place_elsewhere(worker)
+                # Also one that is awake: the calling thread may have been moved to its processor.
+                if worker.words[_ASLEEP] or worker.avoided != processor:
+                    place_off(worker, processor)
 
     def _start(self, num_workers: int, code: int) -> None:
         """Start the workers that are missing, or as many as there can be."""
@@ -284,7 +287,7 @@ class Pool:
                 log = logging.getLogger("armpy.NumbaAcc")
                 log.warning("executions go on with %d threads: %s", 1 + number, reason)
                 break
-            place_elsewhere(worker)
+            place_off(worker, current_processor())
         self._arbiter[core_arbiter.NUM_WORKERS] = len(self._workers)
 
     def _stop(self) -> None:
@@ -299,24 +302,29 @@ class Pool:
         self._retry_at = -math.inf
 
 
-def place_elsewhere(thread: WorkerThread) -> None:
-    """Keep a thread off the processor that the calling thread runs on.
+def place_off(worker: WorkerThread, processor: int | None) -> None:
+    """Keep a worker off a processor, that of the thread that it works for.
 
     Operating systems may put a thread that is waked on the processor of the one that wakes it,
     above all if others are busy as well. Both would only wait for each other.
     """
-    current_processor = _current_processor()
-    if current_processor is None or thread.native_id is None:
+    if processor is None or worker.native_id is None:
         return
-    others = os.sched_getaffinity(0) - {current_processor()}
+    worker.avoided = processor
+    others = os.sched_getaffinity(0) - {processor}
     if others:
         with contextlib.suppress(OSError):  # then it stays where it is
-            os.sched_setaffinity(thread.native_id, others)
+            os.sched_setaffinity(worker.native_id, others)
+
+
+def current_processor() -> int | None:
+    """Return the calling thread's processor; None if threads cannot be placed here."""
+    function = _function_for_processor()
+    return None if function is None else function()
 
 
 @cache
-def _current_processor() -> Callable[[], int] | None:
-    """Return a function that names a thread's processor; None if threads cannot be placed here."""
+def _function_for_processor() -> Callable[[], int] | None:
     if not hasattr(os, "sched_setaffinity"):
         return None
     function: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
