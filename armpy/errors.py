@@ -152,8 +152,6 @@ class BackendUnavailableError(ArmpyError):
 class DeviceNotFoundError(BackendUnavailableError):
     """The device or driver of a backend is not on this machine, and need not be.
 
-    Notes
-    -----
     For backends of a package that has several, one for each kind of device. An application that
     does not name the backend is not warned; ``armpy doctor`` has the reason.
     """
@@ -204,8 +202,6 @@ class PluginError(ArmpyError):
 class MemoryImportError(ArmpyError):
     """Memory of the caller cannot be used as an input.
 
-    Notes
-    -----
     For backends to raise whose tensor handles import memory; the core copies other memory.
     """
 

@@ -161,10 +161,8 @@ class Quantization:
 class TensorInfo:
     """All that is known about a tensor without its elements.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If a dimension is not an integer or negative, or the rank is above `MAX_RANK`.
+    Raises InvalidArgumentError if a dimension is not an integer or negative, or the rank is above
+    `MAX_RANK`.
 
     References
     ----------

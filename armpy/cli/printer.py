@@ -101,8 +101,6 @@ def plain(value: object) -> object:
 class Printer:
     """Prints lines and tables, plain where stdout is not a terminal.
 
-    Notes
-    -----
     To import what knows terminals, and how wide characters are, takes longer than to run a small
     network. Plain ASCII text is laid out here, in the same way.
     """

@@ -59,6 +59,8 @@ FIRST_LEVEL_WITH_RELAXED = 28
 class OptimizerOptions:
     """Options of optimising a network.
 
+    Raises InvalidArgumentError if an option has another value, or both reductions are asked for.
+
     Parameters
     ----------
     on_fallback : {"allow", "warn", "error"}
@@ -108,11 +110,6 @@ class OptimizerOptions:
     relaxed : bool
         Whether backends may compute float32 with the range and precision of float16;
         passed to them when they prepare. Unlike `reduce_fp32_to_fp16` it changes no network.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an option has another value, or both reductions are asked for.
 
     References
     ----------

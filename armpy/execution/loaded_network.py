@@ -54,17 +54,10 @@ _log = logging.getLogger("armpy.execution")
 class LoadedNetwork:
     """A graph, its backends, and a plan for every set of shapes it was lately called with.
 
-    Raises
-    ------
-    GraphValidationError
-        If the graph, or one that its control flow runs, is not well formed.
-    InvalidArgumentError
-        If a variable differs from the variable that it is shared with.
-    MemoryLimitError
-        If the default shapes need more memory than is allowed.
+    Raises GraphValidationError if the graph, or one that its control flow runs, is not well formed;
+    InvalidArgumentError if a variable differs from the variable that it is shared with;
+    MemoryLimitError if the default shapes need more memory than is allowed.
 
-    Notes
-    -----
     A fully shaped graph runs as a `CompiledProgram`, one whose shapes depend on values as a
     `StagedProgram`. Graphs that control flow runs are loaded networks themselves, prepared with the
     layer if its shapes are known, else when they first run. Executions run at the same time, except

@@ -20,6 +20,8 @@ ON_FAILURE = ("error", "next")
 class NetworkProperties:
     """Properties of loading one network.
 
+    Raises InvalidArgumentError if something is of the wrong type, or has no such value.
+
     Parameters
     ----------
     model_options : mapping of str to mapping
@@ -49,11 +51,6 @@ class NetworkProperties:
     max_executions : int, optional
         How many executions of this network run at the same time; None for any number. Further ones
         wait, and can be cancelled or miss their deadlines meanwhile.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If something is of the wrong type, or has no such value.
 
     References
     ----------

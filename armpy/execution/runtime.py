@@ -67,16 +67,13 @@ class DeviceSpec:
 class Runtime:
     """Loads networks onto backends and runs them.
 
+    Raises BackendUnavailableError if a backend named in the options cannot be used.
+
     Parameters
     ----------
     options : RuntimeOptions, optional
     found : BackendRegistry, optional
         The registry discovered with these options before; the runtime closes it as its own.
-
-    Raises
-    ------
-    BackendUnavailableError
-        If a backend named in the options cannot be used.
 
     Notes
     -----

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
@@ -58,6 +58,7 @@ class State:
         self.limit, self._room = limit, limit or 0 if share_buffers else 0
         self.length = 0
         self._inputs = {output: name for name, output in self.pairs.items()}
+        self._numbers = {spec.name: number for number, spec in enumerate(model.inputs)}
         self._others = [spec.name for spec in model.inputs if spec.name not in self.pairs]
         self._past: dict[str, Array] = {}  # empty before the first step
         # Flat memory by input: of no past, and of pasts that no other state has.
@@ -175,13 +176,17 @@ class State:
                 actual=f"a length of {self.length}, and {length - self.length} more",
                 fix="Make a state with a larger limit",
             )
-        targets, memory = self._targets(prepared.outputs, named)
+        sizes = getattr(prepared.plan, "sizes", None)
+        in_place = frozenset() if sizes is None else sizes.in_place
+        targets, memory = self._targets(prepared.outputs, named, in_place)
         results = prepared.run(arrays, targets)
         outputs = {slot.name: array for slot, array in zip(prepared.outputs, results, strict=True)}
         past = {name: outputs.pop(output) for name, output in self.pairs.items()}
         if not self.is_closed:
             self.length, self._past = length, past
-            self._spare, self._held = self._held, memory
+            before = {**self._spare, **self._held}
+            self._spare = {n: flat for n, flat in before.items() if flat is not memory.get(n)}
+            self._held = memory
         return self._shown.finish(outputs)
 
     def _length_after(self, outputs: Sequence[OutputSlot], named: Mapping[str, Array]) -> int:
@@ -197,15 +202,22 @@ class State:
         return self.length + (counted[0] if counted else 1)
 
     def _targets(
-        self, outputs: Sequence[OutputSlot], named: Mapping[str, Array]
+        self,
+        outputs: Sequence[OutputSlot],
+        named: Mapping[str, Array],
+        in_place: Set[tuple[int, int]],
     ) -> tuple[list[Array | None], dict[str, Array]]:
         """Arrays for a step's outputs, and the flat memory of the presents by input."""
         targets: list[Array | None] = []
         memory: dict[str, Array] = {}
-        for output in outputs:
+        for number, output in enumerate(outputs):
             name, info = self._inputs.get(output.name), output.info
             target = None
-            if name is not None and info.is_fully_shaped:
+            is_own = name in self._held and named[name] is self._past[name]
+            if name is not None and is_own and (self._numbers[name], number) in in_place:
+                target, memory[name] = named[name], self._held[name]
+                self._spare.pop(name, None)
+            elif name is not None and info.is_fully_shaped:
                 size, flat = prod(info.known_shape), self._spare.get(name)
                 if flat is None or flat.size < size:
                     # With room for next steps, as writing to new memory takes longer.

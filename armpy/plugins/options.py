@@ -15,10 +15,7 @@ PathText = str | os.PathLike[str]
 class PluginOptions:
     """Options by which a `BackendRegistry` finds and loads backends.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If an option has the wrong type or range.
+    Raises InvalidArgumentError if an option has the wrong type or range.
     """
 
     dynamic_backends_path: PathText | Sequence[PathText] = ()

@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 class BackendRegistry:
     """All backends that can be found, each loaded when first asked for.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there is a trust file that cannot be used.
+    Raises InvalidArgumentError if there is a trust file that cannot be used.
 
     Notes
     -----

@@ -50,8 +50,6 @@ class Change:
 class Comparison:
     """Comparison of two profiles, in microseconds of one execution.
 
-    Notes
-    -----
     The differences of ``layers``, ``overhead`` and ``waiting`` add up to that of the wall time, and
     so they do with ``operations`` in the place of ``layers``. Each is in order of its difference,
     the largest first, whichever way it goes. Layers are matched by name. Where a backend computes

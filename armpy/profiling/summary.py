@@ -99,8 +99,6 @@ class Shares:
 class Summary:
     """Summary of a profile: all of the time, divided.
 
-    Notes
-    -----
     ``wall_ns`` is the sum of ``layers``, ``overhead`` and ``waiting``, to the nanosecond; so it is
     with ``operations`` in the place of ``layers``; and ``load_ns`` is the sum of ``load``. Each is
     in order of its time, the longest first.

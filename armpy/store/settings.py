@@ -29,10 +29,8 @@ _MOST_DIGITS = 12
 class CompilationCaching:
     """Settings of keeping compiled parts of networks from one process to the next.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the token has another length, the folder's name cannot be one, or there is no room.
+    Raises InvalidArgumentError if the token has another length, the folder's name cannot be one, or
+    there is no room.
 
     References
     ----------

@@ -97,12 +97,8 @@ class CompileProcess:
     application's. It ends with the application, even if a forked child of that goes on, and so do
     those that backends start in it.
 
-    Raises
-    ------
-    OSError
-        If no process can be started.
-    pickle.PicklingError, TypeError, AttributeError
-        If the request cannot be handed over.
+    Raises OSError if no process can be started; pickle.PicklingError, TypeError, AttributeError if
+    the request cannot be handed over.
     """
 
     def __init__(self, request: CompileRequest) -> None:

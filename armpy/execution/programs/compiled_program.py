@@ -49,6 +49,7 @@ class SizedNetwork(NamedTuple):
     sources: tuple[TensorInfo, ...]
     results: tuple[TensorInfo, ...]
     make_network: Callable[[], OptimizedNetwork]  # few ask for it
+    in_place: frozenset[tuple[int, int]]  # sources and results that may be one array each
 
 
 class CompiledProgram(StepProgram[WorkingMemory]):

@@ -13,7 +13,7 @@ follow the shapes of all inputs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import SIZE_TYPES, Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.indexing import ScatterElements, ScatterNd
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase, profiled_by
@@ -65,6 +66,9 @@ shapes, which backends had better compile and keep on disk."""
 
 _MOST_ELEMENTS = 16
 """Of an input whose elements are traced: shapes have fewer axes."""
+
+_UPDATES_IN_PLACE = "UpdatesInPlace"
+"""Capability to run a scatter whose input and output are one array that nothing else reads."""
 
 _UNTRACEABLE = (
     ArmpyError,
@@ -264,7 +268,9 @@ class SymbolicPrograms:
             return None
         try:
             shaped = partial(_shaped, *about, self._backends)
-            return SymbolicProgram(network, trace, positions, shaped, self._settings)
+            capabilities = backends[0].get_capabilities()
+            in_place = has_matching_capability(_UPDATES_IN_PLACE, True, capabilities)
+            return SymbolicProgram(network, trace, positions, shaped, self._settings, in_place)
         except ArmpyError as error:
             self._fail(error)
             return None
@@ -345,6 +351,7 @@ class SymbolicProgram:
         positions: Sequence[tuple[int, int]],  # input and axis of each first size
         shaped: Callable[[Shapes], Graph],  # gives the graph before backends compiled it
         settings: NetworkSettings,
+        updates_in_place: bool,  # whether a scatter may have one array as input and output
     ) -> None:
         self._positions = positions
         self._sizes: list[int] = [size.now for size in trace.given]  # type: ignore[misc]  # integers
@@ -390,6 +397,7 @@ class SymbolicProgram:
             for layer in graph.layers
         ]
         self._looping = network.looping
+        self._in_place = frozenset(_scattered(network.source) if updates_in_place else ())
         # Its source is made on request.
         self._network = replace(network, source=graph)
 
@@ -424,7 +432,7 @@ class SymbolicProgram:
             return None  # the ordinary way gives the reason
         sources = tuple([infos[kind] for kind in self._sources])
         make = partial(self._network_for, shapes, infos, layers, arena_bytes)
-        return SizedNetwork(layers, sources, results, make)
+        return SizedNetwork(layers, sources, results, make, self._in_place)
 
     def _kinds_of(self, values: Iterable[Value | None]) -> list[int]:
         """The kinds of some values; -1 for none."""
@@ -512,6 +520,20 @@ class ResizedNetwork(OptimizedNetwork):
 
     source = _made_when_asked("source")
     assignment = _made_when_asked("assignment")
+
+
+def _scattered(graph: Graph) -> Iterator[tuple[int, int]]:
+    """Yield sources and results, by number, where a result is a source with updates.
+
+    Nothing but the scatter reads such a source.
+    """
+    for number, value in enumerate(graph.results):
+        layer = graph.producers.get(value)
+        if layer is not None and isinstance(layer.operation, (ScatterElements, ScatterNd)):
+            source = layer["input"]
+            is_read = graph.consumers[source] != (layer,) or layer.inputs.count(source) > 1
+            if source in graph.sources and source not in graph.results and not is_read:
+                yield graph.sources.index(source), number
 
 
 def _info(

@@ -47,8 +47,6 @@ def _refuse(*_: object) -> NoReturn:
 class ExecutionWrappers:
     """Wrappers of every execution of a loaded network.
 
-    Notes
-    -----
     None of its objects holds the loaded network: networks go with the last reference to them.
     """
 

@@ -19,8 +19,6 @@ class CandidateKind(enum.Enum):
 class CandidateStatus(enum.Enum):
     """Status of a candidate.
 
-    Notes
-    -----
     A rejected one breaks a rule, a failed one raised something, a duplicate has an id that
     was taken. Only a probe finds those that crash or hang.
     """

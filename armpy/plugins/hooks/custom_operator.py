@@ -52,10 +52,7 @@ CustomConverter: TypeAlias = "Callable[[Any], Value | Sequence[Value]]"  # Any: 
 class CustomOperator:
     """A custom operator of .tflite files, and the layers that it becomes.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If a field cannot be used.
+    Raises InvalidArgumentError if a field cannot be used.
 
     References
     ----------

@@ -33,10 +33,7 @@ class FrontEndOptionError(InvalidArgumentError):
 class Magic:
     """Magic number: bytes that files of a format have at a fixed place.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If there are no bytes, or the offset is negative.
+    Raises InvalidArgumentError if there are no bytes, or the offset is negative.
     """
 
     pattern: bytes
@@ -92,10 +89,7 @@ Parser: TypeAlias = "Callable[[ModelFile, ParseSettings], Network | Graph]"
 class FrontEnd:
     """A model format and its parser.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If a field cannot be used.
+    Raises InvalidArgumentError if a field cannot be used.
     """
 
     name: str

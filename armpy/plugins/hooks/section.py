@@ -12,10 +12,7 @@ from armpy.errors import InvalidArgumentError
 class ReportSection:
     """A heading with a table below it.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If a row has another number of cells than there are columns.
+    Raises InvalidArgumentError if a row has another number of cells than there are columns.
     """
 
     title: str

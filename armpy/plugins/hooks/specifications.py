@@ -27,8 +27,6 @@ _hookspec = HookspecMarker(PROJECT)
 class HookSpecifications:
     """The hooks.
 
-    Notes
-    -----
     An implementation takes those of a hook's arguments that it names. It is asked beside others:
     its errors and wrong results are logged with its name and left out, whatever the others
     answer.

@@ -120,6 +120,7 @@ class NumbaBackend(IBackendInternal):
             Capability.LOOP_TIMEOUT: True,
             Capability.OWN_CACHE: True,
             Capability.TRACED_SIZES: True,
+            "UpdatesInPlace": True,
             "Machine": known_figures(),
             "BuiltInFigures": built_in_figures(),
             "FiguresInForce": figures_in_force(),

@@ -234,3 +234,28 @@ def test_a_past_of_another_type_is_no_pair() -> None:
     data = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
     with pytest.raises(armpy.InvalidArgumentError, match=r"of one type and shape: none; got \{\}"):
         armpy.load(data.SerializeToString(), backends=["CpuRef"]).state()
+
+
+@pytest.mark.slow
+def test_shared_buffers_are_written_in_place() -> None:
+    model = armpy.load(decoder(), num_threads=1)
+    state, room = model.state(limit=POSITIONS, share_buffers=True), POSITIONS
+    past = {name: np.zeros((1, GROUPS, room, SIZE), np.float32) for name in CACHE}
+    places = []
+    forks = []
+    for length in range(12):
+        feeds = operands(1, length + 1, room, [length]) | past
+        expected = model.run(feeds)
+        others = {name: array for name, array in feeds.items() if name not in CACHE}
+        forks += [(state.fork(), others, expected["y"])] if length == 8 else []
+        np.testing.assert_array_equal(state.run(others)["y"], expected["y"])
+        past = {name: expected[name.replace("past", "present")] for name in CACHE}
+        places.append({array.ctypes.data for array in state._past.values()})
+        # A step that fails before its layers run, or in the first one, loses nothing.
+        for last in (-2, -(1 << 31), 1 << 30, room) if length else ():
+            with pytest.raises(armpy.ArmpyError, match="out of range"):
+                state.run(others | {"last": np.array([last], np.int32)})
+        assert state.length == length + 1
+    assert places[4:7] == [places[4]] * 3
+    for fork, others, output in forks:
+        np.testing.assert_array_equal(fork.run(others)["y"], output)
