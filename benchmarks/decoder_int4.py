@@ -1,22 +1,28 @@
 """Measures decoders as onnxruntime-genai's builder writes them, with weights of few bits.
 
-Four layers with random weights: MatMulNBits in blocks of 32 with zero points,
-GroupQueryAttention with rotated queries and keys, whose lengths follow from the attention mask,
-and SkipSimplifiedLayerNormalization. A prompt, then tokens one by one, are computed by armpy and
-ONNX Runtime in turns, each with one thread, from the same caches, which ONNX Runtime computed.
-Times are processor time of the thread.
+Layers with random weights: MatMulNBits in blocks of 32 with zero points, GroupQueryAttention with
+rotated queries and keys, whose lengths follow from the attention mask, and
+SkipSimplifiedLayerNormalization. A prompt, and then tokens one by one, from the prompt's caches or
+random ones of a length, are computed by armpy and ONNX Runtime in turns, from the same caches,
+which ONNX Runtime computed. Times are medians, of one thread processor time.
 
 Usage::
 
     python -m benchmarks.decoder_int4 [--width 256] [--layers 4] [--prompt 64] [--tokens 60]
-        [--bits 4] [--accuracy 0]
+        [--bits 4] [--accuracy 0] [--heads 8] [--groups 2] [--intermediate 1024]
+        [--vocabulary 1000] [--past 64] [--threads 1]
+
+Of the shape of a model of 0.5 billion parameters: ``--width 896 --layers 24 --heads 14
+--intermediate 4864 --vocabulary 151936``.
 """
 
 from __future__ import annotations
 
 import argparse
 import resource
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -25,9 +31,24 @@ from onnx import TensorProto, helper, numpy_helper
 import armpy
 from armpy.ops.operation import Array
 from benchmarks.common import description
-from benchmarks.growing_cache import counted_preparations, milliseconds, onnx_runtime
+from benchmarks.growing_cache import Run, counted_preparations, onnx_runtime
 
-_HEADS, _GROUPS, _VOCABULARY, _POSITIONS, _BLOCK = 8, 2, 1000, 4096, 32
+_POSITIONS, _BLOCK, _KNOWN_TOKENS = 8192, 32, 1000
+_PROMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """Sizes of a decoder."""
+
+    width: int
+    layers: int
+    heads: int
+    groups: int
+    intermediate: int
+    vocabulary: int
+    bits: int
+    accuracy: int
 
 
 class _Writer:
@@ -38,6 +59,7 @@ class _Writer:
         self.width, self._bits, self._accuracy = width, bits, accuracy
         self.nodes: list[onnx.NodeProto] = []
         self.weights: list[onnx.TensorProto] = []
+        self.bytes_per_token = 0
 
     def constant(self, values: Array) -> str:
         """An initialiser."""
@@ -65,6 +87,7 @@ class _Writer:
         scales = self._random.uniform(0.2, 1, (after, blocks)) * 0.1 / (1 << self._bits)
         points = np.full(after * -(-blocks // per_byte), 128 if self._bits == 8 else 0x88, np.uint8)
         operands = (packed, scales.reshape(-1).astype(np.float32), points)
+        self.bytes_per_token += sum(operand.nbytes for operand in operands)
         return self.node(
             *("com.microsoft:MatMulNBits", x, *map(self.constant, operands)),
             K=before,
@@ -87,10 +110,11 @@ class _Writer:
         return [outputs[0], outputs[3]]
 
 
-def decoder(width: int, layers: int, bits: int, accuracy: int) -> bytes:
-    """A decoder of any number of tokens, whose lengths follow from the attention mask."""
-    net = _Writer(width, bits, accuracy)
-    depth = width // _HEADS
+def decoder(shape: _Shape) -> tuple[bytes, int]:
+    """A decoder of any number of tokens, and the bytes of weights that it multiplies with."""
+    width, heads, groups = shape.width, shape.heads, shape.groups
+    net = _Writer(width, shape.bits, shape.accuracy)
+    depth = width // heads
     angles = np.arange(_POSITIONS)[:, None] / 1e4 ** (np.arange(depth // 2) / (depth // 2))
     tables = [net.constant(part(angles).astype(np.float32)) for part in (np.cos, np.sin)]
     one, axis = net.constant(np.array([1], np.int64)), net.constant(np.array([1], np.int64))
@@ -98,31 +122,31 @@ def decoder(width: int, layers: int, bits: int, accuracy: int) -> bytes:
     lengths = net.node("Cast", *counts, to=TensorProto.INT32)[0]
     size = net.node("Gather", *net.node("Shape", "attention_mask"), net.constant(np.array(1)))
     total = net.node("Cast", *size, to=TensorProto.INT32)[0]
-    x = net.node("Gather", net.reals(_VOCABULARY, width), "input_ids")[0]
+    x = net.node("Gather", net.reals(_KNOWN_TOKENS, width), "input_ids")[0]
     weights = net.reals(width, mean=1.0)
     y = net.node("SimplifiedLayerNormalization", x, weights, axis=-1, epsilon=1e-5)[0]
     past_shape, present_shape = (
-        [1, _GROUPS, length, depth] for length in ("past_length", "total_length")
+        [1, groups, length, depth] for length in ("past_length", "total_length")
     )
     caches: list[tuple[str, str]] = []
-    for layer in range(layers):
-        query, keys, values = (net.linear(y, width, n * depth) for n in (_HEADS, *(_GROUPS,) * 2))
+    for layer in range(shape.layers):
+        query, keys, values = (net.linear(y, width, n * depth) for n in (heads, groups, groups))
         past = [f"past_key_values.{layer}.{part}" for part in ("key", "value")]
         mixed, *present = net.node(
             *("com.microsoft:GroupQueryAttention", query, keys, values, *past, lengths, total),
             *tables,
             outputs=3,
-            num_heads=_HEADS,
-            kv_num_heads=_GROUPS,
+            num_heads=heads,
+            kv_num_heads=groups,
             do_rotary=1,
         )
         caches += zip(past, present, strict=True)
         y, x = net.normalized(x, net.linear(mixed, width, width))
-        gate, up = (net.linear(y, width, 4 * width) for _ in "12")
+        gate, up = (net.linear(y, width, shape.intermediate) for _ in "12")
         silu = net.node("Mul", gate, *net.node("Sigmoid", gate))
         wide = net.node("Mul", *silu, up)[0]
-        y, x = net.normalized(x, net.linear(wide, 4 * width, width))
-    logits = net.linear(y, width, _VOCABULARY)
+        y, x = net.normalized(x, net.linear(wide, shape.intermediate, width))
+    logits = net.linear(y, width, shape.vocabulary)
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, [1, length])
         for name, length in (("input_ids", "length"), ("attention_mask", "total_length"))
@@ -135,14 +159,15 @@ def decoder(width: int, layers: int, bits: int, accuracy: int) -> bytes:
         )
     graph = helper.make_graph(net.nodes, "decoder", inputs, outputs, net.weights)
     opsets = [helper.make_opsetid("", 14), helper.make_opsetid("com.microsoft", 1)]
-    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString())
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    return bytes(model.SerializeToString()), net.bytes_per_token
 
 
 class _Peer:
     """ONNX Runtime with armpy's interface."""
 
-    def __init__(self, data: bytes) -> None:
-        self._session = onnx_runtime(data)
+    def __init__(self, data: bytes, num_threads: int) -> None:
+        self._session = onnx_runtime(data, num_threads)
         self.names = [output.name for output in self._session.get_outputs()]
         self.inputs = [(each.name, each.shape) for each in self._session.get_inputs()[2:]]
 
@@ -151,36 +176,87 @@ class _Peer:
         return dict(zip(self.names, self._session.run(self.names, dict(inputs)), strict=True))
 
 
-def compare(data: bytes, num_prompt: int, num_tokens: int) -> None:
+class _Comparison:
+    """Both decoders, and what was seen of them."""
+
+    def __init__(self, data: bytes, num_threads: int) -> None:
+        self._model, self._peer = (
+            armpy.load(data, num_threads=num_threads),
+            _Peer(data, num_threads),
+        )
+        self._clock = time.thread_time if num_threads == 1 else time.perf_counter
+        self.largest_difference = 0.0
+        self.shapes = dict(self._peer.inputs)
+
+    def _timed(self, run: Run, inputs: Mapping[str, Array]) -> tuple[Mapping[str, Array], float]:
+        begin = self._clock()
+        outputs = run(inputs)
+        return outputs, 1e3 * (self._clock() - begin)
+
+    def step(
+        self, ids: Array, caches: Mapping[str, Array]
+    ) -> tuple[Mapping[str, Array], Array, tuple[float, float]]:
+        """The next caches and token, by ONNX Runtime, and both durations in ms."""
+        length = ids.shape[1] + next(iter(caches.values())).shape[2]
+        mask = np.ones((1, length), np.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask, **caches}
+        outputs, duration = self._timed(lambda feeds: self._model.run(dict(feeds)), inputs)
+        expected, of_peer = self._timed(self._peer.run, inputs)
+        for name, array in expected.items():
+            difference = float(np.abs(outputs[name] - array).max())
+            self.largest_difference = max(self.largest_difference, difference)
+        logits, *presents = expected.values()
+        token = logits[:, -1:].argmax(-1).astype(np.int64) % _KNOWN_TOKENS
+        return dict(zip(caches, presents, strict=True)), token, (duration, of_peer)
+
+
+def read_rate(num_bytes: int = 1 << 28) -> float:
+    """GB/s at which NumPy reads memory that does not fit in caches."""
+    array, durations = np.ones(num_bytes // 4, np.float32), []
+    for _ in range(5):
+        begin = time.thread_time()
+        array.max()
+        durations.append(time.thread_time() - begin)
+    return num_bytes / min(durations) / 1e9
+
+
+def compare(shape: _Shape, num_prompt: int, num_tokens: int, past: int, num_threads: int) -> None:
     """Print a line for one decoder."""
-    preparations = []
+    data, num_bytes = decoder(shape)
+    random = np.random.default_rng(1)
     with counted_preparations() as num_prepared:
-        model, peer = armpy.load(data, num_threads=1), _Peer(data)
-        ids = np.random.default_rng(1).integers(0, _VOCABULARY, (1, num_prompt))
-        caches = {
-            name: np.zeros((1, _GROUPS, 0, shape[3]), np.float32) for name, shape in peer.inputs
+        comparison = _Comparison(data, num_threads)
+        ids = random.integers(0, _KNOWN_TOKENS, (1, num_prompt))
+        empty = {
+            name: np.zeros((1, shape.groups, 0, size[3]), np.float32)
+            for name, size in comparison.shapes.items()
         }
-        times, largest = [], 0.0
-        for token in range(num_tokens + 1):
-            length = num_prompt + token
-            mask = np.ones((1, length), np.int64)
-            inputs = {"input_ids": ids, "attention_mask": mask, **caches}
-            outputs, duration = milliseconds(lambda given: model.run(dict(given)), inputs)
-            preparations.append(num_prepared())
-            expected, of_peer = milliseconds(peer.run, inputs)
-            times.append((duration, of_peer))
-            for name, array in expected.items():
-                largest = max(largest, float(np.abs(outputs[name] - array).max()))
-            caches = dict(zip(caches, list(expected.values())[1:], strict=True))
-            ids = expected[peer.names[0]][:, -1:].argmax(-1).astype(np.int64)
-    prompt, steps = times[0], np.array(times[4:])
-    ratio = np.median(steps[:, 1] / steps[:, 0])
+        prompts, steps = [], []
+        for _ in range(_PROMPTS):
+            caches, token, times = comparison.step(ids, empty)
+            prompts.append(times)
+        if past != num_prompt:
+            caches = {
+                name: random.normal(size=(*array.shape[:2], past, array.shape[3])).astype("f4")
+                for name, array in caches.items()
+            }
+        prepared = []
+        for _ in range(num_tokens):
+            caches, token, times = comparison.step(token, caches)
+            steps.append(times)
+            prepared.append(num_prepared())
+    medians = [np.median(times, 0) for times in (prompts[1:], steps[3:])]
+    ratios = [
+        np.median([other / own for own, other in times]) for times in (prompts[1:], steps[3:])
+    ]
     figures = (
-        *(f"{each:.1f}" for each in prompt),
-        *(f"{each:.2f}" for each in (*np.median(steps, 0), ratio)),
-        f"{steps[:, 0].max():.1f}",
-        str(preparations[-1] - preparations[3]),
-        f"{largest:.1e}",
+        *(f"{each:.1f}" for each in (prompts[0][0], *medians[0])),
+        f"{ratios[0]:.2f}",
+        *(f"{each:.2f}" for each in (*medians[1], ratios[1])),
+        *(f"{each:.1f}" for each in (num_bytes / medians[1][0] / 1e6, read_rate())),
+        f"{max(own for own, _ in steps[3:]):.1f}",
+        str(prepared[-1] - prepared[2]),
+        f"{comparison.largest_difference:.1e}",
         f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
     )
     print(f"| {' | '.join(figures)} |", flush=True)
@@ -189,18 +265,24 @@ def compare(data: bytes, num_prompt: int, num_tokens: int) -> None:
 def main() -> None:
     """Print a table for what the command line asks for."""
     parser = argparse.ArgumentParser(description=description(__doc__))
-    defaults = {"width": 256, "layers": 4, "prompt": 64, "tokens": 60, "bits": 4, "accuracy": 0}
-    for name, default in defaults.items():
+    defaults = {"width": 256, "layers": 4, "heads": 8, "groups": 2, "intermediate": 0}
+    defaults |= {"vocabulary": 1000, "bits": 4, "accuracy": 0}
+    for name, default in (
+        defaults | {"prompt": 64, "tokens": 60, "past": -1, "threads": 1}
+    ).items():
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
+    options.intermediate = options.intermediate or 4 * options.width
     columns = (
-        *("prompt, ms", "ONNX Runtime, ms", "a token, ms", "ONNX Runtime, ms", "ratio"),
+        *("first prompt, ms", "prompt, ms", "ONNX Runtime, ms", "ratio"),
+        *("a token, ms", "ONNX Runtime, ms", "ratio", "weights read, GB/s", "NumPy reads, GB/s"),
         *("slowest after the third, ms", "prepared after the third", "largest difference"),
         "peak memory, MiB",
     )
     print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
-    data = decoder(options.width, options.layers, options.bits, options.accuracy)
-    compare(data, options.prompt, options.tokens)
+    past = options.prompt if options.past < 0 else options.past
+    shape = _Shape(**{name: getattr(options, name) for name in defaults})
+    compare(shape, options.prompt, options.tokens, past, options.threads)
 
 
 if __name__ == "__main__":

@@ -138,10 +138,10 @@ def decoder() -> bytes:
     return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString())
 
 
-def onnx_runtime(data: bytes) -> onnxruntime.InferenceSession:
-    """A session of one thread."""
+def onnx_runtime(data: bytes, num_threads: int = 1) -> onnxruntime.InferenceSession:
+    """A session of some threads."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = num_threads, 1
     return onnxruntime.InferenceSession(data, options, ["CPUExecutionProvider"])
 
 
