@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from armpy_numba_acc.packing.block_weights import pack_blocks
 
 from armpy import Network, Runtime, RuntimeOptions, ops
 from armpy.ops.operation import Array
@@ -68,6 +71,17 @@ def test_a_row_of_constant_weights_has_the_same_bits_alone(quantizes_input: bool
     for row in range(9):
         alone = _outputs(operation, slice(row, row + 1), "NumbaAcc")
         np.testing.assert_array_equal(alone, whole[row : row + 1])
+
+
+def test_constants_are_found_among_packed_words() -> None:
+    _, weights, scales, *_ = random_arrays(4, infos_of(4, 32, depth=96, units=70, rows=1))
+    words = [array.view(np.uint32).reshape(70, 3, -1) for array in (scales, weights)]
+    packed = pack_blocks(16, (scales, words[0]), (weights, words[1]))
+    for constant, origin in zip((scales, weights), packed.origins, strict=True):
+        places = origin.places(0)
+        np.testing.assert_array_equal(places, replace(origin, together=1).places(0))
+        stored = packed.array.reshape(-1)[places[..., None] + np.arange(constant.itemsize)]
+        np.testing.assert_array_equal(stored.view(constant.dtype)[..., 0], constant)
 
 
 def _outputs(operation: ops.BlockwiseFullyConnected, rows: slice, backend: str) -> Array:

@@ -25,7 +25,9 @@ def pack_blocks(lanes: int, *parts: tuple[Array, Array]) -> PackedArray:
     begin, origins = 0, []
     for (constant, words), row in zip(parts, rows, strict=True):
         moved = partial(in_lanes, lanes=lanes, words=words.shape[2])
-        origins.append(Origin.of(constant, moved, constant.itemsize, begin, packed.shape[1]))
+        size, together = constant.itemsize, words.itemsize // constant.itemsize
+        origin = Origin.of(constant, moved, size, begin, packed.shape[1], together=together)
+        origins.append(origin)
         begin += row[0].nbytes
     return PackedArray(packed, tuple(origins))
 

@@ -36,6 +36,8 @@ class Origin:
     # The number that gives the constant's elements when it is added to the stored ones.
     add: int = 0
     group: object = None  # the same for all origins that are parts of one constant
+    # Neighbours along the last axis that stay so: `moved` takes one element in place of them, too.
+    together: int = 1
 
     @classmethod
     def of(
@@ -46,10 +48,12 @@ class Origin:
         begin: int = 0,
         pitch: int = 0,
         add: int = 0,
+        together: int = 1,
     ) -> Origin:
         """The origin of a constant's elements; nothing of the array itself is kept."""
         axes = _axes_in_memory(constant)
-        return cls(constant.shape, axes, constant.dtype, moved, stored_bytes, begin, pitch, add)
+        sizes = stored_bytes, begin, pitch, add, None, together
+        return cls(constant.shape, axes, constant.dtype, moved, *sizes)
 
     @classmethod
     def plain(cls, constant: Array, add: int = 0) -> Origin:
@@ -72,19 +76,28 @@ class Origin:
     def places(self, offset: int) -> Array:
         """Places of the elements among packed bytes, from an offset on; -1 for absent ones."""
         shape = [self.shape[axis] for axis in self.axes]
+        is_in_order = self.axes == tuple(range(len(shape)))
+        together = self.together if is_in_order else 1
+        shape[-1:] = [count // together for count in shape[-1:]]
+        stored_bytes = self.stored_bytes * together
         size = int(np.prod(shape))
         # The packer itself says where elements go: they are numbers here, 0 where there is none.
         elements = np.arange(1, size + 1, dtype=np.int32).reshape(shape)
         packed = self.moved(elements.transpose(np.argsort(self.axes)))
         numbers = packed.reshape(len(packed), -1)
         starts = offset + self.begin + self.pitch * np.arange(len(numbers), dtype=np.int64)
-        places = starts[:, None] + self.stored_bytes * np.arange(numbers.shape[1])
+        places = starts[:, None] + stored_bytes * np.arange(numbers.shape[1])
         if places[-1, -1] < 1 << 31:
             places = places.astype(np.int32)  # all is faster with these
         by_number = np.full(size + 1, -1, places.dtype)
         # Backwards, so that the first of several copies counts.
         by_number[numbers.ravel()[::-1]] = places.ravel()[::-1]
-        return by_number[1:].reshape(shape)
+        by_word: Array = by_number[1:].reshape(shape)
+        if together == 1:
+            return by_word
+        neighbours = self.stored_bytes * np.arange(together, dtype=places.dtype)
+        by_element: Array = by_word[..., None] + neighbours
+        return by_element.reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
