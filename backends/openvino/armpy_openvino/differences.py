@@ -38,6 +38,8 @@ _REFUSED_TYPES = {
     DataType.FLOAT64: "OpenVINO computes float64 as float32",
     DataType.QSYMM_S16: "OpenVINO rounds 16-bit integers otherwise",
 }
+_INDICES_IN_VECTOR = 16
+"""Indices, of 4 bytes each, in the widest vector, of AVX-512."""
 _WHOLE_NUMBERS = frozenset({DataType.SIGNED32, DataType.SIGNED64})
 
 
@@ -103,9 +105,11 @@ def _fill(operation: Operation, infos: Infos, outputs: Infos) -> str:
 
 def _gather(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Gather)
-    batch = infos[0].known_shape[: operation.batch_dims]
-    if batch and math.prod(batch) == 1:
-        return "OpenVINO ends the process for a batch of 1 of short rows"
+    shape, num_batches = infos[0].known_shape, operation.batch_dims
+    row = math.prod(shape[operation.axis % len(shape) + 1 :])
+    # Its kernel for rows that are not longer than a vector of indices reads beside the tensor.
+    if num_batches and math.prod(shape[:num_batches]) == 1 and row <= _INDICES_IN_VECTOR:
+        return "OpenVINO ends the process for a batch of 1 with rows of at most 16 elements"
     return ""
 
 

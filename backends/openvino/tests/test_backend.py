@@ -100,14 +100,22 @@ def test_threads_of_callers_are_not_moved_to_certain_cores() -> None:
     assert program._compiled.get_property("ENABLE_CPU_PINNING") is False
 
 
-@pytest.mark.parametrize(("batch", "backend"), [(1, "CpuRef"), (2, "OpenVino")])
-def test_openvino_is_not_given_gathers_that_end_the_process(batch: int, backend: str) -> None:
+@pytest.mark.parametrize(
+    ("batch", "size", "backend"),
+    [
+        *((1, 1, "CpuRef"), (1, 16, "CpuRef")),
+        *((1, 17, "OpenVino"), (2, 4, "OpenVino")),
+    ],
+)
+def test_openvino_is_not_given_gathers_that_end_the_process(
+    batch: int, size: int, backend: str
+) -> None:
     net = Network("gather")
-    rows = net.input("rows", TensorInfo((batch, 8, 4), DataType.FLOAT32))
+    rows = net.input("rows", TensorInfo((batch, 8, size), DataType.FLOAT32))
     which = net.input("which", TensorInfo((batch, 8), DataType.SIGNED32))
     net.output("y", net.add(Gather(axis=1, batch_dims=1), rows, which))
     model = Model(net, Runtime(RuntimeOptions(backends=["OpenVino", "CpuRef"])))
-    array = np.arange(batch * 32, dtype=np.float32).reshape(batch, 8, 4)
+    array = np.arange(batch * 8 * size, dtype=np.float32).reshape(batch, 8, size)
     order = np.tile(np.arange(7, -1, -1, dtype=np.int32), (batch, 1))
     np.testing.assert_array_equal(model(array, order), array[:, ::-1])
     assert f"{backend} 1" in str(model.placement)
