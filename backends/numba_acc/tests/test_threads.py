@@ -96,11 +96,12 @@ def test_small_networks_and_single_threads_start_no_workers() -> None:
 
 
 @pytest.mark.slow
-def test_many_callers_get_the_results_of_one() -> None:
+@pytest.mark.parametrize(("num_callers", "num_threads"), [(8, 2), (2, 4)])
+def test_many_callers_get_the_results_of_one(num_callers: int, num_threads: int) -> None:
     alone = {seed: run_once_of(seed) for seed in range(8)}
     errors: list[BaseException] = []
     end = time.monotonic() + 3
-    with runtime_of(2) as runtime:
+    with runtime_of(num_threads) as runtime:
         networks = [runtime.load_network(convolutions()) for _ in range(2)]
 
         def call(seed: int) -> None:
@@ -112,12 +113,12 @@ def test_many_callers_get_the_results_of_one() -> None:
             except BaseException as error:  # noqa: BLE001  # raised below, in the main thread
                 errors.append(error)
 
-        callers = [threading.Thread(target=call, args=(seed,)) for seed in range(8)]
+        callers = [threading.Thread(target=call, args=(seed,)) for seed in range(num_callers)]
         for caller in callers:
             caller.start()
         for caller in callers:
             caller.join()
-        assert num_workers() == 1
+        assert num_workers() == num_threads - 1
     assert errors == []
     assert num_workers() == 0
 

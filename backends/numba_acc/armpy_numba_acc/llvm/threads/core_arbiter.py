@@ -385,13 +385,10 @@ class _Visitor:
 
     def _dismiss(self) -> None:
         """Dismiss the workers, without waiting until they have noticed."""
-
-        def end(ticket: CodeValue) -> None:
-            ticket.store_shared(0)
-            # Last of all: from here on another execution may write the ticket.
-            (ticket + OWNER).store_shared(0)
-
-        each_own(self.execution, end)
+        # All of them first: another execution may take the first one's ticket, which is the team,
+        # as soon as it is free, and must not meet workers of this one there.
+        each_own(self.execution, lambda ticket: ticket.store_shared(0))
+        each_own(self.execution, lambda ticket: (ticket + OWNER).store_shared(0))
 
     def _wake(self, ticket: CodeValue) -> None:
         """Wake a worker if it sleeps; one that falls asleep just now sleeps through a command."""
