@@ -119,22 +119,14 @@ def _with_exchanges(body: Graph, turns: LoopCount) -> Graph:
             rewriter.keep(layer)
             continue
         whole, element, index = map(rewriter.mapped, exchange)
-        here = place_of(rewriter, layer.name, whole, index)
+        length, rank = whole.info.known_shape[0], len(whole.info.known_shape)
+        numbers: Array = np.arange(length, dtype=index.info.data_type.dtype)
+        numbers = numbers.reshape(length, *(1,) * (rank - 1))
+        positions = rewriter.constant(numbers, index.info, f"{layer.name}/positions")
+        compare = Comparison(ComparisonOperation.EQUAL)
+        here = rewriter.insert(compare, (positions, index), f"{layer.name}/position").output
         rewriter.replace(layer, Select(), (here, element, whole))
     return rewriter.finish(drop_dead=False)
-
-
-def place_of(rewriter: Rewriter, name: str, whole: Value, index: Value) -> Value:
-    """Add a comparison that is true for one of the elements along a tensor's first axis.
-
-    Where it is so, a `Select` in a loop's body exchanges the element, as backends may know.
-    """
-    length, *others = whole.info.known_shape
-    numbers: Array = np.arange(length, dtype=index.info.data_type.dtype)
-    numbers = numbers.reshape(length, *[1] * len(others))
-    positions = rewriter.constant(numbers, index.info, f"{name}/positions")
-    compare = Comparison(ComparisonOperation.EQUAL)
-    return rewriter.insert(compare, (positions, index), f"{name}/position").output
 
 
 def _exchange(body: Graph, layer: Layer, turns: LoopCount) -> tuple[Value, Value, Value] | None:

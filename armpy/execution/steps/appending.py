@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armpy.compiler import Evaluator, specialize
-from armpy.compiler.loop_shapes import place_of
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.graph import Graph, Rewriter, Value
 from armpy.graph.network import Network
@@ -36,6 +35,7 @@ from armpy.types import DataType
 
 _ADD = ElementwiseBinary(BinaryOperation.ADD)
 _AND = LogicalBinary(LogicalBinaryOperation.LOGICAL_AND)
+_EQUAL = Comparison(ComparisonOperation.EQUAL)
 _LESS = Comparison(ComparisonOperation.LESS)
 
 _LISTS_BYTES = 256 << 10
@@ -181,8 +181,9 @@ def with_lists(
         added = [value for value in turn.operands(layer) if value is not body.inputs[number]]
         part = turn.replace(layer, layer.operation, added, [parts[number]]).output
         row = turn.insert(Reshape((1, *parts[number].known_shape)), (part,), f"{layer.name}/row")
-        here = place_of(turn, layer.name, values[number], turns)
-        operands = (here, row.output, values[number])
+        places = np.arange(most).reshape(most, *[1] * len(parts[number].known_shape))
+        here = turn.insert(_EQUAL, (turn.constant(places, count), turns), f"{layer.name}/place")
+        operands = (here.output, row.output, values[number])
         whole = turn.insert(Select(), operands, f"{layer.name}/list", [lists[number]])
         turn.alias(layer.output, whole.output)
     following = turn.insert(_ADD, (turns, turn.constant(np.array(1), count)), "turns")
