@@ -85,6 +85,24 @@ def test_ties_zeros_and_what_is_no_number_have_an_order(larger_index_first: bool
     check_against_reference(network, {"x": values}, ISAS[ISA_NAMES.index(isa)], tolerance=EXACT)
 
 
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("size", [32, 33, 64, 80])
+@pytest.mark.parametrize("largest", [False, True])
+def test_the_foremost_element_alone_is_the_first_of_equal_ones(
+    size: int, largest: bool, isa: str
+) -> None:
+    best = np.inf if largest else -np.inf
+    values = np.random.default_rng(size).normal(size=(2 * size + 2, size)).astype(np.float32)
+    for place in range(size):
+        values[place, place] = best
+        values[size + place, place:] = best
+    values[-2, size // 2 :], values[-1] = np.nan, np.nan
+    network = top_network(ops.TopkV2(k=1, largest=largest), F32.with_shape(values.shape))
+    got = run_compiled(network, {"x": values}, ISAS[ISA_NAMES.index(isa)])
+    assert got["indices"][: 2 * size, 0].tolist() == [*range(size)] * 2
+    check_against_reference(network, {"x": values}, ISAS[ISA_NAMES.index(isa)], tolerance=EXACT)
+
+
 def one_hot_case(
     values: TensorInfo, indices: Array, axis: int, depth: int
 ) -> tuple[Network, dict[str, Array]]:

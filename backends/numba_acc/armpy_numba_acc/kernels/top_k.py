@@ -12,7 +12,7 @@ from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.gathering import TopK
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.isa import Isa
-from armpy_numba_acc.tiles.row_order import make_row_order
+from armpy_numba_acc.tiles.row_order import LANES, make_row_order
 
 _LOW = {8: (1 << 32) - 1, 16: -1}
 """Bits of an index, by the bytes of an entry."""
@@ -28,6 +28,7 @@ def make(
         reader(TopK),
     )
     put, replace, sink, swap = tools.put, tools.replace, tools.sink, tools.swap
+    foremost = tools.foremost
     index_of, following, entry_bytes = tools.index, tools.following, tools.entry_bytes
     (load_element, store_element), (_, store_index) = INTEGERS[element_bytes], INTEGERS[index_bytes]
     low = _LOW[entry_bytes]
@@ -52,8 +53,14 @@ def make(
         mask = 0 if call.larger_index_first != 0 else low
         heap = call.scratch + thread_of(thread) * call.k * entry_bytes
         first, last = share_items(call.rows, thread, num_threads)
+        is_one = call.k == 1 and mask != 0 and call.size >= LANES
         for row in range(first, last):
             start, base = row * call.k, call.source + row * call.size * element_bytes
+            if is_one:
+                index = foremost(base, call.size)
+                store_element(call.values, start, load_element(base, index))
+                store_index(call.indices, start, index)
+                continue
             top_of_row(base, call.size, call.k, mask, heap)
             for place in range(call.k):
                 index = index_of(heap, place, mask)

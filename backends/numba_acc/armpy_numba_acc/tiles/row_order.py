@@ -16,11 +16,13 @@ from armpy_numba_acc.llvm.values import (
     CodeValue,
     choose,
     kind_of_format,
+    larger,
+    smaller,
     vector,
 )
 
 _HIGHEST, _INFINITY = 0x7FFFFFFF, 0x7F800000
-_LANES = 32
+LANES = 32
 """Elements that are compared at once."""
 
 
@@ -42,6 +44,7 @@ class RowOrder:
     # ``following(heap, row, start, size, mask)``: the first element from `start` on that may be
     # greater than the one on top, or one that is followed by few others.
     following: Primitive
+    foremost: Primitive  # ``foremost(row, size)``: the first one's index of `LANES` at least
 
 
 def _order(values: CodeValue, format_: str, is_rising: bool) -> CodeValue:
@@ -124,7 +127,8 @@ def make_row_order(format_: str, is_rising: bool) -> RowOrder:
         return low ^ mask
 
     following = _make_following(format_, is_rising, half)
-    return RowOrder(2 * half // 8, put, replace, sink, swap, index, following)
+    foremost = _make_foremost(format_, is_rising, half)
+    return RowOrder(2 * half // 8, put, replace, sink, swap, index, following, foremost)
 
 
 def _make_following(format_: str, is_rising: bool, half: int) -> Primitive:
@@ -141,28 +145,61 @@ def _make_following(format_: str, is_rising: bool, half: int) -> Primitive:
         mask: CodeValue,
     ) -> CodeValue:
         order_kind = ir.IntType(half)
-        least = (heap.load(kind) >> half).narrowed(order_kind).splat(_LANES)
+        least = (heap.load(kind) >> half).narrowed(order_kind).splat(LANES)
         # Of equal elements a later one is greater only where the larger index comes first.
-        takes_equal = mask.equals(0).splat(_LANES)
+        takes_equal = mask.equals(0).splat(LANES)
 
         def turn(values: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
             (at,) = values[:1]
-            elements = row.place(element, at).load(vector(element, _LANES))
+            elements = row.place(element, at).load(vector(element, LANES))
             order = _order(elements, format_, is_rising)
             greater = (order > least) | (order.equals(least) & takes_equal)
             bits = greater.mask_bits()
             is_none = bits.equals(0)
-            after = choose(is_none, at + _LANES, at)
-            return is_none & (after + _LANES <= size), [after, bits]
+            after = choose(is_none, at + LANES, at)
+            return is_none & (after + LANES <= size), [after, bits]
 
         def scanned() -> Sequence[CodeValue]:
             at, bits = loop_while(code, [start, code.constant(I32)], turn)
             first = code.call("llvm.cttz.i32", I32, bits, code.constant(ir.IntType(1)))
             return [at + choose(bits.equals(0), 0, first.unsigned(I64))]
 
-        return when(start + _LANES <= size, scanned, lambda: [start])[0]
+        return when(start + LANES <= size, scanned, lambda: [start])[0]
 
     return following
+
+
+def _make_foremost(format_: str, is_rising: bool, half: int) -> Primitive:
+    """Make `RowOrder.foremost`: look for the greatest order, and then for the first like it."""
+    element, order_kind = kind_of_format(format_), ir.IntType(half)
+
+    @primitive(WORD, WORD, WORD)
+    def foremost(code: Code, row: CodeValue, size: CodeValue) -> CodeValue:
+        last = size - LANES  # overlaps the vector before
+
+        def orders(at: CodeValue) -> CodeValue:
+            elements = row.place(element, at).load(vector(element, LANES))
+            return _order(elements, format_, is_rising)
+
+        def compare(values: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
+            at, best = values
+            after = at + LANES
+            return after <= last, [after, larger(best, orders(at))]
+
+        def search(values: list[CodeValue]) -> tuple[CodeValue, Sequence[CodeValue]]:
+            at, _ = values
+            bits = orders(at).equals(top).mask_bits()
+            is_none = bits.equals(0)
+            return is_none, [choose(is_none, smaller(at + LANES, last), at), bits]
+
+        _, best = loop_while(code, [code.integer(0), orders(last)], compare)
+        name = f"llvm.vector.reduce.smax.v{LANES}i{half}"
+        top = code.call(name, order_kind, best).splat(LANES)
+        at, bits = loop_while(code, [code.integer(0), code.constant(I32)], search)
+        first = code.call("llvm.cttz.i32", I32, bits, code.constant(ir.IntType(1)))
+        return at + first.unsigned(I64)
+
+    return foremost
 
 
 def _sink(heap: CodeValue, entry: CodeValue, place: CodeValue, count: CodeValue) -> None:
