@@ -29,6 +29,8 @@ _NUMBERS = (
     DataType.SIGNED32,
     DataType.SIGNED64,
 )
+_BYTES = (DataType.SIGNED8, DataType.UNSIGNED8)
+"""Of which there are extremes alone."""
 
 
 class ReduceOperation(enum.Enum):
@@ -90,7 +92,11 @@ class Reduce(Operation):
         Operand("axes", ranks=(0, 1), becomes="axes"),
     )
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(
-        *_NUMBERS, *_QUANTIZED, DataType.BOOLEAN, also=((DataType.SIGNED32, DataType.SIGNED64),)
+        *_NUMBERS,
+        *_BYTES,
+        *_QUANTIZED,
+        DataType.BOOLEAN,
+        also=((DataType.SIGNED32, DataType.SIGNED64),),
     )
 
     def __post_init__(self) -> None:
@@ -115,13 +121,15 @@ class Reduce(Operation):
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Truth values where they belong; one quantisation where it is kept."""
+        data_type, selects = inputs[0].data_type, self.operation.selects
         require(
-            (inputs[0].data_type is DataType.BOOLEAN) == self.operation.is_logical,
+            (data_type is DataType.BOOLEAN) == self.operation.is_logical
+            and (data_type not in _BYTES or selects),
             f"{self.operation.name} does not take this data type",
-            expected="BOOLEAN" if self.operation.is_logical else "numbers",
-            actual=inputs[0].data_type.name,
+            expected="BOOLEAN" if self.operation.is_logical else "other numbers",
+            actual=data_type.name,
         )
-        if self.operation.selects or self.rounds_down:
+        if selects or self.rounds_down:
             require_same_elements(inputs[0], outputs[0], "output")
 
     def identity_of(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
-from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.kernels import reduce
+from armpy_numba_acc.llvm.compiler import compile_assembly
+from armpy_numba_acc.machine.isa import Isa, make_isa
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation
@@ -102,6 +106,24 @@ def test_truth_values_are_reduced(isa: str) -> None:
     for shape, axes, keep_dims in AXES if isa == FIRST else AXES[:1]:
         for operation in (ops.ReduceOperation.ANY, ops.ReduceOperation.ALL):
             _check(ops.Reduce(operation, axes, keep_dims), BOOL.with_shape(shape), isa)
+
+
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize("data_type", [DataType.UNSIGNED8, DataType.SIGNED8])
+def test_extremes_of_bytes_are_those_of_the_reference(data_type: DataType, isa: str) -> None:
+    for shape, axes, keep_dims in AXES if isa == FIRST else AXES[:1]:
+        for operation in (ops.ReduceOperation.MAX, ops.ReduceOperation.MIN):
+            layer = ops.Reduce(operation, axes, keep_dims)
+            _check(layer, TensorInfo(shape, data_type), isa)
+
+
+@pytest.mark.parametrize("form", ["rows", "columns"])
+@pytest.mark.parametrize("kind", ["u8", "i8"])
+def test_extremes_of_bytes_are_compared_as_bytes(kind: str, form: str) -> None:
+    isa = make_isa("avx512vnni", "x86_64-unknown-linux-gnu", "icelake-server", frozenset())
+    text = compile_assembly(reduce.make(isa, "max", kind, form), "function", isa)
+    assert len(re.findall(r"vpmax[us]b\s.*[yz]mm", text)) >= 4
+    assert not re.search("vpmax[us]d", text)
 
 
 @pytest.mark.sampled(2)

@@ -35,6 +35,7 @@ _ARITHMETIC = {
     ReduceOperation.ALL: "min",
 }
 
+_EXTREMES = frozenset((ReduceOperation.MAX, ReduceOperation.MIN))
 _REAL = frozenset(ReduceOperation) - {ReduceOperation.ANY, ReduceOperation.ALL}
 _QUANTIZED = _REAL - {ReduceOperation.PROD}
 
@@ -45,6 +46,8 @@ _SUPPORTED = {
     DataType.QASYMM_U8: _QUANTIZED,
     DataType.QASYMM_S8: _QUANTIZED,
     DataType.QSYMM_S16: _QUANTIZED,
+    DataType.SIGNED8: _EXTREMES,
+    DataType.UNSIGNED8: _EXTREMES,
     DataType.BOOLEAN: frozenset((ReduceOperation.ANY, ReduceOperation.ALL)),
 }
 
@@ -130,7 +133,8 @@ def _kind(emit: Emitter, operation: Reduce, value: Value) -> str:
         return "i16" if operation.operation.selects else "q16"
     if data_type is DataType.FLOAT32:
         return emit.kind_of(value)
-    return {DataType.SIGNED32: "i32", DataType.SIGNED64: "i64"}.get(data_type, "u8")
+    kinds = {DataType.SIGNED8: "i8", DataType.SIGNED32: "i32", DataType.SIGNED64: "i64"}
+    return kinds.get(data_type, "u8")
 
 
 def _rescaling(

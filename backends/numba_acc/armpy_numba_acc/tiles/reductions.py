@@ -15,6 +15,7 @@ from armpy_numba_acc.llvm.pointers import (
     bits_to_f64,
     load_bf16,
     load_f32,
+    load_i8,
     load_i16,
     load_i32,
     load_i64,
@@ -171,10 +172,13 @@ def make_accumulation(operation: str, kind: str) -> Accumulation:
         load = load_i64 if kind == "i64" else _load_wide
         finish = _make_integer_finish(operation, kind, load_i64)
         return Accumulation(size, first, load, 8, load_i64, store_i64, combine, finish)
-    if kind == "u8":  # as bytes, of which a vector holds most
-        finish = _make_integer_finish(operation, kind, load_u8)
-        ends = np.uint8(0 if operation == "max" else 255)
-        return Accumulation(1, ends, load_u8, 1, load_u8, store_u8, combine, finish)
+    if kind in ("u8", "i8"):  # as bytes, of which a vector holds most
+        load, limits = (
+            (load_u8, np.iinfo(np.uint8)) if kind == "u8" else (load_i8, np.iinfo(np.int8))
+        )
+        finish = _make_integer_finish(operation, kind, load)
+        least = limits.dtype.type(limits.min if operation == "max" else limits.max)
+        return Accumulation(1, least, load, 1, load, store_u8, combine, finish)
     loads = {"i32": load_i32, "i16": _load_word, "q16": _load_word}
     load = _make_load_key(operation == "max") if kind == "f32" else loads.get(kind, _load_byte)
     finish = _make_integer_finish(operation, kind, load_i32)
@@ -253,6 +257,7 @@ _FINISHES = {
     "i64": (store_i64, _as_it_is),
     "i16": (store_i16, _as_it_is),
     "u8": (store_u8, _as_it_is),
+    "i8": (store_u8, _as_it_is),
     "q8": (store_u8, _requantized_byte),
     "q16": (store_i16, _requantized_word),
 }

@@ -14,6 +14,7 @@ _ARITHMETIC = (ReduceOperation.SUM, ReduceOperation.PROD, ReduceOperation.MEAN)
 _INPUT = (Scale(1 / 32, 0.2),)
 _OUTPUTS = {ReduceOperation.SUM: Scale(1 / 4, 0.1), ReduceOperation.PROD: Scale(1 / 2, 0.1)}
 
+_BYTES = (DataType.SIGNED8, DataType.UNSIGNED8)
 _COMMON = of(DataType.FLOAT32, DataType.QASYMM_S8)
 
 AXES: dict[str, tuple[int, ...] | None] = {
@@ -93,5 +94,6 @@ def _types(operation: ReduceOperation, thorough: bool) -> Selection:
     if operation in _LOGICAL:
         return of(DataType.BOOLEAN)
     if thorough:
-        return lambda types: types[0] is not DataType.BOOLEAN
+        others = (DataType.BOOLEAN,) if operation.selects else (DataType.BOOLEAN, *_BYTES)
+        return lambda types: types[0] not in others
     return of(DataType.FLOAT32, DataType.QASYMM_S8)
