@@ -65,8 +65,12 @@ class State:
         self._spare: dict[str, Array] = {}
         self._held: dict[str, Array] = {}
         self._shown = RealOutputs.of(model.outputs, None, dequantizes=model.dequantize_outputs)
+        self._converts = bool(self._shown.infos or self._shown.small)
         # As in `armpy.Execution`: the caller that takes it out uses the state.
         self._turn: list[None] = [None]
+        # The program of the last step, if no present was larger, and the targets of its steps.
+        self._steady: object = None
+        self._turns: list[tuple[list[Array | None], dict[str, Array]]] = []
         self.is_closed = False
 
     def run(self, inputs: Mapping[str, object]) -> dict[str, Array]:
@@ -76,11 +80,17 @@ class State:
         are those of `armpy.Model.run`, and InvalidArgumentError if the state would exceed its
         limit, is closed, or in use by another thread.
         """
-        with self._taken():
-            try:
-                return self._step(as_dict("inputs", inputs))
-            except MemoryError as error:
-                raise without_memory(error)  # noqa: B904 - it has the cause
+        turn = self._turn  # as in `_taken`, which takes longer
+        try:
+            del turn[0]
+        except IndexError:
+            raise self._not_free() from None
+        try:
+            return self._step(inputs if type(inputs) is dict else as_dict("inputs", inputs))
+        except MemoryError as error:
+            raise without_memory(error)  # noqa: B904 - it has the cause
+        finally:
+            turn.append(None)
 
     def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
         """Run one step with the other inputs in order; returns the output, or a tuple."""
@@ -97,7 +107,7 @@ class State:
         with self._taken():
             fork = State(self.model, self.pairs, self.limit, bool(self._room))
             fork.length, fork._past = self.length, {**self._past}
-            self._held = {}  # both read it, so that neither writes to it
+            self._held, self._steady = {}, None  # both read it, so that neither writes to it
             return fork
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -123,13 +133,13 @@ class State:
                     expected=f"a saved state with {listed([*self.pairs])}",
                     fix="Save it again with this model",
                 ) from error
-            self.length, self._past, self._held = length, past, {}
+            self.length, self._past, self._held, self._steady = length, past, {}, None
 
     def close(self) -> None:
         """Free its memory, after a step that is under way."""
         # A new list: a step under way gives its turn back to the old one.
         self.is_closed, self._turn = True, []
-        self._past, self._spare, self._held = {}, {}, {}
+        self._past, self._spare, self._held, self._steady = {}, {}, {}, None
 
     def __enter__(self) -> Self:
         return self
@@ -144,30 +154,45 @@ class State:
         try:
             del turn[0]
         except IndexError:
-            failed = "the state is closed" if self.is_closed else "the state is in use already"
-            fix = "Make one with Model.state" if self.is_closed else "Use one state per thread"
-            raise InvalidArgumentError(failed, where="state", fix=fix) from None
+            raise self._not_free() from None
         try:
             yield
         finally:
             turn.append(None)
 
-    def _step(self, inputs: dict[str, Any]) -> dict[str, Array]:  # Any: whatever the caller gives
+    def _not_free(self) -> InvalidArgumentError:
+        """Why it cannot be used now."""
+        failed = "the state is closed" if self.is_closed else "the state is in use already"
+        fix = "Make one with Model.state" if self.is_closed else "Use one state per thread"
+        return InvalidArgumentError(failed, where="state", fix=fix)
+
+    def _step(  # noqa: PLR0912 - each part as a function of its own takes longer
+        self,
+        inputs: dict[str, Any],  # Any: whatever the caller gives
+    ) -> dict[str, Array]:
         """Run one step, and only then replace the pasts."""
         model = self.model
         network = model.handle.current or model.handle.loaded  # the latter raises
         named = {**(self._past or self._first(inputs)), **inputs}
-        latest = network.latest
-        slots = network.inputs if latest is None else latest.inputs
-        if named.keys() != {slot.name for slot in slots}:
+        prepared = network.latest
+        slots = network.inputs if prepared is None else prepared.inputs
+        # Whether the shapes are those of the last step, which left presents as large as pasts.
+        is_steady = prepared is not None and prepared is self._steady
+        arrays = []
+        if len(named) != len(slots):
             raise wrong_names(network, named)
         for slot in slots:
-            if slot.name in inputs and not slot.fits(named[slot.name]):
-                array = slot.converted(named[slot.name], quantize=model.quantize_inputs)
-                named[slot.name] = array
-        arrays = [named[slot.name] for slot in slots]
-        prepared = network.prepared_for(arrays)
-        length = self._length_after(prepared.outputs, named)
+            try:
+                array = named[slot.name]
+            except KeyError:
+                raise wrong_names(network, named) from None
+            if slot.name in inputs and not slot.fits(array):
+                array = named[slot.name] = slot.converted(array, quantize=model.quantize_inputs)
+                is_steady = False
+            arrays.append(array)
+        if not is_steady:
+            prepared = network.prepared_for(arrays)
+        length = self._length_after(() if is_steady else prepared.outputs, named)
         if self.limit is not None and length > self.limit:
             raise InvalidArgumentError(
                 "the state is full",
@@ -176,18 +201,30 @@ class State:
                 actual=f"a length of {self.length}, and {length - self.length} more",
                 fix="Make a state with a larger limit",
             )
-        sizes = getattr(prepared.plan, "sizes", None)
-        in_place = frozenset() if sizes is None else sizes.in_place
-        targets, memory = self._targets(prepared.outputs, named, in_place)
-        results = prepared.run(arrays, targets)
-        outputs = {slot.name: array for slot, array in zip(prepared.outputs, results, strict=True)}
-        past = {name: outputs.pop(output) for name, output in self.pairs.items()}
+        if is_steady and len(self._turns) > 1:
+            targets, memory = self._turns.pop(0)
+        else:
+            sizes = getattr(prepared.plan, "sizes", None)
+            in_place = frozenset() if sizes is None else sizes.in_place
+            targets, memory = self._targets(prepared.outputs, named, in_place)
+        results = prepared.run(arrays, [*targets])
+        outputs, past = {}, {}
+        for output, array in zip(prepared.outputs, results, strict=True):
+            name = self._inputs.get(output.name)
+            if name is None:
+                outputs[output.name] = array
+            else:
+                past[name] = array
         if not self.is_closed:
             self.length, self._past = length, past
-            before = {**self._spare, **self._held}
+            before = self._held if is_steady else {**self._spare, **self._held}
             self._spare = {n: flat for n, flat in before.items() if flat is not memory.get(n)}
             self._held = memory
-        return self._shown.finish(outputs)
+            if not is_steady:
+                changes = (past[name].shape != named[name].shape for name in past)
+                self._steady, self._turns = None if any(changes) else prepared, []
+            self._turns.append((targets, memory))
+        return self._shown.finish(outputs) if self._converts else outputs
 
     def _length_after(self, outputs: Sequence[OutputSlot], named: Mapping[str, Array]) -> int:
         """The length after a step with some arrays."""
@@ -195,7 +232,8 @@ class State:
         for output in outputs:
             if output.name in self._inputs:
                 before, after = named[self._inputs[output.name]].shape, output.info.shape or ()
-                lengths += [b for a, b in zip(before, after, strict=False) if a != b and b]
+                if before != after:
+                    lengths += [b for a, b in zip(before, after, strict=False) if a != b and b]
         if lengths:
             return max(lengths)
         counted = named[self._others[0]].shape[1:2] if self._others else ()

@@ -190,6 +190,38 @@ def test_a_second_thread_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(state(rows(1)), [[2, 2, 2]])
 
 
+def test_states_in_several_threads_go_on_by_themselves() -> None:
+    model = counting()
+    totals: dict[int, Array] = {}
+
+    def talk(step: int) -> None:
+        state = model.state()
+        for _ in range(50):
+            totals[step] = state.run({"x": np.full((1, 2), step, np.float32)})["twice"]
+
+    threads = [threading.Thread(target=talk, args=(step,)) for step in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for step, total in totals.items():
+        np.testing.assert_array_equal(total, [[100 * step] * 2])
+
+
+def test_states_of_fixed_shape_fork_fail_and_go_on() -> None:
+    state, one = counting().state(), np.ones((1, 2), np.float32)
+    for _ in range(5):
+        state(one)
+    fork = state.fork()
+    with pytest.raises(armpy.InvalidArgumentError, match="x"):
+        state(np.ones((1, 3), np.float32))
+    for step in range(1, 6):
+        np.testing.assert_array_equal(state(one), [[2 * (5 + step)] * 2])
+        np.testing.assert_array_equal(fork(2 * one), [[2 * (5 + 2 * step)] * 2])
+    np.testing.assert_array_equal(state.run({"x": one, "sum": 7 * one})["twice"], [[16, 16]])
+    np.testing.assert_array_equal(state(one), [[18, 18]])
+
+
 @pytest.mark.parametrize("limit", [-1, 0, 2**31, 2**62, 1.5, "1"])
 def test_limits_that_cannot_be_are_refused(limit: object) -> None:
     with pytest.raises(armpy.InvalidArgumentError, match=r"state\.limit"):
