@@ -29,6 +29,14 @@ def test_blocks_of_any_size_are_weighed(
     check_layer(ops.Attention(), infos, TensorInfo((2, 4, queries, value_size), F32))
 
 
+@pytest.mark.parametrize(("heads", "keys"), [(2, 3), (4, 200), (6, 129), (14, 260)])
+def test_few_queries_are_multiplied_with_whole_rows(heads: int, keys: int) -> None:
+    infos = [TensorInfo((2, heads, 1, 32), F32), TensorInfo((2, 2, keys, 32), F32)]
+    infos.append(TensorInfo((2, 2, keys, 48), F32))
+    operation = ops.Attention(is_causal=True, left_window=150 if heads == 2 else -1, num_past=keys)
+    check_layer(operation, infos, TensorInfo((2, heads, 1, 48), F32))
+
+
 @pytest.mark.slow
 def test_what_is_not_seen_does_not_count() -> None:
     infos = [TensorInfo((2, 2, 50, 16), F32)] * 3 + [TensorInfo((2, 1, 50, 50), F32)]
@@ -113,10 +121,12 @@ def test_scaled_products_overflow_before_the_scale() -> None:
 
 @pytest.mark.sampled(11)
 @pytest.mark.parametrize(("queries", "window"), [(1, -1), (1, 3), (5, 20), (19, -1)])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_each_sequence_has_its_number_of_keys(queries: int, window: int, dtype: type) -> None:
-    rng = np.random.default_rng(1)
-    shapes = [(4, 6, queries, 8), (4, 2, 150, 8), (4, 2, 150, 5)]
+@pytest.mark.parametrize(("dtype", "sizes"), [(np.int32, (8, 5)), (np.int64, (16, 16))])
+def test_each_sequence_has_its_number_of_keys(
+    queries: int, window: int, dtype: type, sizes: tuple[int, int]
+) -> None:
+    rng, (size, value_size) = np.random.default_rng(1), sizes
+    shapes = [(4, 6, queries, size), (4, 2, 150, size), (4, 2, 150, value_size)]
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
     arrays[2][:, :, 140:] = np.nan  # beyond all keys
     lengths: Array = np.array([queries, 140, 129, queries - 1], dtype)

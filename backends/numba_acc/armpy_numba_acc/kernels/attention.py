@@ -21,6 +21,7 @@ from armpy_numba_acc.tiles.attention import (
     softmax_rows,
 )
 from armpy_numba_acc.tiles.blocks import make_transpose_tile
+from armpy_numba_acc.tiles.few_queries import add_rows, gather_values, score_keys
 
 Transpose = Callable[[Pointer, int, Pointer, int, int, int], None]
 Products = Callable[[Pointer, int, Pointer, Pointer, int, int, Pointer], None]
@@ -152,11 +153,62 @@ def count_nan(row: Pointer, count: int) -> int:
     return num_nan
 
 
-def _make_block(isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int) -> RunBlock:
+def _make_row_products(isa: Isa, queries: int) -> tuple[Products, Products]:
+    """Make both products of a few queries, which read keys and values row by row.
+
+    Parameters and results are those of `_make_products`, but that room follows the lines: first for
+    the queries' rows, or the outputs, and then for outputs turned round.
+    """
+    lanes, line = isa.lanes, isa.vector_bytes
+    transpose = _make_transpose(lanes)
+    multiply, gather, add = score_keys(isa, queries), gather_values(isa, queries), add_rows(isa)
+    single = product_rows(isa, 1, 1, False)
+    keys_at_once = lanes // queries
+
+    @compiled
+    def score(
+        key: Pointer,
+        pitch: int,
+        lines: Pointer,
+        target: Pointer,
+        keys: int,
+        size: int,
+        rows: Pointer,
+    ) -> None:
+        groups = keys // keys_at_once
+        multiply(key, pitch, rows, target, groups, size // lanes)
+        for number in range(groups * keys_at_once, keys):
+            single(key + number * pitch, pitch, lines, target + number * line, size, 0)
+
+    @compiled
+    def accumulate(
+        value: Pointer,
+        pitch: int,
+        scores: Pointer,
+        target: Pointer,
+        size: int,
+        keys: int,
+        factors: Pointer,
+    ) -> None:
+        rows = scores + KEYS_AT_ONCE * line + KEYS_AT_ONCE * size * 4
+        turned = rows + size * line
+        gather(value, pitch, scores, rows, keys, size // lanes)
+        transpose(turned, line, rows, size * 4, lanes, size)
+        add(turned, target, size, factors)
+
+    return score, accumulate
+
+
+def _make_block(
+    isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int, num_rows: int
+) -> RunBlock:
     """Make what computes the outputs of a block of queries, and counts those that have NaN."""
     block = vectors * isa.lanes
     line = block * 4
-    score, gather = (_make_products(isa, vectors, accumulates) for accumulates in (False, True))
+    if num_rows:
+        score, gather = _make_row_products(isa, num_rows)
+    else:
+        score, gather = (_make_products(isa, vectors, accumulates) for accumulates in (False, True))
     weigh = softmax_rows(isa, vectors, mask, bool(is_bounded), bool(is_capped))
     begin, finish = block_ends(isa, vectors)
     add_rest = _make_add_rest(mask, block)
@@ -180,11 +232,13 @@ def _make_block(isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: i
         outputs = state + 3 * line
         scores = outputs + call.value_size * line
         copy = scores + KEYS_AT_ONCE * line
+        # Rows of queries, for products that read row by row, follow the outputs' turned rows.
+        rows = copy + KEYS_AT_ONCE * call.value_size * 4 + 2 * call.value_size * line
         begin(state, outputs, call.value_size)
         end = min(keys, position + 1 + (count - 1) * call.advance + call.high)
         for at in range(max(0, position + call.low), end, KEYS_AT_ONCE):
             here = min(KEYS_AT_ONCE, end - at)
-            score(key + at * call.key_row, call.key_row, packed, scores, here, call.size, 0)
+            score(key + at * call.key_row, call.key_row, packed, scores, here, call.size, rows)
             weigh(
                 scores,
                 here,
@@ -213,13 +267,20 @@ def _make_block(isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: i
 
 
 def make(
-    isa: Isa, mask: str, vectors: int, is_bounded: int, is_capped: int, length_bytes: int
+    isa: Isa,
+    mask: str,
+    vectors: int,
+    is_bounded: int,
+    is_capped: int,
+    length_bytes: int,
+    num_rows: int,
 ) -> Callable[[int, int, int], None]:
     """Make the kernel for the record's parameters; threads share blocks of queries."""
     block = vectors * isa.lanes
     line = block * 4
-    run_block = _make_block(isa, mask, vectors, is_bounded, is_capped)
-    transpose = _make_transpose(isa.lanes)
+    run_block = _make_block(isa, mask, vectors, is_bounded, is_capped, num_rows)
+    lanes = isa.lanes
+    transpose = _make_transpose(lanes)
     multiply = scale_rows(isa, vectors)
     mask_bytes = {"": 0, "f32": 4, "bool": 1}.get(mask, 0)
     load_length, _ = INTEGERS[length_bytes or 8]
@@ -248,6 +309,9 @@ def make(
             query += start * call.query_row
             transpose(packed, line, query, call.query_row, count, size)
             multiply(packed, size, call.query_scale)
+            if num_rows != 0:
+                rows = outputs + value_size * 3 * line + KEYS_AT_ONCE * (line + value_size * 4)
+                transpose(rows, size * 4, packed, line, size, lanes)
             marks += start * mask_bytes
             keys, position = call.keys, call.num_past
             if length_bytes != 0:

@@ -45,7 +45,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     """One command, after one that turns a mask of single queries round."""
     operation = expect(layer.operation, Attention)
     query, key, value = (layer[name] for name in ("query", "key", "value"))
-    batches, heads, queries, size = query.info.known_shape
+    batches, heads, layer_queries, size = query.info.known_shape
     groups, keys = key.info.known_shape[1:3]
     queries_at, query_pitches = _source(emit, query)
     keys_at, key_pitches = _source(emit, key)
@@ -53,12 +53,13 @@ def lower(emit: Emitter, layer: Layer) -> None:
     target, target_pitches = _target(emit, layer.output)
     value_size = value.info.known_shape[3]
     mask, lengths = (*layer.inputs[3:], None, None)[:2]
-    vectors = 1 if queries <= emit.isa.lanes else MOST_VECTORS
+    vectors = 1 if layer_queries <= emit.isa.lanes else MOST_VECTORS
     kind, marks, mask_pitches = _mask(emit, mask, vectors, layer.name)
     low = -operation.left_window if operation.left_window >= 0 else -_ALL
     high = operation.right_window if operation.right_window >= 0 else _ALL
     high = min(high, 0) if operation.is_causal else high
     of_group = heads // groups
+    queries = layer_queries
     is_single = 1 < of_group <= emit.isa.lanes and queries == 1 and mask_pitches[1] == 0
     if is_single:  # the heads that share keys are queries at one position
         heads, queries = groups, of_group
@@ -68,6 +69,9 @@ def lower(emit: Emitter, layer: Layer) -> None:
     is_bounded = not is_single and (low, high) != (-_ALL, _ALL)
     line = vectors * emit.isa.vector_bytes
     pitch = (size + value_size + 3 + KEYS_AT_ONCE) * line + KEYS_AT_ONCE * value_size * 4
+    num_rows = _num_rows(emit, layer, queries) if is_single or layer_queries == 1 else 0
+    if num_rows:
+        pitch += (size + 2 * value_size) * line
     scale = float(operation.scale or size**-0.5)
     query_scale, scale = (1.0, scale) if operation.scales_products else (scale, 1.0)
     call = calls.Attention(
@@ -76,6 +80,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         int(is_bounded),
         int(operation.softcap > 0),
         0 if lengths is None else lengths.info.data_type.size_bytes,
+        num_rows,
         queries_at,
         keys_at,
         values_at,
@@ -106,6 +111,13 @@ def lower(emit: Emitter, layer: Layer) -> None:
     )
     num_operations = 2 * batches * heads * queries * keys * (size + value_size)
     emit(call, layer.name, num_operations=num_operations)
+
+
+def _num_rows(emit: Emitter, layer: Layer, queries: int) -> int:
+    """Return the parameter of `calls.Attention` for queries at one position."""
+    lanes, num_rows = emit.isa.lanes, 1 << (queries - 1).bit_length()
+    sizes = [layer[name].info.known_shape[3] for name in ("query", "value")]
+    return num_rows if num_rows < lanes and all(size % lanes == 0 for size in sizes) else 0
 
 
 _Place: TypeAlias = tuple[Address, tuple[int, int, int]]

@@ -17,7 +17,14 @@ MOST_VECTORS = 2
 class Attention(Call):
     """Attention of float32."""
 
-    parameters = ("mask_kind", "num_vectors", "is_bounded", "is_capped", "length_bytes")
+    parameters = (
+        "mask_kind",
+        "num_vectors",
+        "is_bounded",
+        "is_capped",
+        "length_bytes",
+        "num_rows",
+    )
 
     # Elements of the mask, and whether all queries have the same ones. Otherwise those of a block
     # of queries lie side by side, and `mask_row` bytes after them those of the next key.
@@ -26,6 +33,9 @@ class Attention(Call):
     is_bounded: int  # whether a query sees only keys from `low` to `high` after its own position
     is_capped: int  # whether `cap` limits scores
     length_bytes: int  # of a number of keys in `lengths`, one per batch; 0 if there are none
+    # A power of two that is not less than the number of queries, if keys and values are read row
+    # by row, else 0. A row has whole vectors then.
+    num_rows: int
     query: Pointer
     key: Pointer
     value: Pointer
@@ -33,7 +43,8 @@ class Attention(Call):
     lengths: Pointer
     target: Pointer
     # Room of each thread: for a block of queries their elements, those of the outputs, three rows,
-    # and a row for each of `KEYS_AT_ONCE` keys; and the values of as many keys.
+    # and a row for each of `KEYS_AT_ONCE` keys; and the values of as many keys. If these are read
+    # row by row, the queries' rows, and outputs as rows and turned round.
     scratch: Pointer
     scratch_pitch: int
     query_batch: int  # bytes from one to the next; so for the others
