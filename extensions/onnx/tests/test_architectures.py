@@ -455,7 +455,13 @@ def test_first_tokens_are_those_of_onnx_runtime(form: Callable[[], bytes]) -> No
     compare(form(), "CpuRef", 2)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "form",
+    [
+        form if form in (llama, mixtral) else pytest.param(form, marks=pytest.mark.slow)
+        for form in FORMS
+    ],
+)
 def test_products_of_4_bits_are_as_near_as_those_of_onnx_runtime(
     form: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
