@@ -50,9 +50,6 @@ Targets: TypeAlias = list[Array] | list[Array | None]
 _NUM_USUAL_TURNS = 2
 """Loops whose shapes settle have done so after the first turn."""
 
-_NUM_SINGLE_TURNS = 4
-"""Of a loop that appends: lists for several turns are not worth their while for fewer."""
-
 
 class NetworkPlan(Protocol):
     """A prepared network for some input shapes."""
@@ -244,7 +241,11 @@ class WhileWorkload(IWorkload):
         graph = self._condition
         cancellation = current_cancellation()
         try:
-            while True:
+            several = self._plan_of_several(values) if growing else None
+            if several is not None:
+                graph = self._body
+                num_turns, is_late = self._run_several(several, values, growing, end_s)
+            while several is None:
                 graph = self._condition
                 if not is_steady:
                     test = _plan(graph, values, num_turns)
@@ -266,12 +267,6 @@ class WhileWorkload(IWorkload):
                 spare, mine = (mine, results) if is_steady else (None, results)
                 flags = flags if is_steady else None
                 num_turns += 1
-                if growing and is_steady and num_turns == _NUM_SINGLE_TURNS:
-                    several = self._plan_of_several(values)
-                    if several is not None:
-                        more, is_late = self._run_several(several, values, growing, end_s)
-                        num_turns += more
-                        break
         except ArmpyError as error:
             raise graph.named(error) from error.__cause__
         if is_late:
@@ -304,29 +299,27 @@ class WhileWorkload(IWorkload):
         growing: Mapping[int, AppendedElements],
         end_s: float,
     ) -> tuple[int, bool]:
-        """Run the turns that are left; return how many, and whether the time is up."""
+        """Run all turns; return how many there were, and whether the time is up."""
         arrays: list[Array] = [np.zeros((), np.int64), *values]
         for number in growing:
             info = plan.result_infos[1 + number]
-            arrays[1 + number], most = (
-                np.empty(info.known_shape, info.data_type.dtype),
-                info.known_shape[0],
-            )
+            arrays[1 + number] = np.empty(info.known_shape, info.data_type.dtype)
+            most = info.known_shape[0]
         num_turns, count, cancellation = 0, most, current_cancellation()
-        while count == most and time.perf_counter() < end_s:
+        while count == most:
             try:
                 results = plan.run(arrays, None, cancellation)
             except ExecutionTimeoutError:
                 if time.perf_counter() < end_s:  # the execution's own, not that of loops
                     raise
-                break
+                return num_turns, True
             arrays[1 : len(results)] = results[1:]
             count = int(results[0])
             num_turns += count
             for number, elements in growing.items():
                 elements.take_list(results[1 + number][:count])
         values[:] = arrays[1:]
-        return num_turns, count == most
+        return num_turns, False
 
     def _keeps_shapes(self, turn: NetworkPlan, values: Sequence[Array]) -> bool:
         """Return whether a turn's outputs have the shapes of its inputs."""
