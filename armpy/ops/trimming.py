@@ -40,7 +40,8 @@ class _Axis:
 
     def trimmed(self) -> _Axis:
         """The same windows without elements, and padding, that make no difference."""
-        if self.size < 1:
+        # Windows lie within most images: that is all to ask of a size that is traced.
+        if self.size < 1 or self.size > (self.kernel - 1) * self.dilation + self.stride:
             return self
         last_window = (self.count - 1) * self.stride - self.before
         first = max(0, -(last_window // self.dilation))

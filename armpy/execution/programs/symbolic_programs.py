@@ -549,8 +549,7 @@ def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:
     if not _is_resizable(layer):
         return ()
     program = layer.operation.program  # type: ignore[attr-defined]
-    needed: Sequence[object] = ask_method(network.backend_of(layer), Sequence, program, "needed")
-    return tuple(needed)
+    return tuple(ask_method(network.backend_of(layer), Sequence, program, "needed"))
 
 
 def _operation(

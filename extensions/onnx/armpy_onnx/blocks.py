@@ -55,16 +55,19 @@ def sizes(node: Node, numbers: Sequence[int]) -> Value:
 def counted(node: Node, count: int, start: int = 0) -> Value:
     """`start`, `start` + 1 ..., int64; a layer, so that limits hold for it.
 
-    A few from a traced size on are these sizes. Up to a traced size, they are cut out of a table
-    that holds several times as many, unless there are too many to keep.
+    A few from a traced size on are these sizes. Others from or up to a traced size are cut out of a
+    table that holds several times as many, unless there are too many to keep.
     """
-    if symbolic.is_traced(start) and 0 < count <= MOST_PLACES:
+    starts_anywhere = symbolic.is_traced(start)
+    if starts_anywhere and 0 < count <= MOST_PLACES:
         return sizes(node, [start + n for n in range(count)])
-    if symbolic.is_traced(count) and not symbolic.is_traced(start):
-        several = 1 << (4 * symbolic.current(count)).bit_length()
+    if symbolic.is_traced(start, count) and (start >= 0 or not starts_anywhere):
+        first = 0 if starts_anywhere else start
+        begin, end = start - first, start - first + count
+        several = 1 << (4 * symbolic.current(end)).bit_length()
         most = min(max(LEAST_COUNTED, several), MOST_COUNTED)
-        if count <= most:
-            return taken(node, node.constant(np.arange(start, start + most)), 0, 0, count)
+        if end <= most:
+            return taken(node, node.constant(np.arange(first, first + most)), 0, begin, end)
     return node.layer(Range(start, start + count, 1, DataType.SIGNED64))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from armpy.core.symbolic import computed
 from armpy.graph import Layer, Value
 from armpy.ops import Attention, AttentionScores
 from armpy.ops.operands import Operands
@@ -162,7 +163,7 @@ def _mask(
         return f"{kind} keys", source, (of_batch * heads * keys * item, of_head * keys * item, item)
     block = vectors * emit.isa.lanes
     array = stand_in(mask.info)
-    turned = stand_in_of((batches, heads, keys, max(queries, block)), item)
+    turned = stand_in_of((batches, heads, keys, computed(max, queries, block)), item)
     places = turned[..., :queries]
     scratch = emit.scratch(turned.nbytes)
     swapped = array.reshape(shape).swapaxes(-1, -2)

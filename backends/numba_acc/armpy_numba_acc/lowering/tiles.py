@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
-from armpy.core.symbolic import computed, current, fixed, is_traced
+from armpy.core.symbolic import computed, current, is_traced
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
@@ -281,10 +282,6 @@ _AS_GOOD = 1.008
 """How many times as long as the best one a tile may seem to take to be as good: of these the first
 is chosen, whatever the noise in a machine's figures."""
 
-_GOOD_ENOUGH = 1.1
-"""How many times as long as the best one a tile may seem to take that weights are packed for
-already, where a program is made again for other sizes."""
-
 _MOST_TRIED = 12
 """Tiles that a measurement tries: a kernel is compiled for each."""
 
@@ -348,27 +345,45 @@ def _costs(
 
 
 def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, columns: int) -> Tile:
-    """Return the answer of `tile_of` without measurements, for sizes that are traced."""
-    shape = _shape_of(kind, patches, columns)
-    has_lines, is_narrow = shape[0] > 1, _is_narrow(choices, kind, shape)
+    """Return the answer of `tile_of` without measurements, for sizes that are traced.
+
+    It is the best one in the mean of sizes like these. Where a product had to be computed by nearly
+    the best tile, a network of many layers would have another program for each small size.
+    """
+    lines, width, columns, steps = shape = _shape_of(kind, patches, columns)
+    has_lines, is_narrow = lines > 1, _is_narrow(choices, kind, shape)
     sizes = [tile for tile in kind.tiles(choices.isa) if not is_narrow or _as_vectors(tile)]
     tiles = _with_tables(sizes, 2 if has_lines else 1)
     figures = _figures_of(choices, kind, tiles, has_lines=has_lines, is_narrow=is_narrow)
-    costs = [tile.product_ns(*map(current, shape)) for tile in figures]
-    most_ns = _AS_GOOD * min(costs)
-    number = next(number for number, cost in enumerate(costs) if cost <= most_ns)
-    lines, width, columns, steps = shape
-    if not is_traced(lines, columns, steps) and lines == 1:
-        # The same for each so many pixels: only the best one with so many is looked at.
-        costs = [figure.product_ns(1, figure.rows, columns, steps) for figure in figures]
-        best: dict[int, float] = {}
-        for figure, cost in zip(figures, costs, strict=True):
-            best[figure.rows] = min(cost, best.get(figure.rows, cost))
-        chosen = figures[number].rows, costs[number]
-        fixed(computed(_GoodEnoughForPixels(*chosen, tuple(best.items())), width))
-    else:
-        fixed(computed(_GoodEnough(figures, number), *shape))
-    return tiles[number]
+    some_columns = (current(columns), *(_SOME_COLUMNS if is_traced(columns) else ()))
+    losses = [0.0] * len(tiles)
+    some_rows = range(2, _FEW_ROWS + 1) if is_narrow else _rows_like(width)
+    for rows, number in product(some_rows, some_columns):
+        costs = [f.product_ns(current(lines), rows, number, current(steps)) for f in figures]
+        least_ns = min(costs)
+        losses = [loss + ns / least_ns for loss, ns in zip(losses, costs, strict=True)]
+    most = _AS_GOOD * min(losses)
+    return next(tile for tile, loss in zip(tiles, losses, strict=True) if loss <= most)
+
+
+_FEW_ROWS = 16
+"""Rows of which a product with many weights takes about as long by any tile."""
+
+_SOME_COLUMNS = (8, 24, 64, 160)
+"""Numbers of columns that a tile has to be good for where their number is traced."""
+
+_LEAST_ROWS = (_FEW_ROWS + 1, 5, 2)
+"""Numbers of rows from which on programs for traced sizes have another tile."""
+
+
+def _rows_like(rows: int) -> list[int]:
+    """Numbers of rows that have the same tile as one, which is the last of them."""
+    end = 4 * _FEW_ROWS
+    for least in _LEAST_ROWS if is_traced(rows) else ():
+        if rows >= least:  # a condition of the program
+            return [*range(least, end, 1 + least // 4), current(rows)]
+        end = least
+    return [current(rows)]
 
 
 def _figures_of(
@@ -383,10 +398,6 @@ def _figures_of(
     return figures
 
 
-_FEW_ROWS = 16
-"""Rows of which a product with many weights takes about as long by any tile."""
-
-
 def _is_narrow(choices: Choices, kind: ProductKind, shape: tuple[int, int, int, int]) -> bool:
     """Return whether weights are packed as for a single row, as other programs pack them.
 
@@ -398,45 +409,12 @@ def _is_narrow(choices: Choices, kind: ProductKind, shape: tuple[int, int, int, 
         return False
     if 4 * columns * steps <= choices.model.levels[1].size_bytes:
         return False
-    return bool(fixed(computed(_are_few, width)))
-
-
-def _are_few(rows: int) -> int:
-    """1 for few rows; see `computed`."""
-    return int(rows <= _FEW_ROWS)
+    return width <= _FEW_ROWS
 
 
 def _as_vectors(tile: Tile) -> bool:
     """Return whether a tile is as wide as a register."""
     return tile.vectors == 1 and not tile.half_vectors
-
-
-@dataclass(frozen=True, slots=True)
-class _GoodEnough:
-    """Test if a product may be computed by the tile that was best for other sizes."""
-
-    figures: tuple[_Figures, ...]
-    number: int
-
-    def __call__(self, lines: int, width: int, columns: int, steps: int) -> int:
-        """1 if it does not take much longer than the best one."""
-        shape = lines, width, columns, steps
-        needed_ns = self.figures[self.number].product_ns(*shape)
-        return int(needed_ns <= _GOOD_ENOUGH * min([f.product_ns(*shape) for f in self.figures]))
-
-
-@dataclass(frozen=True, slots=True)
-class _GoodEnoughForPixels:
-    """`_GoodEnough` for a single line of any number of pixels, all else being known."""
-
-    rows: int  # of the tile
-    rows_ns: float  # how long so many pixels take
-    others: tuple[tuple[int, float], ...]  # likewise of the best tile for each number of rows
-
-    def __call__(self, width: int) -> int:
-        """As there."""
-        needed_ns = -(-width // self.rows) * self.rows_ns
-        return int(needed_ns <= _GOOD_ENOUGH * min([-(-width // n) * ns for n, ns in self.others]))
 
 
 _SHARE_BESIDE_PRODUCTS = 0.5

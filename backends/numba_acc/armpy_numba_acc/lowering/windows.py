@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.symbolic import current
 from armpy.ops.shapes import PaddingSpec, resolve_padding
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
@@ -88,9 +89,16 @@ class Windows:
         self, choices: Choices, family: str, tiles: Sequence[tuple[int, int]]
     ) -> tuple[int, int]:
         """The tile size with the least pixels outside of the output; of equal ones the first."""
-        shape = (*self.out_shape, *self.kernel, *self.stride, *self.dilation)
+        out_shape = tuple(map(current, self.out_shape))  # any tile is right for any sizes
+        now, about = (
+            replace(self, out_shape=out_shape),
+            (*self.kernel, *self.stride, *self.dilation),
+        )
         return choices.choose(
-            f"{family} tile", shape, tiles, lambda tile: self.num_tiles(*tile) * tile[0] * tile[1]
+            f"{family} tile",
+            (*out_shape, *about),
+            tiles,
+            lambda tile: now.num_tiles(*tile) * tile[0] * tile[1],
         )
 
 
@@ -139,7 +147,8 @@ def tiles_of(
     out_bytes = out_bytes or padding.itemsize
     in_pixel, out_pixel = channels * padding.itemsize, out_channels * out_bytes
     slots = np.asarray(tiling.slots, np.int64).reshape(-1, 2)
-    offsets = (slots[:, 0] * in_width + slots[:, 1]) * in_pixel
+    places: list[list[int]] = slots.T.tolist()
+    offsets = [(row * in_width + column) * in_pixel for row, column in zip(*places, strict=True)]
     tables = 8 * (len(slots) + 2 * tiling.rows * tiling.columns)
     # calls.Tiles at the end write into it what lies outside of the output.
     scratch_bytes = -(-(tables + out_pixel + 64) // 64) * 64
@@ -148,7 +157,7 @@ def tiles_of(
         source=source,
         target=target,
         padding=emit.constant(padding),
-        slots=emit.constant(np.stack([slots[:, 0], slots[:, 1], offsets])),
+        slots=emit.table([*places, offsets]),
         scratch=emit.scratch(scratch_bytes * emit.num_threads),
         scratch_bytes=scratch_bytes,
         num_slots=len(slots),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from armpy.core.symbolic import computed
 from armpy.graph import Layer
 from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
@@ -51,9 +52,13 @@ class Plan:
     def of(cls, layer: Layer, down: int, right: int, value_bytes: int) -> Plan:
         """Return the plan of a layer for tiles of a size."""
         _, height, width, columns = layer.output.info.known_shape
-        num_tiles = -(-height // (2 * down)) * -(-width // (2 * right))
-        depth = layer["weights"].info.known_shape[3]
-        return cls(down, right, num_tiles, depth, columns, value_bytes)
+        plan = cls(down, right, 0, layer["weights"].info.known_shape[3], columns, value_bytes)
+        return plan.for_size(height, width)
+
+    def for_size(self, height: int, width: int) -> Plan:
+        """The plan of another image."""
+        num_tiles = -(-height // (2 * self.down)) * -(-width // (2 * self.right))
+        return replace(self, num_tiles=num_tiles)
 
     @property
     def num_positions(self) -> int:
@@ -77,7 +82,7 @@ class Plan:
     def batch(self, rows: int) -> int:
         """Tiles that are computed at once, a multiple of `rows`."""
         at_once = max(_BATCH_BYTES // self.tile_bytes(self.columns), 1)
-        return -(-min(at_once, self.num_tiles) // rows) * rows
+        return -(-computed(min, at_once, self.num_tiles) // rows) * rows
 
     def transforms_ns(self, choices: Choices) -> float:
         """About how long it takes to transform inputs and outputs."""

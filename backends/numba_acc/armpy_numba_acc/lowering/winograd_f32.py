@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
 import numpy as np
 
+from armpy.core.symbolic import computed, current, fixed
 from armpy.graph import Layer
 from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
@@ -27,48 +32,84 @@ _ROWS = (8, 7, 14, 9, 12, 6, 4)
 
 
 def is_winograd(emit: Emitter, layer: Layer) -> bool:
-    """Return whether a layer is computed faster this way.
+    """Return whether a layer is computed faster this way."""
+    return (
+        may_be_winograd(layer, emit.isa.lanes, emit.isa.lanes)
+        and _plan_for(emit, layer) is not None
+    )
+
+
+def _plan_for(emit: Emitter, layer: Layer) -> Plan | None:
+    """The plan for an image about as large as the layer's; None where products are faster.
 
     Sums depend on it in their last bits: it is decided by the size of one image, however many
     there are, and by nothing that may change from call to call.
     """
-    if not may_be_winograd(layer, emit.isa.lanes, emit.isa.lanes):
-        return False
-    plan, choices = _plan_for(emit, layer), emit.choices
-    if plan.weight_bytes > MOST_WEIGHT_BYTES:
-        return False
-    output = layer.output.info.known_shape
-    shape = 1, output[1] * output[2], plan.columns, 9 * plan.depth
-    costs = {
-        (1,): plan.fastest_ns(choices, _tiles(choices)),
-        (0,): min(product_ns(choices, F32, tile, shape) for tile in F32.tiles(emit.isa)),
-    }
-    key = (*output[1:], plan.depth)
-    return choices.choose("winograd_f32 or not", key, [*costs], costs.__getitem__) == (1,)
+    _, *sizes, columns = layer.output.info.known_shape
+    depth = layer["weights"].info.known_shape[3]
+    is_cut = None not in emit.arrangement.fusions[layer].bounds
+    height, width = (computed(_typical, size) for size in sizes)
+    number = fixed(computed(_Decision(emit.choices, columns, depth, is_cut), height, width))
+    if number < 0:
+        return None
+    plan = Plan.of(layer, *_PIXELS[number], 4)
+    return plan.for_size(current(height), current(width))
 
 
-def _plan_for(emit: Emitter, layer: Layer) -> Plan:
-    """The tiles that an image takes least time with.
+def _typical(size: int) -> int:
+    """The size by which images of some sizes are decided about: for most, the same is best."""
+    return size if size <= 16 else min(1 << (size - 1).bit_length(), 256)
+
+
+_PIXELS = tuple(product(PAIRS, PAIRS))
+"""Half the pixels of tiles, in each direction."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Decision:
+    """The number among `_PIXELS` with which images take the least time; -1 without tiles.
 
     Errors are relative to the largest sum. Where a clamp cuts sums off, which may be large for
     among the rest, tiles are preferred that are as precise as single products.
     """
-    _, height, width, columns = layer.output.info.known_shape
-    depth = layer["weights"].info.known_shape[3]
-    is_cut = None not in emit.arrangement.fusions[layer].bounds
-    plans = {
-        (down, right): Plan.of(layer, down, right, 4)
-        for down in PAIRS
-        for right in PAIRS
-        if down * right < 4 or not is_cut
-    }
-    chosen = emit.choices.choose(
-        "winograd_f32 pixels",
-        (height, width, columns, depth, int(is_cut)),
-        [*plans],
-        lambda option: plans[option].fastest_ns(emit.choices, _tiles(emit.choices)),
-    )
-    return plans[chosen]
+
+    choices: Choices
+    columns: int
+    depth: int
+    is_cut: bool
+
+    def __call__(self, height: int, width: int) -> int:
+        """As above."""
+        known = self.choices.costs.setdefault((self.columns, self.depth, self.is_cut), {})
+        if (height, width) not in known:
+            known[height, width] = self._decided(height, width)
+        return int(known[height, width])
+
+    def _decided(self, height: int, width: int) -> int:
+        choices, tiles = self.choices, _tiles(self.choices)
+        channels = self.columns, self.depth
+        plans = {
+            option: Plan(*option, 0, self.depth, self.columns, 4).for_size(height, width)
+            for option in _PIXELS
+            if prod(option) < 4 or not self.is_cut
+        }
+        chosen = choices.choose(
+            "winograd_f32 pixels",
+            (height, width, *channels, int(self.is_cut)),
+            [*plans],
+            lambda option: plans[option].fastest_ns(choices, tiles),
+        )
+        plan = plans[chosen]
+        if plan.weight_bytes > MOST_WEIGHT_BYTES:
+            return -1
+        shape = 1, height * width, self.columns, 9 * self.depth
+        costs = {
+            (1,): plan.fastest_ns(choices, tiles),
+            (0,): min(product_ns(choices, F32, tile, shape) for tile in F32.tiles(choices.isa)),
+        }
+        key = (height, width, *channels)
+        is_faster = choices.choose("winograd_f32 or not", key, [*costs], costs.__getitem__) == (1,)
+        return _PIXELS.index(chosen) if is_faster else -1
 
 
 def _tiles(choices: Choices) -> list[Tile]:
@@ -82,8 +123,10 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     Sums are two to three times less precise than those of multiplications one by one: they differ
     by some millionths of the largest output. An infinity in the input makes NaN of more pixels.
     """
-    fusion, plan = fusion_of(emit, layer), _plan_for(emit, layer)
-    tile = plan.tile_of(emit.choices, _tiles(emit.choices), "winograd_f32")
+    fusion, typical = fusion_of(emit, layer), _plan_for(emit, layer)
+    assert typical is not None  # as it `is_winograd`
+    tile = typical.tile_of(emit.choices, _tiles(emit.choices), "winograd_f32")
+    plan = typical.for_size(*layer.output.info.known_shape[1:3])
     packed = pack_winograd_f32(weights, (plan.down, plan.right), tile.width(emit.isa))
     num_operations = operations_of(layer, plan)
     pieces = num_pieces(calls.WinogradF32.work, emit.choices, num_operations)

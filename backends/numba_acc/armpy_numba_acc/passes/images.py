@@ -83,9 +83,8 @@ def images_of(view: SubgraphView, model: MachineModel) -> Images | None:
         As `armpy_numba_acc.passes.region.prepared` gives it.
     """
     sizes = [(value.info.known_shape or (0,))[0] for value in view.inputs]
-    if not sizes or any(size != sizes[0] for size in sizes) or (count := sizes[0]) < 2:
-        return None
-    if is_traced(count):  # there would be more or fewer commands
+    # For traced sizes, there would be more or fewer commands.
+    if not sizes or is_traced(*sizes) or len({*sizes}) > 1 or (count := sizes[0]) < 2:
         return None
     inputs_of_one = {value: _of_one(value) for value in view.inputs}
     ones = dict(inputs_of_one)

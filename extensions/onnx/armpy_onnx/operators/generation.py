@@ -70,7 +70,7 @@ def _compared(
 def _trilu(node: Node) -> Value:
     shape = node.shape(0)
     require(len(shape) >= 2, "the input is not a matrix", expected="rank 2 or more", actual=shape)
-    offset = int(node.number(1)) if node.has(1) else 0
+    offset = node.whole_number(1) if node.has(1) else 0
     is_upper = node.flag("upper", True)
     operation = (
         ComparisonOperation.GREATER_OR_EQUAL if is_upper else ComparisonOperation.LESS_OR_EQUAL
@@ -93,6 +93,8 @@ def _range(node: Node) -> Value:
         count = max(math.ceil(steps_to_limit), 0)
     else:
         count = max(-((start - limit) // delta), 0)
+        if delta == 1:
+            return node.cast(counted(node, count, start), data_type)
     # Steps are multiplied, not added up, so that errors do not add up either.
     is_half = data_type in (DataType.FLOAT16, DataType.BFLOAT16)
     steps = node.cast(counted(node, count), DataType.FLOAT32 if is_half else data_type)

@@ -19,7 +19,7 @@ from armpy_onnx.node import Node, Operator, OperatorTable
 
 def _top_k(node: Node) -> tuple[Value, Value]:
     shape = node.shape(0)
-    k = int(node.number(1)) if node.version >= 10 else node.integer("k")
+    k = node.whole_number(1) if node.version >= 10 else node.integer("k")
     axis = node.axis(node.integer("axis", -1), len(shape))
     # Along the last axis, and back.
     perm = [number for number in range(len(shape)) if number != axis] + [axis]

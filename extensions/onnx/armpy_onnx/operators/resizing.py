@@ -12,12 +12,13 @@ from armpy.core.numerics.rounding import Int64Array
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary, Select
+from armpy.ops.movement import BroadcastTo
 from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.slicing import Gather
 from armpy.types import DataType
 from armpy_onnx import sampling
 from armpy_onnx.blocks import check_table, reshaped
-from armpy_onnx.images import channels_first, channels_last
+from armpy_onnx.images import channels_first, channels_last, lifted
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
 
@@ -134,6 +135,10 @@ def _resized(node: Node, scalings: Scalings) -> Value:
     """Resize axis by axis, or in one layer where `Resize` has the same rule."""
     transformation = _transformation(node)
     value = node.value(0)
+    if any(type(dim) is not int for dim in value.info.known_shape):  # sizes are traced
+        repeated = _repeated(node, value, scalings)
+        if repeated is not None:
+            return repeated
     for scaling in scalings.values():
         check_table(node, (scaling.out_size,))
     where = {a: sampling.positions(axis, transformation) for a, axis in scalings.items()}
@@ -153,6 +158,38 @@ def _resized(node: Node, scalings: Scalings) -> Value:
     number = DataType.FLOAT64 if value.info.data_type is DataType.FLOAT64 else DataType.FLOAT32
     result = _interpolated(node, node.cast(value, number), scalings, where)
     return node.cast(_extrapolated(node, result, scalings, where), value.info.data_type)
+
+
+_REPEATING = {
+    ("asymmetric", "floor"),
+    ("half_pixel", "round_prefer_floor"),
+    ("half_pixel", "round_prefer_ceil"),
+}
+"""Rules by which images of whole times the size repeat each element."""
+
+
+def _repeated(node: Node, value: Value, scalings: Scalings) -> Value | None:
+    """An image of traced sizes with each element repeated; None where something else is asked."""
+    shape = value.info.known_shape
+    rules = _transformation(node), *[_rounding(node, axis) for axis in scalings.values()]
+    is_repeating = any(
+        {*rules} == {sampling.TRANSFORMATIONS[transformation], sampling.ROUNDINGS[rounding]}
+        for transformation, rounding in _REPEATING
+    )
+    factors = {a: float(axis.scale) for a, axis in scalings.items()}
+    changed = [a for a, factor in factors.items() if factor != 1]
+    is_whole = all(factor.is_integer() for factor in factors.values())
+    if _mode(node) != "nearest" or not (is_repeating and is_whole) or min(changed, default=0) < 2:
+        return None
+    times = lifted([int(factors.get(a, 1)) for a in range(2, len(shape))], 1)
+    image = channels_last(node, value)
+    batch, *sizes, channels = image.info.known_shape
+    apart = [n for size in sizes for n in (size, 1)]
+    wide = [n for pair in zip(sizes, times, strict=True) for n in pair]
+    image = reshaped(node, image, (batch, *apart, channels))
+    image = node.layer(BroadcastTo((batch, *wide, channels)), image)
+    larger = [size * count for size, count in zip(sizes, times, strict=True)]
+    return channels_first(node, reshaped(node, image, (batch, *larger, channels)), len(shape) - 2)
 
 
 def _interpolated(

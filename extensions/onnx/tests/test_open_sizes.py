@@ -1,0 +1,126 @@
+"""Networks with open sizes, and sizes among their inputs: prepared for the first calls alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx.parser
+
+import armpy
+from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.ops.operation import Array
+from tests.support.onnx_texts import HEAD
+from tests.support.preparations import watch_preparations
+
+NETWORKS = {
+    "causal mask": """(float[1, L, 8] x) => (float[1, L, 8] y) {
+        shape = Shape (x) one = Constant <value_ints = [1]> () length = Gather (shape, one)
+        n = Squeeze (length) zero = Constant <value_int = 0> () step = Constant <value_int = 1> ()
+        places = Range (zero, n, step) rows = Unsqueeze (places, one)
+        hidden = Less (rows, places) low = Constant <value_float = -1e9> ()
+        none = Constant <value_float = 0.0> () mask = Where (hidden, low, none)
+        turned = Transpose <perm = [0, 2, 1]> (x) scores = MatMul (x, turned)
+        masked = Add (scores, mask) parts = Softmax <axis = -1> (masked) y = MatMul (parts, x)
+    }""",
+    "convolutions": """(float[1, 3, H, W] x, float[16, 3, 3, 3] a, float[16, 1, 3, 3] b,
+            float[16, 16, 3, 3] c, float[32, 16, 1, 1] d) => (float[1, 32, I, J] y) {
+        p = Conv <strides = [2, 2], pads = [1, 1, 1, 1]> (x, a) q = Relu (p)
+        r = Conv <strides = [2, 2], pads = [1, 1, 1, 1], group = 16> (q, b) s = Relu (r)
+        t = Conv <pads = [1, 1, 1, 1]> (s, c) u = Add (s, t)
+        none = Constant <value = float[0] {}> ()
+        scales = Constant <value_floats = [1.0, 1.0, 2.0, 2.0]> ()
+        v = Resize <mode = "nearest"> (u, none, scales) w = Add (v, q) y = Conv (w, d)
+    }""",
+    "pointwise convolutions": """(float[N, 16, 2, 2] x, float[48, 16, 1, 1] a,
+            float[24, 48, 1, 1] b, float[40, 24] c) => (float[N, 40] y) {
+        p = Conv (x, a) q = Relu (p) r = Conv (q, b) s = GlobalAveragePool (r)
+        t = Flatten (s) y = Gemm <transB = 1> (t, c)
+    }""",
+    "sound": """(float[1, 1, L] x, float[16, 1, 64] a, float[16, 16, 3] b) => (float[1, 16, M] y) {
+        p = Conv <strides = [16], pads = [32, 32]> (x, a) q = Relu (p)
+        y = Conv <strides = [2], pads = [1, 1]> (q, b)
+    }""",
+    "best": """(float[4, N] x, int64[1] k) => (float[4, M] y, int64[4, M] i) {
+        y, i = TopK (x, k)
+    }""",
+    "window": """(float[N, 8] x, int64[1] start, int64[1] limit) => (float[M, 8] y) {
+        zero = Constant <value_ints = [0]> () step = Constant <value_int = 1> ()
+        rows = Slice (x, start, limit, zero) s = Squeeze (start) l = Squeeze (limit)
+        places = Range (s, l, step) p = Cast <to = 1> (places)
+        column = Constant <value_ints = [1]> () q = Unsqueeze (p, column) y = Add (rows, q)
+    }""",
+}
+"""Networks, in ONNX's textual form."""
+
+SIZES: dict[str, Sequence[dict[str, int]]] = {
+    "causal mask": [{"L": n} for n in (20, 33, 64, 18, 47, 90)],
+    "convolutions": [
+        {"H": 4 * h, "W": 4 * w} for h, w in ((20, 17), (24, 30), (40, 33), (19, 36), (30, 22))
+    ],
+    "pointwise convolutions": [{"N": n} for n in (8, 12, 7, 9, 13, 15)],
+    "sound": [{"L": n} for n in (700, 1000, 999, 641, 1234, 870, 905)],
+    "best": [{"N": n, "k": k} for n, k in ((30, 3), (40, 7), (41, 11), (20, 20), (64, 30))],
+    "window": [
+        {"N": n, "start": start, "limit": limit}
+        for n, start, limit in ((30, 3, 24), (40, 7, 39), (41, 1, 15), (60, 30, 52), (64, 12, 63))
+    ],
+}
+
+
+def inputs_of(graph: onnx.GraphProto, sizes: dict[str, int]) -> dict[str, Array]:
+    """Random inputs; those that have a size's name are that size."""
+    rng = np.random.default_rng(sum(sizes.values()))
+    arrays: dict[str, Array] = {}
+    for value in graph.input:
+        if value.name in {known.name for known in graph.initializer}:
+            continue
+        dims = value.type.tensor_type.shape.dim
+        shape = [dim.dim_value or sizes[dim.dim_param] for dim in dims]
+        if value.name in sizes:
+            arrays[value.name] = np.full(shape, sizes[value.name], np.int64)
+        else:
+            arrays[value.name] = rng.normal(size=shape).astype(np.float32)
+    return arrays
+
+
+def model_of(text: str) -> onnx.ModelProto:
+    """The model of a network's text; its inputs of fixed sizes are weights."""
+    model = onnx.parser.parse_model(f"{HEAD}graph {text}")
+    rng = np.random.default_rng(1)
+    for value in [*model.graph.input]:
+        shape = [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        if len(shape) > 1 and all(shape):
+            weights = rng.normal(0, 0.3, shape).astype(np.float32)
+            model.graph.initializer.append(onnx.numpy_helper.from_array(weights, value.name))
+    return model
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_sizes_after_the_third_need_no_preparation_and_compute_as_a_fresh_load(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proto = model_of(NETWORKS[name])
+    prepared: list[int] = []
+    calls: list[dict[str, Any]] = []  # Any: arrays
+    data = proto.SerializeToString()
+
+    def load() -> armpy.Model:
+        return armpy.load(data, backends=["NumbaAcc", "CpuRef"], num_threads=1)
+
+    inputs = [inputs_of(proto.graph, sizes) for sizes in SIZES[name]]
+    with monkeypatch.context() as patch:
+        watch_preparations(patch, lambda: prepared.append(len(calls)))
+        model = load()
+        for feeds in inputs:
+            calls.append(dict(model.run(feeds)))
+    assert max(prepared) <= ORDINARY_PLANS
+    for number in (ORDINARY_PLANS, *range(len(calls) - 2, len(calls))):
+        expected: dict[str, Any] = dict(load().run(inputs[number]))
+        for output, values in expected.items():
+            np.testing.assert_array_equal(calls[number][output], values, err_msg=output)
