@@ -58,7 +58,7 @@ def test_the_way_changes_with_the_machine_but_not_for_one_interrupted_call(
 def test_an_execution_runs_on_one_thread_where_its_trial_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(instance, "DOUBTFUL_US", 1e9)
+    monkeypatch.setattr(instance, "_DOUBTFUL_US", 1e9)
     isa, graph = host_isas()[0], convolutions().build()
     code = LoadedCode(lower_region(SubgraphView.of(graph, graph.layers), isa, 2), isa)
     execution = Instance(code)

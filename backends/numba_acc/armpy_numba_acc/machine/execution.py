@@ -149,9 +149,6 @@ TICKET_BYTES = 4 * LINE_BYTES
 """Of each worker, at multiples of it. The first integer, which leaders write, is 0 or the address
 of a team plus the worker's number in it."""
 
-MOST_WORKERS = TICKET_BYTES - 1
-"""Of a team: their numbers, from 1, fit what is 0 of its address."""
-
 ASLEEP, OWNER, STOP, SLEEP_LOCK, ACQUIRE, NATIVE_ID, FETCHED = (8 * n for n in range(1, 8))
 """Offsets from a ticket: whether its worker sleeps; whose it is, 0 or the address of an execution,
 taken and given back by native code, which no signal can interrupt; whether the worker is to end;

@@ -38,7 +38,6 @@ from armpy_numba_acc.native.python_function import (
     python_function,
 )
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.team_trial import DOUBTFUL_US, TeamTrial
 
 if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     import numpy.typing as npt
@@ -80,6 +79,10 @@ _LONG_US = 20.0
 """Programs that take longer let other Python threads run meanwhile. To have their turn back after
 a shorter one would take longer than the program."""
 
+
+_DOUBTFUL_US = 500.0
+"""Programs that take longer are faster on several threads. What shorter ones gain depends on how
+far apart the cores are, and on what else they do: both change while a process runs."""
 
 _SHARE_US, _SHORT_SHARE_US = 3.0, 0.75
 """Least duration of a share, and where each thread has but `_LEAST_SHARES` of them: to claim shares
@@ -201,7 +204,8 @@ class LoadedCode:
             self.num_threads = min(self.num_threads, self._most_threads)
         self.is_long = self.has_loops or duration_us >= _LONG_US
         self.is_patient = duration_us >= _PATIENT_US
-        self.is_doubtful = duration_us < DOUBTFUL_US and not self.has_loops
+        is_short = duration_us < _DOUBTFUL_US and not self.has_loops
+        self.is_doubtful = is_short and self.num_threads > 1
         # A thread may not wait while it holds the interpreter's lock.
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
 
@@ -326,8 +330,8 @@ class Instance:
         self._commands[:, 2] = code.figures.table[2]
         self._commands[:, 3] = code.num_shares()
         self.is_parallel = code.num_threads > 1
-        is_doubtful = self.is_parallel and code.is_doubtful and self.times_ns is None
-        self._trial = TeamTrial() if is_doubtful else None
+        is_tried = code.is_doubtful and self.times_ns is None
+        self._trial = runtime.team_trial.TeamTrial() if is_tried else None
         call = self._call
         if code.is_counted and not call[_TURN]:
             call[_TURN] = self._make_turn()

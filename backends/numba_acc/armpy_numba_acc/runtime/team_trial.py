@@ -5,10 +5,6 @@ from __future__ import annotations
 import math
 from time import perf_counter_ns
 
-DOUBTFUL_US = 500.0
-"""Programs that take longer are faster on several threads. What shorter ones gain depends on how
-far apart the cores are, and on what else they do: both change while a process runs."""
-
 _PERIOD, _LENGTH = 128, 4
 """Of so many calls, these first ones run the way that was slower."""
 

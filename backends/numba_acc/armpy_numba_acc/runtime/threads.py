@@ -188,11 +188,6 @@ class Pool:
         """Threads that there are."""
         return len(self._workers)
 
-    @property
-    def num_cores(self) -> int:
-        """Threads that compute at a time, if several executions are under way."""
-        return self._arbiter[core_arbiter.LIMIT]
-
     def hold(self, owner: object) -> None:
         """Let workers exist until an object is gone."""
         with self._lock:
