@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.graph import SubgraphView
 from armpy.model import Model
+from backends.numba_acc.tests.support import ISAS, check_against_reference
 
 NEGATE = ops.ElementwiseUnary(ops.UnaryOperation.NEG)
 
@@ -22,6 +25,26 @@ def test_tensors_may_lie_in_each_other_however_deep() -> None:
     runtime = Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"], on_fallback="error"))
     with Model(network.build(), runtime) as model:
         np.testing.assert_array_equal(model(np.ones(1, np.float32)), np.full(1201, -1, np.float32))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("is_read_again", [False, True])
+def test_a_concatenated_tensor_is_written_to_where_it_is(axis: int, is_read_again: bool) -> None:
+    network = Network()
+    past, x = (network.input(name, TensorInfo((3, 3), DataType.FLOAT32)) for name in ("past", "x"))
+    new = network.add(NEGATE, x)
+    whole = network.add(ops.Concat(axis), past, new)
+    places = np.array([[4, 3, 1]] * 3)  # over what is written there from the same tensor
+    indices = network.constant(places if axis else places.T)
+    network.output("y", network.add(ops.ScatterElements(axis), whole, indices, new))
+    if is_read_again:
+        network.output("z", network.add(NEGATE, whole))
+    random = np.random.default_rng(0)
+    given = {name: random.normal(size=(3, 3)).astype(np.float32) for name in ("past", "x")}
+    check_against_reference(network, given, ISAS[0])
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    assert ("copy" in {kernel.name for kernel in program.kernels}) == (is_read_again or not axis)
 
 
 @pytest.mark.slow

@@ -122,8 +122,11 @@ def lower_scatter_nd(emit: Emitter, layer: Layer) -> None:
 
 
 def _copy(emit: Emitter, layer: Layer) -> None:
-    """Add the command that copies the tensor that is written to."""
+    """Add the command that copies the tensor that is written to, unless it is there already."""
     value: Value = layer["input"]
+    join = emit.arrangement.joins.get(value)
+    if join is not None and join.whole is layer.output:
+        return
     call = calls.Copy(emit.source(value), emit.target(layer.output), value.info.size_bytes)
     emit(call, layer.name)
 
