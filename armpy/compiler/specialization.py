@@ -14,7 +14,7 @@ from armpy.compiler.folding.constants import (
     folding_allowance,
     is_small,
 )
-from armpy.core.symbolic import is_traced
+from armpy.core.symbolic import Size, SymbolicTrace, is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value, graphs_of
 from armpy.graph.network import OperatorBuilder
@@ -81,6 +81,9 @@ class _Specializer:
         unknown = [None] * len(graph.inputs)
         shapes, values = [*shapes, *unknown], [*values, *unknown]  # which may be shorter
         inputs: list[Value] = []
+        sizes: list[object] = [dim for shape in shapes for dim in shape or ()]
+        sizes += [size for array in values if array is not None for size in array.flat]
+        trace = next((size.trace for size in sizes if isinstance(size, Size)), SymbolicTrace([]))
         for value, shape, data in zip(graph.inputs, shapes, values, strict=False):
             info = value.info if shape is None else value.info.with_shape(shape)
             bound = value if info == value.info else rewriter.value(info, value.name)
@@ -90,10 +93,12 @@ class _Specializer:
         for layer in graph.layers:
             # A dead layer is neither checked nor folded: it may not even fit these shapes.
             if layer in self._live:
+                trace.layer = layer.where
                 try:
                     self._layer(layer)
                 except ArmpyError as error:
                     raise located(lambda where=layer.where: where, error) from error.__cause__  # type: ignore[misc]
+        trace.layer = ""
         pairs = zip(shapes, graph.default_shapes, strict=False)
         # Folding, and operands that became attributes, leave some makers unread.
         return rewriter.finish(

@@ -58,7 +58,8 @@ class SymbolicTrace:
         self._numbers: list[Number] = [0] * len(sizes)
         self._plain: dict[tuple[type, Number], int] = {}
         self._steps: dict[tuple[Function, tuple[int, ...]], Size] = {}
-        self._conditions: dict[tuple[str, int, int], bool] = {}
+        self.layer = ""  # whose code looks at sizes, for messages
+        self._conditions: dict[tuple[str, int, int], tuple[bool, str]] = {}  # with the layer
         # The first ones.
         self.given = [Size(self, number, size) for number, size in enumerate(sizes)]
 
@@ -79,7 +80,7 @@ class SymbolicTrace:
         result = _TESTS[name](_now(left), _now(right))
         # A comparison with itself is not a condition.
         if first != other:
-            self._conditions[name, first, other] = result
+            self._conditions.setdefault((name, first, other), (result, self.layer))
         return result
 
     def fix(self, size: Size) -> Number:
@@ -98,9 +99,23 @@ class SymbolicTrace:
             self._numbers.append(plain)
         return self._plain[key]
 
+    def layers_against(self, sizes: Sequence[int]) -> list[str]:
+        """Layers in which conditions were found that other first sizes do not meet."""
+        values: list[Number] = [*sizes, *self._numbers[len(sizes) :]]
+        try:
+            for (function, operands), size in self._steps.items():
+                values[size.number] = function(*[values[operand] for operand in operands])
+        except ArithmeticError:  # computed under a condition only
+            return []
+        return [
+            layer
+            for (name, first, other), (expected, layer) in self._conditions.items()
+            if _TESTS[name](values[first], values[other]) != expected
+        ]
+
     def formula(self, wanted: Iterable[object]) -> Formula:
         """Return the function from the first sizes to some others; plain numbers are left out."""
-        conditions = [(*key, expected) for key, expected in self._conditions.items()]
+        conditions = [(*key, expected) for key, (expected, _) in self._conditions.items()]
         needed = {size.number for size in wanted if isinstance(size, Size)}
         needed.update(first for _, first, _, _ in conditions)
         needed.update(other for _, _, other, _ in conditions)

@@ -205,7 +205,7 @@ def random_network(rng: random.Random) -> Network:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(60))
 def test_random_networks_compute_random_shapes_as_a_fresh_load_does(seed: int) -> None:
     rng = random.Random(seed)
     net = random_network(rng)
@@ -425,6 +425,23 @@ def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
     assert are_resized == [True, True, False, False]
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert warnings == ["the network is prepared anew for each size of axis 0 of input 'x'"]
+
+
+def test_a_layer_that_takes_a_size_for_a_number_is_named(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
+    net = Network()
+    x = net.input("x", f32(None, 6, 4))
+    turned = net.add(RELU, net.add(Transpose(perm=(0, 2, 1)), x))
+    net.output("y", net.add(BatchMatMul(), x, turned))
+    model = warmed(net, 2, 3)
+    for size in (4, 5, 6, 7):
+        model(values(size, net))
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    (warning,) = warnings
+    assert warning.startswith("the network is prepared anew for each size of axis 0 of input 'x'")
+    assert "by BatchMatMul 'BatchMatMul_2'" in warning
 
 
 def _fixing(begin: Callable[..., None]) -> Callable[..., None]:

@@ -117,7 +117,8 @@ def test_a_network_prepared_for_each_value_is_reported_with_input_element_and_la
 
     def begin_and_fix_last(trace: SymbolicTrace, sizes: Sequence[int]) -> None:
         begin(trace, sizes)
-        trace.fix(trace.given[-1])
+        for size in trace.given[-1:]:
+            trace.fix(size)
 
     monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
     monkeypatch.setattr(SymbolicTrace, "__init__", begin_and_fix_last)

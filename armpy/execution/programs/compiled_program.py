@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from armpy.backend import WorkloadInfo, current_cancellation
 from armpy.compiler import OptimizedNetwork, Placement
@@ -38,14 +38,10 @@ from armpy.types import HOST, BackendId
 _log = logging.getLogger("armpy.execution")
 
 
-SizedLayer: TypeAlias = tuple[PreCompiled, WorkloadInfo]
-"""A layer's program and description for some sizes."""
-
-
 class SizedNetwork(NamedTuple):
     """The facts about a network that follow from some sizes."""
 
-    layers: Sequence[SizedLayer]
+    layers: Sequence[tuple[PreCompiled, WorkloadInfo]]
     sources: tuple[TensorInfo, ...]
     results: tuple[TensorInfo, ...]
     make_network: Callable[[], OptimizedNetwork]  # few ask for it
@@ -138,19 +134,14 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         program = object.__new__(CompiledProgram)  # `copy` takes several times as long
         vars(program).update(vars(self))
         del program.network
-        program.original = self
+        program.original, program._steps = self, [*self._steps]
         program.sizes, program.result_infos = sizes, sizes.results
-        program._steps = []
-        for layer, step, (operation, info) in zip(
-            self.layers, self._steps, sizes.layers, strict=True
-        ):
-            if operation is layer.operation:
-                program._steps.append(step)
-                continue
-            session = self._sessions[self.network.backend_ids[layer.id]]
-            program._steps.append(
-                prepared_step(session.backend_id, session.workloads, operation, info)
-            )
+        pairs = enumerate(zip(self.layers, sizes.layers, strict=True))
+        for number, (layer, (operation, info)) in pairs:
+            if operation is not layer.operation:
+                session = self._sessions[self.network.backend_ids[layer.id]]
+                step = prepared_step(session.backend_id, session.workloads, operation, info)
+                program._steps[number] = step
         return program
 
     def resize(self, memory: WorkingMemory) -> None:

@@ -36,7 +36,7 @@ from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace, elements_of, is_traced
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.programs.compiled_program import CompiledProgram, SizedLayer, SizedNetwork
+from armpy.execution.programs.compiled_program import CompiledProgram, SizedNetwork
 from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import SIZE_TYPES, Graph, Layer, Value
@@ -148,7 +148,7 @@ class SymbolicPrograms:
         is_in_vain = self._num_traces >= ENOUGH_TRACES and self._num_uses < self._num_traces
         if is_in_vain and self._symbolic and not self._is_reported:
             self._is_reported = True
-            names = ", ".join(map(self._name, self._symbolic[0].fixed_sizes()))
+            names = self._fixed(self._symbolic[0])
             _log.warning("the network is prepared anew for each size of %s", names or "its axes")
         if not self._is_possible or self._num_plans < self._least_plans or is_in_vain:
             return None
@@ -167,6 +167,8 @@ class SymbolicPrograms:
             self._num_failures += 1
             self._least_plans = self._num_plans + 2**self._num_failures
             return None
+        if names := self._fixed(traced):
+            _log.info("the program for %s holds for one size of %s", shapes, names)
         # In front, as the next call has similar shapes.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
         self._originals = {
@@ -294,6 +296,13 @@ class SymbolicPrograms:
             if dim is None
         ]
 
+    def _fixed(self, symbolic: SymbolicProgram) -> str:
+        """Sizes for which a program holds only as they are, and the layers that look at them."""
+        return ", ".join(
+            self._name(position) + "".join([f", by {layer}" for layer in sorted({*layers} - {""})])
+            for position, layers in symbolic.fixed_sizes().items()
+        )
+
     def _name(self, position: tuple[int, int]) -> str:
         """The name of a traced size in messages: an axis, or an element and where it is read."""
         number, at = position
@@ -353,7 +362,7 @@ class SymbolicProgram:
         settings: NetworkSettings,
         updates_in_place: bool,  # whether a scatter may have one array as input and output
     ) -> None:
-        self._positions = positions
+        self._positions, self._trace = positions, trace
         self._sizes: list[int] = [size.now for size in trace.given]  # type: ignore[misc]  # integers
         self._shaped = shaped
         self._limit_bytes = settings.memory_limit_bytes
@@ -401,14 +410,14 @@ class SymbolicProgram:
         # Its source is made on request.
         self._network = replace(network, source=graph)
 
-    def fixed_sizes(self) -> list[tuple[int, int]]:
-        """Positions of the first sizes that have to be the traced ones."""
+    def fixed_sizes(self) -> dict[tuple[int, int], list[str]]:
+        """Positions of the first sizes that have to be the traced ones, and layers that say so."""
         sizes = self._sizes
-        return [
-            position
+        return {
+            position: self._trace.layers_against(others)
             for at, position in enumerate(self._positions)
-            if self._formula([*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
-        ]
+            if self._formula(others := [*sizes[:at], sizes[at] + 1, *sizes[at + 1 :]]) is None
+        }
 
     def resized(self, shapes: Shapes) -> SizedNetwork | None:
         """The network for other shapes; None if it does not hold for these."""
@@ -417,7 +426,7 @@ class SymbolicProgram:
             return None
         infos = [info if dims is None else _info(info, dims, numbers) for info, dims in self._kinds]
         every = [*infos, None]
-        layers: list[SizedLayer] = []
+        layers: list[tuple[PreCompiled, WorkloadInfo]] = []
         arena_bytes = 0
         for layer, is_resizable, backend_id, ins, outs, constants in self._parts:
             outputs = tuple([infos[kind] for kind in outs])
@@ -439,7 +448,10 @@ class SymbolicProgram:
         return [-1 if value is None else self._kind_of[value] for value in values]
 
     def _graph(
-        self, shapes: Shapes, infos: Sequence[TensorInfo], layers: Sequence[SizedLayer]
+        self,
+        shapes: Shapes,
+        infos: Sequence[TensorInfo],
+        layers: Sequence[tuple[PreCompiled, WorkloadInfo]],
     ) -> Graph:
         """The graph for other shapes."""
         graph = self._network.graph
@@ -472,7 +484,7 @@ class SymbolicProgram:
         self,
         shapes: Shapes,
         infos: Sequence[TensorInfo],
-        layers: Sequence[SizedLayer],
+        layers: Sequence[tuple[PreCompiled, WorkloadInfo]],
         arena_bytes: int,
     ) -> OptimizedNetwork:
         """The whole network for other shapes."""

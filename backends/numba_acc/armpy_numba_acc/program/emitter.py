@@ -391,6 +391,9 @@ class Emitter:
         self._owner = layers[0].operation.name, " + ".join(layer.name for layer in layers)
         self._owners.update(dict.fromkeys(layers, self._owner))
         self.choices.begin(layers)
+        for dim in _dims(layers[0]) if self._is_traced else ():
+            if isinstance(dim, Size):
+                dim.trace.layer = layers[0].where
 
     def __call__(
         self,
@@ -520,6 +523,13 @@ class Emitter:
         for offset, data in parts:
             packed[offset : offset + data.size] = data
         return packed
+
+
+def _dims(layer: Layer) -> Iterator[int]:
+    """Dimensions of a layer's tensors."""
+    for value in (*layer.inputs, *layer.outputs):
+        if value is not None:
+            yield from value.info.known_shape
 
 
 def _unsigned(data: Array, data_type: DataType) -> Array:
