@@ -51,7 +51,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     source, ranges, form = _padded(emit, layer, rows, length), None, "floats"
     if operation.quantizes_input:
         shape = (rows * blocks, block)
-        if _has_bytes(emit, operation.bits):
+        if operation.bits == 4:
             source, ranges = _quantized(emit, layer, source, shape)
             form = "bytes"
         else:
@@ -75,11 +75,6 @@ def lower(emit: Emitter, layer: Layer) -> None:
     num_operations, num_bytes = 2 * rows * units * length, weights.info.size_bytes
     pieces = num_pieces(call.work, emit.choices, num_operations, num_bytes)
     emit(call, layer.name, num_operations=num_operations, num_pieces=pieces)
-
-
-def _has_bytes(emit: Emitter, bits: int) -> bool:
-    """Return whether quantised rows are multiplied as bytes; else as the floats they stand for."""
-    return bits == 4 and bool(emit.isa.dot or emit.isa.has_saturating_bytes)
 
 
 def _quantized(

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from armpy_numba_acc.llvm.arithmetic.dots import ByteProducts, add_exact_bytes
+from armpy_numba_acc.llvm.arithmetic.dots import ByteProducts, add_exact_bytes, pair_products
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
@@ -203,9 +203,14 @@ class _BlockBytes:
         isa = self.form.isa
         if isa.has_saturating_bytes:  # 8 products of at most 15 * 127, twice, fit 16 bits
             return add_exact_bytes(isa, total, factors, elements)
-        products = ByteProducts(isa)
+        kind, products = vector(I16, 2 * isa.lanes), ByteProducts(isa)
         for factor, element in zip(factors, elements, strict=True):
-            total = products.add(total, factor, element)
+            if isa.dot:
+                total = products.add(total, factor, element)
+                continue
+            pairs, signed = factor.bitcast(kind), element.bitcast(kind)
+            total = total + pair_products(isa, pairs & 0xFF, (signed << 8) >> 8)
+            total = total + pair_products(isa, pairs.shifted_right(8), signed >> 8)
         return total
 
     def end(self, sums: list[CodeValue], row: CodeValue, block: CodeValue) -> list[CodeValue]:
