@@ -48,7 +48,7 @@ def _derived(
     handle = NetworkHandle.load(
         graph,
         model.runtime,
-        model.properties,
+        model.handle.properties,
         shares_state_with=model.handle if shares_state else None,
         again=again(derivation),
     )

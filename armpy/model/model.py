@@ -41,23 +41,6 @@ Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
 """Shapes of inputs by name."""
 
 
-def new_state(
-    self: Model,
-    pairs: Mapping[str, str] | None = None,
-    *,
-    limit: int | None = None,
-    share_buffers: bool = False,
-) -> State:
-    """Begin a conversation with a decoder, which has past inputs and present outputs.
-
-    `pairs` has the present output of each past input; by default those of the same name, or of the
-    names that exporters give them (``past_key_values.0.key`` and ``present.0.key``). `limit` is the
-    most positions; with `share_buffers` the pasts have room for them from the first step on, as
-    with ONNX Runtime's ``past_present_share_buffer``, and need not be copied in each step.
-    """
-    return parts.state.State(self, pairs, limit, share_buffers)
-
-
 class Model:
     """A loaded network that can be called.
 
@@ -247,8 +230,15 @@ class Model:
             network = self.handle.loaded
             network.prepare(input_shapes(network.graph, shapes))
 
-    resize = prepare  # by the name that TensorFlow Lite has for it
-    state = new_state
+    def state(
+        self,
+        pairs: Mapping[str, str] | None = None,
+        *,
+        limit: int | None = None,
+        share_buffers: bool = False,
+    ) -> State:
+        """Begin a conversation with a decoder; for the parameters see `armpy.model.state.State`."""
+        return parts.state.State(self, pairs, limit, share_buffers)
 
     def warm_up(
         self, shapes: Shapes | Sequence[Shapes] | None = None, *, timeout_s: float | None = None
@@ -349,11 +339,6 @@ class Model:
         return self.handle.network_id
 
     @property
-    def properties(self) -> NetworkProperties:
-        """Return how the network is loaded."""
-        return self.handle.properties
-
-    @property
     def title(self) -> str:
         """The name of the model's file, or of its network; may be empty."""
         has_network = not (self.is_light or self.is_closed)
@@ -362,8 +347,8 @@ class Model:
     @property
     def inputs(self) -> TensorSpecs:
         """Names, shapes, types and quantisation of the inputs."""
-        network = self.handle.current or self.handle.loaded  # the latter raises
-        return TensorSpecs([TensorSpec(v.name, v.info) for v in network.graph.inputs])
+        graph = (self.handle.current or self.handle.loaded).graph  # the latter raises
+        return TensorSpecs([TensorSpec(v.name, v.info) for v in graph.inputs])
 
     @property
     def outputs(self) -> TensorSpecs:
@@ -416,12 +401,10 @@ class Model:
 
     def close(self) -> None:
         """Unload the network and its memory; the model cannot be used any more."""
-        if self.is_closed:
-            return
-        # First those on the same runtime, which may be closed with the network.
-        self.provenance.signatures.close(self)
-        self.output_subsets.close()
-        self.handle.close()
+        if not self.is_closed:  # first those on the same runtime, which may be closed with it
+            self.provenance.signatures.close(self)
+            self.output_subsets.close()
+            self.handle.close()
 
     def __enter__(self) -> Self:
         return self

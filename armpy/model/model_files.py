@@ -209,7 +209,7 @@ class ModelOrigin:
             handle = NetworkHandle.load(
                 network,
                 first.runtime,
-                first.properties,
+                first.handle.properties,
                 shares_state_with=first.handle,
                 read_source=partial(self.read_again, name, state),
                 again=again(derivation),

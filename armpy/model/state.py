@@ -28,17 +28,26 @@ _MOST_POSITIONS = 2**31 - 1
 
 
 class State:
-    """A conversation with a decoder; made by `armpy.Model.state`.
+    """A conversation with a decoder, which has past inputs and present outputs.
+
+    It is made by `armpy.Model.state`.
 
     A step that fails changes nothing. One thread at a time can use a state: another one gets an
     error and does not wait, as each step depends on the one before.
 
+    Parameters
+    ----------
+    pairs : mapping of str to str, optional
+        Present outputs by past input; by default those of the same name, or of the names that
+        exporters give them (``past_key_values.0.key`` and ``present.0.key``).
+    limit : int, optional
+        Most positions.
+    share_buffers : bool
+        Whether pasts have room for `limit` positions from the first step on, as with ONNX Runtime's
+        ``past_present_share_buffer``; they need not be copied in each step then.
+
     Attributes
     ----------
-    pairs : dict of str to str
-        Present outputs by past input.
-    limit : int or None
-        Most positions.
     length : int
         Number of positions: the size of the axis on which presents grow; where none grows, the sum
         of the sizes of axis 1 of the first other input.

@@ -57,7 +57,7 @@ def test_a_model_without_shapes_is_drawn_without_backends(tmp_path: Path) -> Non
     assert model.runtime.get_network(model.network_id).optimized is None
     write_dot(model.graph, None, str(tmp_path / "a.dot"))
     assert "BackendID" not in (tmp_path / "a.dot").read_text("utf-8")
-    model.resize({"x": (3, 2)})
+    model.prepare({"x": (3, 2)})
     optimized = model.runtime.get_network(model.network_id).optimized
     write_dot(model.graph, optimized, str(tmp_path / "b.dot"))
     assert "BackendID" in (tmp_path / "b.dot").read_text("utf-8")

@@ -38,6 +38,7 @@ NOT_RUN = {
     "runs the tests, as .ci/run does": 1,
     "takes minutes": 2,
     "trains a model with TensorFlow": 1,
+    "needs a decoder": 1,
 }
 """Why blocks are not run, and how many of each reason there are."""
 

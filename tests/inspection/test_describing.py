@@ -110,7 +110,7 @@ def test_open_dimensions_have_the_size_that_was_prepared_for() -> None:
     model = Model(net, runtime_of())
     (layer,) = describe_model(model).layers
     assert (layer.status, layer.shape, layer.bytes_moved) == ("unplaced", (None, 2), 0)
-    model.resize({"x": (3, 2)})
+    model.prepare({"x": (3, 2)})
     (layer,) = describe_model(model).layers
     assert (layer.status, layer.shape, layer.bytes_moved) == ("runs", (3, 2), 48)
 

@@ -114,11 +114,6 @@ def with_freed_memory(model: Model) -> object:
     return model.run(inputs_of())
 
 
-def resized(model: Model) -> object:
-    model.resize({"x": (1, 4), "more": (1, 3)})
-    return model.run(inputs_of(1))
-
-
 def warmed_up(model: Model) -> object:
     model.warm_up({"x": (5, 4), "more": (5, 3)})
     return model.run(inputs_of(5))
@@ -169,7 +164,7 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "import_inputs": imported_input,
     "import_outputs": imported_output,
     "prepare": with_other_shapes,
-    "resize": resized,
+    "state": lambda model: error_of(model.state),
     "warm_up": warmed_up,
     "reshape": reshaped,
     "with_outputs": with_one_output,
@@ -183,7 +178,6 @@ MEMBERS: dict[str, Callable[[Model], object]] = {
     "is_closed": lambda model: model.is_closed,
     "close": closed,
     "quantize_inputs": lambda model: model.quantize_inputs,
-    "properties": lambda model: model.properties,
     "network_id": lambda model: model.network_id,
     "runtime": lambda model: model.runtime.options,
 }
@@ -291,8 +285,8 @@ def test_a_closed_light_model_is_closed(path: Path) -> None:
         assert model.is_light
     assert model.is_closed
     assert not model.is_light
-    as_ever = ("is_closed", "close", "metadata", "signatures", "quantize_inputs", "properties")
-    for name in MEMBERS.keys() - {*as_ever, "signature"}:
+    as_ever = ("is_closed", "close", "metadata", "signatures", "quantize_inputs")
+    for name in MEMBERS.keys() - {*as_ever, "signature", "state"}:
         with pytest.raises(armpy.InvalidArgumentError, match="the model is closed"):
             MEMBERS[name](model)
 

@@ -282,9 +282,9 @@ def test_shapes_have_to_be_known() -> None:
     with Model(chain(3, (None,)), runtime_of()) as model:
         with pytest.raises(InvalidArgumentError, match=r"inputs are not known yet.*Model.prepare"):
             model.import_inputs({"x": shared(X)})
-        model.resize({"x": (4,)})
+        model.prepare({"x": (4,)})
         x = model.import_inputs({"x": shared(X)})["x"]
-        model.resize({"x": (2,)})
+        model.prepare({"x": (2,)})
         np.testing.assert_array_equal(model(X[:2]), X[:2] + 3)
         np.testing.assert_array_equal(model(x), X + 3)
 

@@ -474,7 +474,7 @@ def test_a_closed_model_cannot_be_used_and_its_network_is_unloaded() -> None:
     uses: list[Callable[[], object]] = [
         lambda: model(floats(1, 1, 1, 1)),
         lambda: model.run({}),
-        lambda: model.resize({}),
+        lambda: model.prepare({}),
         model.reset_state,
         lambda: model.inputs,
         lambda: model.placement,

@@ -99,9 +99,9 @@ def test_resize_prepares_another_shape_now() -> None:
     a = net.input("a", f32(None), default_shape=(1,))
     net.output("y", net.add(ADD, a, net.input("b", f32(2))))
     model = Model(net, runtime_of())
-    model.resize({"a": (2,)})
+    model.prepare({"a": (2,)})
     assert ((2,), (2,)) in loaded(model).plan_cache.plans
-    model.resize({})
+    model.prepare({})
     assert loaded(model).latest is not None
 
 
@@ -119,7 +119,7 @@ def test_a_shape_that_cannot_be_prepared_is_rejected(
 ) -> None:
     model = Model(chain(1, (None, 3)), runtime_of())
     with pytest.raises(InvalidArgumentError, match=text):
-        model.resize(shapes)
+        model.prepare(shapes)
     model(np.zeros((1, 3), np.float32))
 
 

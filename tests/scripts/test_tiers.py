@@ -27,7 +27,7 @@ WITH_TESTS = {
 }
 """What tests skip without that every run has: of the extra 'test', extensions and Python."""
 
-ENGINES = {"ai_edge_litert", "onnxruntime", "openvino"}
+ENGINES = {"ai_edge_litert", "onnxruntime", "openvino", "tokenizers"}
 """Of the extra 'bench', with which .ci/run and the nightly workflow run all that needs them."""
 
 BY_HAND = {"atheris", "onnxscript", "opentelemetry", "tensorflow", "torch"}
@@ -104,7 +104,7 @@ def test_ci_runs_slow_tests_of_every_folder() -> None:
 
 def test_a_run_has_the_packages_without_which_tests_are_skipped() -> None:
     runs = {name: (ROOT / ".ci" / name).read_text("utf-8") for name in ("run", "servers")}
-    elsewhere = re.findall(r"\b(?:tests|extensions)/\S+", "\n".join(runs.values()))
+    elsewhere = re.findall(r"\b(?:tests|extensions|backends)/\S+", "\n".join(runs.values()))
     for path in (ROOT / part for part in ("tests", "extensions", "backends")):
         for test in path.rglob("test_*.py"):
             skips = re.findall(r'importorskip\("(\w+)', test.read_text("utf-8"))

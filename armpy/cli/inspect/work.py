@@ -80,9 +80,9 @@ def inspected(
 def _resize(model: Model, size: tuple[int, int] | None, shapes: Shapes) -> None:
     """Give inputs the shapes that are asked for; where nothing else is open, batches have 1 row."""
     if size is not None:
-        model.resize({**sized_shapes(model.inputs, size), **shapes})
+        model.prepare({**sized_shapes(model.inputs, size), **shapes})
     elif shapes:
-        model.resize(shapes)
+        model.prepare(shapes)
     elif model.placement is None:
         batches = {}
         for spec in model.inputs:
@@ -91,4 +91,4 @@ def _resize(model: Model, size: tuple[int, int] | None, shapes: Shapes) -> None:
                 batches[spec.name] = (1, *(dim for dim in others if dim is not None))
             elif first is None or None in others:
                 return
-        model.resize(batches)
+        model.prepare(batches)

@@ -192,7 +192,7 @@ class Worker:
                 answer = receive_answer(self._connection, min(timeout_s, _LONGEST_S))
             except TimeoutError as error:
                 self.is_late = True
-                self.kill(f"it gave no answer within {timeout_s:g} s")
+                self.kill(f"it gave no answer within {timeout_s:.3g} s")
                 raise self.dead_object() from error
             except (WorkerGoneError, OSError) as error:
                 if self.exit_code is None:  # half a request or answer may be under way

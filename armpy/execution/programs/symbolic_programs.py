@@ -41,7 +41,6 @@ from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import SIZE_TYPES, Graph, Layer, Value
 from armpy.ops.backend_internal import PreCompiled
-from armpy.ops.indexing import ScatterElements, ScatterNd
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase, profiled_by
@@ -541,7 +540,7 @@ def _scattered(graph: Graph) -> Iterator[tuple[int, int]]:
     """
     for number, value in enumerate(graph.results):
         layer = graph.producers.get(value)
-        if layer is not None and isinstance(layer.operation, (ScatterElements, ScatterNd)):
+        if layer is not None and layer.operation.name in ("ScatterElements", "ScatterNd"):
             source = layer["input"]
             is_read = graph.consumers[source] != (layer,) or layer.inputs.count(source) > 1
             if source in graph.sources and source not in graph.results and not is_read:

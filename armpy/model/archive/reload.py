@@ -68,7 +68,7 @@ def open_signature(
         handle = NetworkHandle.load(
             with_names(first.graph, record["inputs"], record["outputs"]),
             first.runtime,
-            first.properties,
+            first.handle.properties,
             shares_state_with=first.handle,
             read_source=lambda: read_signature(file.container, record).graph,
             original=first.handle,
@@ -99,7 +99,7 @@ def _loaded(
         handle = NetworkHandle.load(
             network,
             runtime,
-            asked.properties if first is None else first.properties,
+            asked.properties if first is None else first.handle.properties,
             closes_runtime=closes_runtime,
             shares_state_with=None if first is None else first.handle,
             read_source=lambda: graph,
