@@ -9,15 +9,19 @@ from dataclasses import dataclass, field
 from types import MappingProxyType, ModuleType
 
 from armpy.backend import (
+    BACKEND_API_VERSION,
+    Capabilities,
     Capability,
     IBackendInternal,
     ILayerSupport,
+    IWorkloadFactory,
+    NetworkResources,
+    PreparationRequest,
     ReasonCode,
     Support,
     has_matching_capability,
 )
 from armpy.compiler.compile_timeout import next_deadline
-from armpy.compiler.core_backend import HostBackend
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
 from armpy.compiler.specialization import specialize
@@ -27,16 +31,19 @@ from armpy.errors import (
     BackendCapabilityError,
     BackendError,
     CompilationPostponedError,
+    UnimplementedError,
 )
 from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.dense import FullyConnected
+from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.plugins.proxy.guard import device_of
 from armpy.plugins.proxy.guarded_call import ask_backend, ask_method, describe
 from armpy.profiling import phase
-from armpy.types import REFERENCE_BACKEND_ID, BackendId
+from armpy.tensor import TensorInfo
+from armpy.types import HOST, REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.compiler")
 
@@ -427,3 +434,42 @@ def _unplaceable(
         where=layer.where,
         fix=fix,
     )
+
+
+class _HostSupport(ILayerSupport):
+    """Control flow and nothing else."""
+
+    def is_layer_supported(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        """Return whether the core runs an operation itself."""
+        if isinstance(operation, ControlFlow):
+            return Support.yes()
+        return Support.no(ReasonCode.OPERATION, "the core itself runs control flow only")
+
+
+class HostBackend(IBackendInternal):
+    """Takes control flow that no backend takes; the layers in its graphs are placed anew.
+
+    It is not a plugin and never listed. The runtime makes its workloads, which run networks.
+    """
+
+    def get_id(self) -> BackendId:
+        """`HOST`."""
+        return HOST
+
+    def get_api_version(self) -> str:
+        """The version of the contract that it is written for."""
+        return BACKEND_API_VERSION
+
+    def get_capabilities(self) -> Capabilities:
+        """Output shapes known at run time only, and strings."""
+        return {Capability.DYNAMIC_OUTPUT_SHAPES: True, Capability.STRINGS: True}
+
+    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
+        """Support for control flow."""
+        return _HostSupport()
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        """None: only the runtime can run graphs; raises UnimplementedError."""
+        raise UnimplementedError("only the runtime makes workloads of control flow", where=HOST)

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
-from armpy.backend import OptionValues, ReasonCode, Support
+from armpy.backend import OptionScope, OptionValues, ReasonCode, Support
 from armpy.backend.caches import model_name
-from armpy.compiler import Evaluator, OptimizedNetwork, OptimizerOptions, specialize
+from armpy.backend.options import check_options
+from armpy.compiler import Evaluator, OptimizedNetwork, OptimizerOptions, optimize_graph, specialize
 from armpy.compiler.assign import SupportOracle
 from armpy.compiler.compiled_parts import current_parts
+from armpy.compiler.graph_dumps import dump
+from armpy.compiler.optimize import simplified
 from armpy.core.arguments import check_instance
 from armpy.core.vlog import is_on, vlog
-from armpy.errors import ArmpyError, InvalidArgumentError, tells_of_memory, without_memory
+from armpy.errors import (
+    ArmpyError,
+    InvalidArgumentError,
+    UnimplementedError,
+    tells_of_memory,
+    without_memory,
+)
+from armpy.execution.arrays.reshaping import input_shapes
 from armpy.execution.calls.run import run_by_name
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.loaded_networks import LoadedNetworks
-from armpy.execution.model_options import merged_model_options, with_defaults
-from armpy.execution.optimizing import graph_of, optimize_with
 from armpy.execution.options import RuntimeOptions
+from armpy.execution.placement_policy import decide, reported
 from armpy.execution.plugin_defaults import configured_setup
+from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.settings import NetworkSettings
-from armpy.graph import Graph, nested_graphs
+from armpy.graph import Graph, nested_graphs, verify_graph
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
@@ -410,3 +420,103 @@ class Runtime:
             unload, and is gone if it is after.
         """
         self._networks.unload(network_id)
+
+
+def merged_model_options(
+    backends: Iterable[BackendProxy],  # the runtime's
+    of_runtime: Mapping[BackendId, OptionValues],  # checked, of the backends that were given any
+    # The application's options for this network alone.
+    of_network: Mapping[BackendId, Mapping[str, object]],
+) -> dict[BackendId, OptionValues]:
+    """Model options of one network.
+
+    Raises InvalidArgumentError if the runtime does not use a backend, or this has no such option,
+    or not of this scope.
+
+    Returns every option of scope MODEL, of the backends that were given any by either.
+    """
+    by_id = {backend.get_id(): backend for backend in backends}
+    merged = dict(of_runtime)
+    for backend_id, values in of_network.items():
+        if backend_id not in by_id:
+            raise InvalidArgumentError(
+                f"the runtime does not use a backend '{backend_id}'",
+                where="model_options",
+                expected=", ".join(by_id),
+            )
+        backend = by_id[backend_id]
+        _check_scopes(backend, values)
+        if values:
+            both = {**merged.get(backend_id, {}), **values}
+            scopes = check_options(backend.options, both, backend_id)
+            merged[backend_id] = scopes[OptionScope.MODEL]
+    return merged
+
+
+def with_defaults(
+    given: Mapping[BackendId, Mapping[str, object]],
+    defaults: Mapping[BackendId, OptionValues],
+    backends: Iterable[BackendProxy],
+) -> dict[BackendId, Mapping[str, object]]:
+    """Model options over those of an optimised network, of backends that are there."""
+    there = {backend.get_id() for backend in backends}
+    merged: dict[BackendId, Mapping[str, object]] = dict(given)
+    for backend_id, values in defaults.items():
+        if backend_id in there:
+            merged[backend_id] = {**values, **given.get(backend_id, {})}
+    return merged
+
+
+def _check_scopes(backend: BackendProxy, values: Mapping[str, object]) -> None:
+    """Check that nothing is said for one network that holds for the whole runtime."""
+    for option in backend.options:
+        if option.name in values and option.scope is not OptionScope.MODEL:
+            raise InvalidArgumentError(
+                f"the option '{option.name}' is the runtime's, not one network's",
+                where=backend.get_id(),
+                fix="Give it in RuntimeOptions.backend_options",
+            )
+
+
+def graph_of(network: object) -> Graph:
+    """The graph of what a caller gave.
+
+    Raises InvalidArgumentError if it is neither a network nor a graph.
+    """
+    graph = network.build() if isinstance(network, Network) else network
+    if not isinstance(graph, Graph):
+        raise InvalidArgumentError(
+            "this cannot be loaded",
+            expected="a Network or Graph",
+            actual=type(graph).__name__,
+            fix="Load files with armpy.load",
+        )
+    return graph
+
+
+def optimize_with(
+    backends: Sequence[BackendProxy],
+    evaluator: Evaluator | None,
+    graph: Graph,
+    settings: NetworkSettings,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> OptimizedNetwork:
+    """Optimise a graph for these backends; shapes and errors as for `armpy.optimize`."""
+    with phase("validate"):
+        for part in (graph, *nested_graphs(graph)):
+            verify_graph(part)
+    dump(settings.optimizer, "loaded", graph)
+    chosen = input_shapes(graph, shapes)
+    known = specialize(specialize(graph, evaluator=evaluator), chosen, (), evaluator)
+    if not is_shaped(known):
+        raise UnimplementedError(
+            "shapes of the network depend on the elements of its inputs",
+            where="optimize",
+            fix="Load the network itself, which is optimised when it runs",
+        )
+    options = settings.optimizer
+    simple = simplified(known, backends, options)
+    decision = decide(simple, backends, evaluator, settings, LoadedNetwork)
+    wanted = None if decision is None else decision.backends
+    optimized = optimize_graph(simple, backends, options, wanted=wanted)
+    return reported(optimized, decision, options.preference)

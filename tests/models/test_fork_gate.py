@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from armpy.execution.background import fork_gate
+from armpy.execution.background import tiers
 from armpy.execution.background.tiers import CallCounter
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
@@ -51,8 +51,8 @@ def test_a_fork_waits_for_the_calls_of_the_slower_tier(is_bound: bool) -> None:
 def test_a_fork_within_a_call_does_not_wait_for_ever(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(fork_gate, "_LONGEST_WAIT_S", 0.05)
-    with fork_gate.fork_gate:
+    monkeypatch.setattr(tiers, "_LONGEST_WAIT_S", 0.05)
+    with tiers.fork_gate:
         child = os.fork()
         if not child:
             os._exit(0)
