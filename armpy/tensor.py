@@ -97,9 +97,6 @@ class Quantization:
     def quantize(self, real: npt.ArrayLike, data_type: DataType) -> npt.NDArray[np.integer[Any]]:
         """Store real numbers as integers.
 
-        Raises InvalidArgumentError if the type stores no integers, `real` has not as many channels
-        as there are scales, or is not finite or no numbers.
-
         Parameters
         ----------
         data_type : DataType
@@ -109,6 +106,12 @@ class Quantization:
         -------
         ndarray, dtype of `data_type`, shape of `real`
             ``round(real / scale) + zero point``, saturated.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the type stores no integers, `real` has not as many channels as there are scales, or
+            is not finite or no numbers.
 
         Notes
         -----
@@ -131,8 +134,10 @@ class Quantization:
     def dequantize(self, stored: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """The real numbers that integers stand for: ``scale * (stored - zero point)``.
 
-        Raises InvalidArgumentError if `stored` are not integers, or has not as many channels as
-        there are scales.
+        Raises
+        ------
+        InvalidArgumentError
+            If `stored` are not integers, or has not as many channels as there are scales.
 
         References
         ----------
@@ -161,8 +166,10 @@ class Quantization:
 class TensorInfo:
     """All that is known about a tensor without its elements.
 
-    Raises InvalidArgumentError if a dimension is not an integer or negative, or the rank is above
-    `MAX_RANK`.
+    Raises
+    ------
+    InvalidArgumentError
+        If a dimension is not an integer or negative, or the rank is above `MAX_RANK`.
 
     References
     ----------
@@ -230,7 +237,10 @@ class TensorInfo:
     def known_shape(self) -> tuple[int, ...]:
         """The shape of a fully shaped tensor.
 
-        Raises InvalidArgumentError if a dimension or the rank is not known.
+        Raises
+        ------
+        InvalidArgumentError
+            If a dimension or the rank is not known.
         """
         if self.shape is None or None in self.shape:
             raise InvalidArgumentError(
@@ -315,8 +325,10 @@ def format_shape(shape: Shape | None) -> str:
 def check_quantization(info: TensorInfo, where: str) -> None:
     """Check that a tensor's zero points are integers that its type stores.
 
-    Raises InvalidArgumentError if one is not, or a quantised type has no quantisation: `where`
-    names the tensor.
+    Raises
+    ------
+    InvalidArgumentError
+        If one is not, or a quantised type has no quantisation: `where` names the tensor.
     """
     data_type, quantization = info.data_type, info.quantization
     if quantization is None and data_type.is_quantized:
@@ -359,12 +371,15 @@ def shapes_agree(one: Shape | None, other: Shape | None) -> bool:
 def merge_shapes(declared: Shape | None, inferred: Shape | None) -> Shape | None:
     """Combine two partly known shapes of one tensor.
 
-    Raises InvalidArgumentError if both know a dimension or the rank and they differ.
-
     Returns
     -------
     tuple of (int or None), or None
         Each dimension from whichever side knows it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If both know a dimension or the rank and they differ.
     """
     if declared is None or declared == inferred:
         return inferred
@@ -383,7 +398,10 @@ def merge_shapes(declared: Shape | None, inferred: Shape | None) -> Shape | None
 def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
     """Check a concrete shape against one with unknown dimensions.
 
-    Raises InvalidArgumentError if they do not fit; the text names the tensor.
+    Raises
+    ------
+    InvalidArgumentError
+        If they do not fit; the text names the tensor.
     """
     if not shapes_agree(declared, given):
         raise InvalidArgumentError(

@@ -88,13 +88,16 @@ class Network:
     ) -> Value:
         """Add a tensor that the caller gives at each execution.
 
-        Raises InvalidArgumentError if the name is taken or the default shape does not fit.
-
         Parameters
         ----------
         default_shape : tuple of int, optional
             A shape that fits `info`, for which the network is prepared when it is loaded
             if `info` leaves dimensions open.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is taken or the default shape does not fit.
         """
         check_instance(info, f"input '{name}'", TensorInfo)
         if name in self._input_names:
@@ -123,8 +126,6 @@ class Network:
     ) -> Value:
         """Add a tensor whose elements never change.
 
-        Raises InvalidArgumentError if no data type fits the array.
-
         Parameters
         ----------
         data : array_like
@@ -133,6 +134,11 @@ class Network:
         data_type : DataType, optional
             Needed for quantised types; otherwise it follows from the array's dtype. Traced sizes,
             in an array of objects, are int64. Arrays of ``str`` or ``bytes`` are STRING.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If no data type fits the array.
         """
         value = constant_value(self._num_values, data, name, data_type, quantization)
         return self._counted(value)
@@ -147,8 +153,6 @@ class Network:
     ) -> Value:
         """Add a tensor that keeps its elements between executions; see `assign`.
 
-        Raises InvalidArgumentError if a dimension is not known or the elements do not fit.
-
         Parameters
         ----------
         info : TensorInfo
@@ -157,6 +161,11 @@ class Network:
             Elements before the first execution; each the zero point if left out.
         key : hashable, optional
             Identifies it among a model's variables; see `armpy.graph.Variable`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a dimension is not known or the elements do not fit.
         """
         where = f"variable '{name}'"
         check_instance(info, where, TensorInfo)
@@ -181,8 +190,12 @@ class Network:
     def assign(self, variable: Value, value: Value) -> None:
         """Say what a variable holds when the next execution begins.
 
-        Raises GraphValidationError if `variable` is not one of this network's variables;
-        InvalidArgumentError if shape, type or quantisation differ.
+        Raises
+        ------
+        GraphValidationError
+            If `variable` is not one of this network's variables.
+        InvalidArgumentError
+            If shape, type or quantisation differ.
         """
         self._check_known(value, "assign")
         self._check_known(variable, "assign")
@@ -200,9 +213,6 @@ class Network:
     ) -> Value:
         """Add a layer with one output and return that output.
 
-        Raises LayerValidationError if operands and attributes do not go together;
-        GraphValidationError if an input belongs to another network.
-
         Parameters
         ----------
         *inputs : Value or None
@@ -212,6 +222,13 @@ class Network:
         output : TensorInfo, optional
             Needed where the output's quantisation does not follow from the inputs; a shape
             of None is inferred.
+
+        Raises
+        ------
+        LayerValidationError
+            If operands and attributes do not go together.
+        GraphValidationError
+            If an input belongs to another network.
         """
         if self._allows_expanded_dims and output is not None:
             shape = self._differing_shape(operation, inputs, output)
@@ -283,12 +300,15 @@ class Network:
     def output(self, name: str, value: Value, *, declared_shape: Shape | None = None) -> None:
         """Hand a value to the caller under a name.
 
-        Raises InvalidArgumentError if the name is taken.
-
         Parameters
         ----------
         declared_shape : tuple of (int or None), optional
             The shape that the model file declares; see `armpy.graph.Graph.output_shapes`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is taken.
         """
         check_instance(name, "output", str, fix='The name comes first: output("y", value)')
         self._check_known(value, f"output '{name}'")
@@ -301,7 +321,10 @@ class Network:
     def build(self) -> Graph:
         """The graph as it stands; the network can go on growing.
 
-        Raises GraphValidationError if there is no output.
+        Raises
+        ------
+        GraphValidationError
+            If there is no output.
         """
         if not self._outputs:
             raise GraphValidationError(
@@ -377,7 +400,10 @@ def constant_value(
 def check_assigned(variable: Value, value: Value) -> None:
     """Check that a variable can hold a value.
 
-    Raises InvalidArgumentError if shape, type or quantisation differ.
+    Raises
+    ------
+    InvalidArgumentError
+        If shape, type or quantisation differ.
     """
     old, new = variable.info, value.info
     same_type = old.data_type is new.data_type and old.quantization == new.quantization
@@ -477,8 +503,10 @@ def _strings(array: Array, where: str) -> Array:
 def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:
     """A shape that an application has chosen for an input, checked.
 
-    Raises InvalidArgumentError if it leaves a dimension open, is not a sequence of sizes, or does
-    not fit.
+    Raises
+    ------
+    InvalidArgumentError
+        If it leaves a dimension open, is not a sequence of sizes, or does not fit.
     """
     try:
         shape = tuple(operator.index(size) for size in given)
