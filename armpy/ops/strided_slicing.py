@@ -118,8 +118,11 @@ class StridedSlice(DataMovement):
 
         An axis that is taken whole has entry -1; a new axis has None in place of a number.
         """
-        news = [self._is_new(entry) for entry in range(count)]
         ellipses = [self._bit(self.ellipsis_mask, entry) for entry in range(count)]
+        # An ellipsis counts more than a new axis.
+        news = [
+            self._bit(self.new_axis_mask, n) and not is_all for n, is_all in enumerate(ellipses)
+        ]
         require(
             sum(ellipses) <= 1,
             "there is more than one ellipsis",
@@ -142,10 +145,6 @@ class StridedSlice(DataMovement):
             else:
                 yield entry, next(axes)
         yield from ((-1, dim) for dim in axes)
-
-    def _is_new(self, entry: int) -> bool:
-        """Return whether an entry adds an axis; an ellipsis counts more."""
-        return self._bit(self.new_axis_mask, entry) and not self._bit(self.ellipsis_mask, entry)
 
     @staticmethod
     def _bit(mask: int, entry: int) -> bool:

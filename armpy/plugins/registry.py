@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 class BackendRegistry:
     """All backends that can be found, each loaded when first asked for.
 
-    Raises InvalidArgumentError if there is a trust file that cannot be used.
+    Raises
+    ------
+    InvalidArgumentError
+        If there is a trust file that cannot be used.
 
     Notes
     -----
@@ -57,7 +60,10 @@ class BackendRegistry:
     def discover(cls, options: PluginOptions | None = None) -> BackendRegistry:
         """A registry of the backends in installed distributions and in directories.
 
-        Raises InvalidArgumentError if the trust file cannot be used.
+        Raises
+        ------
+        InvalidArgumentError
+            If the trust file cannot be used.
         """
         registry = cls(options)
         registry._found = discover(registry._options)
@@ -75,8 +81,10 @@ class BackendRegistry:
     ) -> None:
         """Add a backend by hand.
 
-        Raises InvalidArgumentError if the id is taken, or none that a backend can have; if the
-        factory cannot be called.
+        Raises
+        ------
+        InvalidArgumentError
+            If the id is taken, or none that a backend can have; if the factory cannot be called.
         """
         if not callable(factory):
             text = f"the factory of backend '{backend_id}' cannot be called"
@@ -156,7 +164,10 @@ class BackendRegistry:
     def get(self, backend_id: BackendId) -> IBackendInternal:
         """The backend of that id, loaded if need be.
 
-        Raises BackendUnavailableError if there is none, or it cannot be loaded; the text says why.
+        Raises
+        ------
+        BackendUnavailableError
+            If there is none, or it cannot be loaded; the text says why.
         """
         owner = self._loader.owners.get(backend_id)
         # Without the lock, which is held for long while another backend is loaded. `checked` is
@@ -279,8 +290,6 @@ def backend_registry(
 ) -> BackendRegistry:
     """Registry of the backends that can be found, for an application to hold.
 
-    Raises InvalidArgumentError if an option or the trust file cannot be used.
-
     Parameters
     ----------
     dynamic_backends_path, trust_insecure_paths, trust_file, probe, probe_timeout_s
@@ -291,6 +300,11 @@ def backend_registry(
     BackendRegistry
         A new one. ``RuntimeOptions(registry=...)`` gives it to any number of runtimes, which
         share its backends. It lives until `BackendRegistry.close`, or as long as it is held.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an option or the trust file cannot be used.
 
     Notes
     -----
@@ -322,13 +336,17 @@ def preferred_backends(
 ) -> list[IBackendInternal]:
     """The backends to use, most preferred first.
 
-    Raises BackendUnavailableError if a named backend cannot be used, or there is none at all;
-    InvalidArgumentError if the list of names is empty.
-
     Parameters
     ----------
     preferences : iterable of str, or None
         Ids in order; None for every available backend in armpy's own order.
+
+    Raises
+    ------
+    BackendUnavailableError
+        If a named backend cannot be used, or there is none at all.
+    InvalidArgumentError
+        If the list of names is empty.
     """
     if preferences is None:
         backends = registry.available()

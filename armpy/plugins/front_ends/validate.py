@@ -60,7 +60,16 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
     # The class's method: an object may have another one of this name.
     built = Network.build(network) if isinstance(network, Network) else network
     assert isinstance(built, Graph)
-    graph = _plain_graph(built)
+    # In plain tuples of its own, so that the checked graph is the one that runs.
+    graph = Graph(
+        tuple(built.inputs),
+        tuple(built.outputs),
+        tuple(built.output_names),
+        tuple(built.layers),
+        tuple(built.variables),
+        tuple(built.default_shapes),
+        tuple(built.output_shapes),
+    )
     variable_bytes = 0
     for part in (graph, *nested_graphs(graph)):
         # First: all later checks call methods of these parts.
@@ -81,19 +90,6 @@ def checked_graph(network: object, memory_limit_bytes: int) -> Graph:
         variable_bytes += sum(variable.initial.nbytes for variable in part.variables)
     _check_size("all variables together", variable_bytes, memory_limit_bytes)
     return graph
-
-
-def _plain_graph(graph: Graph) -> Graph:
-    """Copy a graph to plain tuples of its own, so that the checked graph is the one that runs."""
-    return Graph(
-        tuple(graph.inputs),
-        tuple(graph.outputs),
-        tuple(graph.output_names),
-        tuple(graph.layers),
-        tuple(graph.variables),
-        tuple(graph.default_shapes),
-        tuple(graph.output_shapes),
-    )
 
 
 def _check_parts(graph: Graph) -> None:

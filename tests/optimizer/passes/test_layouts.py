@@ -11,8 +11,7 @@ from armpy_reference import ReferenceBackend
 
 from armpy import Network, OptimizerOptions, ops
 from armpy.compiler.optimize import simplified
-from armpy.compiler.passes.min_cut import Cost, cheapest, total
-from armpy.compiler.passes.transposes import cancel_transposes
+from armpy.compiler.passes.transposes import Cost, cancel_transposes, cheapest, total
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
 from tests.support.networks import ADD, MUL, RELU, f32
