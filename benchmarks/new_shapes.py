@@ -366,7 +366,7 @@ def _up_to(**most: int) -> Callable[[random.Random], Sizes]:
 
 def _of_images(rng: random.Random) -> Sizes:
     """Multiples of the largest stride."""
-    return {name: 32 * rng.randint(2, 8) for name in ("height", "width")}
+    return {name: 32 * rng.randint(8, 20) for name in ("height", "width")}
 
 
 def _of_best(rng: random.Random) -> Sizes:

@@ -167,7 +167,7 @@ class SymbolicPrograms:
             self._least_plans = self._num_plans + 2**self._num_failures
             return None
         if names := self._fixed(traced):
-            _log.info("the program for %s holds for one size of %s", shapes, names)
+            _log.info("the program for %s does not hold for the next size of %s", shapes, names)
         # In front, as the next call has similar shapes.
         self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
         self._originals = {
