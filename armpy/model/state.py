@@ -26,14 +26,18 @@ if TYPE_CHECKING:
 _MOST_POSITIONS = 2**31 - 1
 """Decoders take positions as int32."""
 
+_UNREADABLE = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+"""Errors of contents that are damaged."""
+
 
 class State:
     """A conversation with a decoder, which has past inputs and present outputs.
 
     It is made by `armpy.Model.state`.
 
-    A step that fails changes nothing. One thread at a time can use a state: another one gets an
-    error and does not wait, as each step depends on the one before.
+    A step that fails changes nothing, but for shared buffers, which it may have written to. One
+    thread at a time can use a state: another one gets an error and does not wait, as each step
+    depends on the one before.
 
     Parameters
     ----------
@@ -119,26 +123,26 @@ class State:
             self._held, self._steady = {}, None  # both read it, so that neither writes to it
             return fork
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | bytes | os.PathLike[str]) -> None:
         """Write the contents to a file, for `load`; it appears whole, or not at all."""
-        with self._taken(), replacing(os.fspath(path)) as file:
+        with self._taken(), replacing(os.fsdecode(path)) as file:
             table = [[name, array.shape] for name, array in self._past.items()]
             file.write(json.dumps({"state": 1, "length": self.length, "pasts": table}).encode())
             file.write(b"\n")
             for array in self._past.values():
                 file.write(array.reshape(-1).view(np.uint8).data)
 
-    def load(self, path: str | os.PathLike[str]) -> None:
+    def load(self, path: str | bytes | os.PathLike[str]) -> None:
         """Take the contents that a state of the same model has saved; ParserError if it cannot."""
         with self._taken():
             try:
                 with open(path, "rb") as file:
                     about, contents = json.loads(file.readline()), file.read()
                 length, past = self._read(about, contents)
-            except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
+            except (*_UNREADABLE, OSError) as error:
                 raise ParserError(
                     f"the state cannot be read: {error}",
-                    where=os.fspath(path),
+                    where=os.fsdecode(path),
                     expected=f"a saved state with {listed([*self.pairs])}",
                     fix="Save it again with this model",
                 ) from error
@@ -303,13 +307,16 @@ class State:
         at = 0
         for name, shape in about["pasts"]:
             dtype = specs[name].data_type.dtype
+            if name in past:
+                raise ValueError(f"'{name}' stands twice")
             past[name] = np.ndarray(shape, dtype, contents, at).copy()
             at += past[name].nbytes
             if not shapes_agree(specs[name].shape, past[name].shape):
                 raise ValueError(f"'{name}' has the shape {past[name].shape}")
         if about["state"] != 1 or at != len(contents) or (past and past.keys() != specs.keys()):
             raise ValueError("it is of another model, or damaged")
-        return check_whole(about["length"], "length", most=_MOST_POSITIONS), past
+        most = (self.limit or _MOST_POSITIONS) if past else 0
+        return check_whole(about["length"], "length", most=most), past
 
 
 def _pairs_of(
@@ -319,7 +326,7 @@ def _pairs_of(
     """Past inputs with their present outputs: given, of the same name, or as the metadata says."""
     inputs, outputs = ({spec.name: spec for spec in s} for s in (model.inputs, model.outputs))
     if chosen is not None:
-        pairs = dict(chosen)
+        pairs = dict(chosen) if isinstance(chosen, Mapping) else {}
     else:
         about = model.metadata.inputs
         names = {name: about[name].properties.get("present", name) for name in about}
@@ -336,7 +343,7 @@ def _pairs_of(
         "the pairs of past inputs and present outputs do not fit, or are not known by names",
         where="Model.state",
         expected=f"of one type and shape: {listed([f'{a}: {b}' for a, b in fitting], 8)}",
-        actual=str(pairs),
+        actual=str(pairs if chosen is None else chosen),
         fix="Pass pairs={input: output}, or load a model that has past inputs",
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -144,6 +145,26 @@ def test_a_file_that_lies_about_its_sizes_is_refused(size: object, tmp_path: Pat
     np.testing.assert_array_equal(state(rows(1)), [[3, 3, 3]])
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"{", b"[" * 100_000),
+        (b'"length": 2', b'"length": 11'),
+        (b'[["past", [1, 2, 3]]]', b'[["past", [1, 2, 3]], ["past", [1, 0, 3]]]'),
+    ],
+    ids=["nested", "length", "twice"],
+)
+def test_a_damaged_header_is_refused(before: bytes, after: bytes, tmp_path: Path) -> None:
+    state, path = growing().state(PAIRS, limit=10), tmp_path / "talk.state"
+    state(rows(2))
+    state.save(os.fsencode(path))
+    assert before in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(before, after, 1))
+    with pytest.raises(armpy.ParserError, match="state cannot be read"):
+        state.load(path)
+    np.testing.assert_array_equal(state(rows(1)), [[3, 3, 3]])
+
+
 def test_a_state_of_another_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "sum.state"
     other = counting().state()
@@ -233,7 +254,9 @@ def test_a_buffer_needs_a_limit() -> None:
         growing().state(PAIRS, share_buffers=True)
 
 
-@pytest.mark.parametrize("pairs", [None, {}, {"past": "total"}, {"rows": "none"}, {"x": "present"}])
+@pytest.mark.parametrize(
+    "pairs", [None, {}, {"past": "total"}, {"rows": "none"}, {"x": "present"}, "past"]
+)
 def test_pairs_that_do_not_fit_are_refused_with_those_that_do(pairs: dict[str, str] | None) -> None:
     with pytest.raises(armpy.InvalidArgumentError, match=r"pairs.*'past: present'"):
         growing().state(pairs)

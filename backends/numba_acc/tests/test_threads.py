@@ -219,6 +219,7 @@ INTERRUPTED = """
 import gc
 import signal
 from contextlib import suppress
+from threading import Thread
 
 import numpy as np
 from armpy_numba_acc.machine import core_arbiter
@@ -240,8 +241,13 @@ with runtime_of(2) as runtime:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert threads.pool()._arbiter[core_arbiter.ACTIVE] == 0
+    other = Thread(target=threads.pool().hold, args=(runtime,), daemon=True)
+    other.start()
+    other.join(10)
+    assert threads.pool()._turn and not other.is_alive()
     (result,) = runtime.enqueue_workload(network, image(24, 16)).values()
     np.testing.assert_array_equal(result, alone)
+del runtime
 gc.collect()  # tracebacks refer to each other
 assert num_workers() == 0
 print("sound")

@@ -167,6 +167,9 @@ class Pool:
         """Begin without threads."""
         # A finaliser may run while the same thread is inside.
         self._lock = threading.RLock()
+        # Who takes it out may start and place workers. Unlike a call that acquires a lock, this
+        # cannot be interrupted before the `finally` that puts it back.
+        self._turn: list[None] = [None]
         self._workers: list[WorkerThread] = []
         self._memory[:] = 0
         self._arbiter_memory[:] = 0
@@ -231,8 +234,12 @@ class Pool:
         # Native code decides for good; this only saves waking workers that would get nothing to do.
         if num_sharers > 1:
             num_threads = min(num_threads, words[core_arbiter.LIMIT] // num_sharers)
-        # Another thread may be starting workers; nothing waits for it. Workers need code to run.
-        if num_threads <= 1 or not worker or not self._lock.acquire(blocking=False):
+        if num_threads <= 1 or not worker:  # workers need code to run
+            return 1
+        turn = self._turn
+        try:
+            del turn[0]
+        except IndexError:  # another thread is starting workers; nothing waits for it
             return 1
         try:
             if len(self._workers) < num_threads - 1:
@@ -240,7 +247,7 @@ class Pool:
             self._place(num_threads - 1)
             return 1 + min(num_threads - 1, len(self._workers))
         finally:
-            self._lock.release()
+            turn.append(None)
 
     def _place(self, num_workers: int) -> None:
         """Place as many as are needed, of those that no execution has, where they may not be."""
