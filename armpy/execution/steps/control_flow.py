@@ -29,6 +29,7 @@ from armpy.backend.control_flow import (
     current_timeout_s,
     end_control_flow,
     for_one_turn,
+    is_for_one_turn,
 )
 from armpy.compiler import Evaluator, Placement
 from armpy.errors import ArmpyError, ExecutionTimeoutError, MemoryLimitError
@@ -199,7 +200,7 @@ class WhileWorkload(IWorkload):
         )
         # Runs several turns, if backends alone do.
         self._several: Graph | None = None
-        if self._appends and subnetworks.may_run_loops:
+        if self._appends and subnetworks.may_run_loops and not is_for_one_turn():
             about = self._appends.values(), subnetworks.evaluator, info.name
             self._several = with_lists(operation, inputs, *about)
         if self._several is not None:

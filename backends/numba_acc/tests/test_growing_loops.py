@@ -10,6 +10,7 @@ import pytest
 
 from armpy import Model, Network, Runtime, RuntimeOptions
 from armpy.backend import Cancellation, cancellable
+from armpy.backend.control_flow import for_one_turn
 from armpy.errors import (
     ExecutionCancelledError,
     ExecutionTimeoutError,
@@ -175,6 +176,16 @@ def test_turns_that_no_backend_runs_together_are_run_one_by_one(
     *_, grown = model(0 * ONE, 9 * ONE, FIRST, part[:0])
     np.testing.assert_array_equal(grown, np.concatenate([part] * 9))
     assert bool(counts) == (part is FIRST and len(backends) > 1)
+
+
+def test_loops_that_are_prepared_for_one_turn_of_another_run_turn_by_turn(
+    counts: list[int],
+) -> None:
+    with for_one_turn():  # making a second program took longer than the turns
+        model = model_of(growing(rows(0), [TensorInfo((None, 3), DataType.FLOAT32)]), ["NumbaAcc"])
+        *_, grown = model(0 * ONE, 9 * ONE, FIRST, FIRST[:0])
+    assert len(grown) == 18
+    assert not counts
 
 
 class TestLimits:
