@@ -128,9 +128,9 @@ def _wide_types(
             for rule in rules
         )
 
-    if not rules or takes({}):
+    first = next((info.data_type for info in infos if info is not None), None)
+    if first is None or not rules or (operation.takes_elements(first) and takes({})):
         return None
-    first = next(info.data_type for info in infos if info is not None)
     wide = _WIDER.get(first)
     while wide is not None:
         if takes({first: wide}):

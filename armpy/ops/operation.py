@@ -288,6 +288,10 @@ class Operation(ABC):
             ) from error
         return declared.with_shape(merged)
 
+    def takes_elements(self, data_type: DataType) -> bool:
+        """Return whether its attributes allow elements of a type that a rule has."""
+        return True
+
     def check_types(self, inputs: OperandInfos, outputs: OperandInfos) -> None:
         """Check data types against the type rules; `LayerValidationError` if none allows them."""
         if not self.type_rules:

@@ -119,12 +119,17 @@ class Reduce(Operation):
             return tuple(range(rank))
         return normalize_axes(self.axes, rank)
 
+    def takes_elements(self, data_type: DataType) -> bool:
+        """Truth values where they belong, extremes of bytes alone."""
+        is_boolean = data_type is DataType.BOOLEAN
+        selects = data_type not in _BYTES or self.operation.selects
+        return is_boolean == self.operation.is_logical and selects
+
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Truth values where they belong; one quantisation where it is kept."""
         data_type, selects = inputs[0].data_type, self.operation.selects
         require(
-            (data_type is DataType.BOOLEAN) == self.operation.is_logical
-            and (data_type not in _BYTES or selects),
+            self.takes_elements(data_type),
             f"{self.operation.name} does not take this data type",
             expected="BOOLEAN" if self.operation.is_logical else "other numbers",
             actual=data_type.name,
