@@ -133,7 +133,7 @@ def _wide_types(
         return None
     wide = _WIDER.get(first)
     while wide is not None:
-        if takes({first: wide}):
+        if operation.takes_elements(wide) and takes({first: wide}):
             return {first: wide}
         wide = _WIDER.get(wide)
     return None

@@ -30,7 +30,6 @@ _NUMBERS = (
     DataType.SIGNED64,
 )
 _BYTES = (DataType.SIGNED8, DataType.UNSIGNED8)
-"""Of which there are extremes alone."""
 
 
 class ReduceOperation(enum.Enum):
@@ -120,16 +119,15 @@ class Reduce(Operation):
         return normalize_axes(self.axes, rank)
 
     def takes_elements(self, data_type: DataType) -> bool:
-        """Truth values where they belong, extremes of bytes alone."""
-        is_boolean = data_type is DataType.BOOLEAN
-        selects = data_type not in _BYTES or self.operation.selects
-        return is_boolean == self.operation.is_logical and selects
+        """Bytes have extremes alone."""
+        return data_type not in _BYTES or self.operation.selects
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Truth values where they belong; one quantisation where it is kept."""
         data_type, selects = inputs[0].data_type, self.operation.selects
         require(
-            self.takes_elements(data_type),
+            (data_type is DataType.BOOLEAN) == self.operation.is_logical
+            and self.takes_elements(data_type),
             f"{self.operation.name} does not take this data type",
             expected="BOOLEAN" if self.operation.is_logical else "other numbers",
             actual=data_type.name,
