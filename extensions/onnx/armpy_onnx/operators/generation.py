@@ -93,7 +93,7 @@ def _range(node: Node) -> Value:
         count = max(math.ceil(steps_to_limit), 0)
     else:
         count = max(-((start - limit) // delta), 0)
-        if delta == 1:
+        if delta == 1 and data_type in SIZE_TYPES:
             return node.cast(counted(node, count, start), data_type)
     # Steps are multiplied, not added up, so that errors do not add up either.
     is_half = data_type in (DataType.FLOAT16, DataType.BFLOAT16)
