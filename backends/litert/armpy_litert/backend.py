@@ -14,11 +14,8 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
-from armpy.graph import SubgraphView
-from armpy.ops.operation import OperandInfos, Operation
-from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
-from armpy_litert.differences import find_difference
+from armpy_litert import differences
 from armpy_litert.engine import delegate_options, interpreter_module, load_delegate
 from armpy_litert.programs import BACKEND_ID, LiteRtPrograms
 from armpy_tools.tflite_writer.tflite import view_bytes
@@ -36,6 +33,11 @@ class LiteRtBackend(IEngineBackend):
     _library: str = ""  # the delegate's, unless the option names another; XNNPACK if empty
     _device_type = DeviceType.OTHER  # after compiled code of armpy's own, which is faster
 
+    version = "0.1.0"
+    get_engine = staticmethod(LiteRtPrograms)
+    find_difference = staticmethod(differences.find_difference)
+    convert = staticmethod(view_bytes)
+
     def get_id(self) -> BackendId:
         """``"LiteRt"``, or the id that `delegate_backend` was given."""
         return self._backend_id
@@ -43,11 +45,6 @@ class LiteRtBackend(IEngineBackend):
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
         return "2.4"
-
-    @property
-    def version(self) -> str:
-        """That of this package."""
-        return "0.1.0"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The processor, or the delegate's hardware."""
@@ -92,20 +89,6 @@ class LiteRtBackend(IEngineBackend):
             chosen = delegate_options(str(options["delegate_options"]), self._backend_id)
             load_delegate(library, chosen, self._backend_id)
         return None
-
-    def get_engine(self) -> LiteRtPrograms:
-        """What makes interpreters of models."""
-        return LiteRtPrograms()
-
-    def find_difference(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> str:
-        """How LiteRT computes a layer otherwise."""
-        return find_difference(operation, inputs, outputs)
-
-    def convert(self, view: SubgraphView) -> bytes:
-        """A .tflite model of the subgraph."""
-        return view_bytes(view)
 
 
 def delegate_backend(

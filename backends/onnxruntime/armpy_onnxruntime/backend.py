@@ -15,12 +15,10 @@ from armpy.backend import (
     PreparationRequest,
 )
 from armpy.errors import DeviceNotFoundError
-from armpy.graph import SubgraphView
 from armpy.ops import Activation, ActivationFunction
-from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DataType
-from armpy_onnxruntime.differences import find_difference
+from armpy_onnxruntime import differences
 from armpy_onnxruntime.engine import (
     PROVIDERS,
     Provider,
@@ -37,6 +35,10 @@ class OnnxRuntimeBackend(IEngineBackend):
 
     _provider: Provider = PROVIDERS[0]
 
+    version = "0.1.0"
+    find_difference = staticmethod(differences.find_difference)
+    convert = staticmethod(export_model)
+
     def get_id(self) -> BackendId:
         """The provider's, such as ``"OrtCpu"``."""
         return self._provider.backend_id
@@ -44,11 +46,6 @@ class OnnxRuntimeBackend(IEngineBackend):
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
         return "2.4"
-
-    @property
-    def version(self) -> str:
-        """That of this package."""
-        return "0.1.0"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The provider's hardware."""
@@ -107,16 +104,6 @@ class OnnxRuntimeBackend(IEngineBackend):
     def get_engine(self) -> OnnxPrograms:
         """What makes sessions of models."""
         return OnnxPrograms(self._provider)
-
-    def find_difference(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> str:
-        """Why a layer is not written as ONNX."""
-        return find_difference(operation, inputs, outputs)
-
-    def convert(self, view: SubgraphView) -> bytes:
-        """An ONNX model of the subgraph."""
-        return export_model(view)
 
 
 def _provider_backend(provider: Provider) -> type[OnnxRuntimeBackend]:

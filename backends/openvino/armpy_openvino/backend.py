@@ -14,11 +14,8 @@ from armpy.backend import (
     OptionValues,
 )
 from armpy.errors import BackendUnavailableError, DeviceNotFoundError
-from armpy.graph import SubgraphView
-from armpy.ops.operation import OperandInfos, Operation
-from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
-from armpy_openvino.differences import find_difference
+from armpy_openvino import differences
 from armpy_openvino.engine import BACKEND_ID, available_devices
 from armpy_openvino.programs import OpenVinoPrograms
 from armpy_tools.tflite_writer.tflite import view_bytes
@@ -30,6 +27,11 @@ _TYPES = {"CPU": DeviceType.OTHER, "GPU": DeviceType.GPU, "NPU": DeviceType.ACCE
 class OpenVinoBackend(IEngineBackend):
     """Runs whole subgraphs on one of OpenVINO's devices."""
 
+    version = "0.1.0"
+    get_engine = staticmethod(OpenVinoPrograms)
+    find_difference = staticmethod(differences.find_difference)
+    convert = staticmethod(view_bytes)
+
     def get_id(self) -> BackendId:
         """``"OpenVino"``."""
         return BACKEND_ID
@@ -37,11 +39,6 @@ class OpenVinoBackend(IEngineBackend):
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
         return "2.4"
-
-    @property
-    def version(self) -> str:
-        """That of this package."""
-        return "0.1.0"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """Those that OpenVINO finds, the processor first."""
@@ -124,17 +121,3 @@ class OpenVinoBackend(IEngineBackend):
                 fix="Install the device's driver, or choose another device",
             )
         return None
-
-    def get_engine(self) -> OpenVinoPrograms:
-        """What compiles models."""
-        return OpenVinoPrograms()
-
-    def find_difference(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> str:
-        """How OpenVINO computes a layer otherwise."""
-        return find_difference(operation, inputs, outputs)
-
-    def convert(self, view: SubgraphView) -> bytes:
-        """A .tflite model of the subgraph."""
-        return view_bytes(view)
