@@ -12,6 +12,7 @@ import armpy
 from armpy import DataType, Model, Network, Preference, Runtime, RuntimeOptions, TensorInfo
 from armpy.errors import BackendUnavailableError, UnimplementedError
 from armpy.ops import Gather
+from armpy.ops.operation import Array
 from armpy_conformance import run_conformance
 
 pytest.importorskip("openvino")
@@ -19,7 +20,7 @@ pytest.importorskip("armpy_openvino")
 
 from armpy_openvino import OpenVinoBackend
 from armpy_openvino.engine import available_devices, core, openvino
-from armpy_openvino.programs import OpenVinoPrograms
+from armpy_openvino.programs import OpenVinoProgram, OpenVinoPrograms
 
 from tests.support.effort import part_of_kit
 from tests.support.fake_backends import registry_of
@@ -88,16 +89,49 @@ def test_a_refusal_has_openvino_s_words_without_places_in_its_source() -> None:
     assert caught.value.failed == "OpenVINO refuses it: No translator found for SKIP_GRAM node."
 
 
-def test_threads_of_callers_are_not_moved_to_certain_cores() -> None:
+def doubling(size: int) -> OpenVinoProgram:
+    """A program that adds its input to itself, on one thread."""
     model = TfliteModel()
     main = model.subgraph()
-    x, y = main.tensor("x", (2,)), main.tensor("y", (2,))
+    x, y = main.tensor("x", (size,)), main.tensor("y", (size,))
     main.operator("ADD", [x, x], [y], {})
     main.inputs(x)
     main.outputs(y)
     engine = OpenVinoPrograms()
-    program = engine.compile(model.to_bytes(), engine.describe({"num_threads": 1}))
-    assert program._compiled.get_property("ENABLE_CPU_PINNING") is False
+    return engine.compile(model.to_bytes(), engine.describe({"num_threads": 1}))
+
+
+@pytest.mark.parametrize(("size", "bound"), [(2, 2), (1 << 17, 6)])
+def test_small_arrays_are_not_bound_at_each_execution(
+    size: int, bound: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, tensor = doubling(size), openvino().Tensor
+    made: list[Array] = []
+
+    def counted(array: Array, shared_memory: bool) -> object:
+        made.append(array)
+        return tensor(array, shared_memory=shared_memory)
+
+    monkeypatch.setattr(openvino(), "Tensor", counted)
+    for number in range(3):
+        source, result = np.full(size, number, np.float32), np.empty(size, np.float32)
+        program.execute([source], [result])
+        assert (result == 2 * number).all()
+        assert (source == number).all()
+    assert len(made) == bound
+
+
+def test_bound_arrays_are_read_and_written_in_place() -> None:
+    program, (source, result) = doubling(2), np.zeros((2, 2), np.float32)
+    execute = program.bind([source], [result])
+    for number in range(3):
+        source[:] = number
+        execute()
+        assert (result == 2 * number).all()
+
+
+def test_threads_of_callers_are_not_moved_to_certain_cores() -> None:
+    assert doubling(2)._compiled.get_property("ENABLE_CPU_PINNING") is False
 
 
 @pytest.mark.parametrize(
