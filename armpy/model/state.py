@@ -93,9 +93,8 @@ class State:
         are those of `armpy.Model.run`, and InvalidArgumentError if the state would exceed its
         limit, is closed, or in use by another thread.
         """
-        turn = self._turn  # as in `_taken`, which takes longer
-        try:
-            del turn[0]
+        try:  # as in `_taken`, which takes longer
+            del self._turn[0]
         except IndexError:
             raise self._not_free() from None
         try:
@@ -103,7 +102,9 @@ class State:
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
         finally:
-            turn.append(None)
+            self._turn.append(None)
+            if self.is_closed:
+                self.close()
 
     def __call__(self, *arrays: object) -> Array | tuple[Array, ...]:
         """Run one step with the other inputs in order; returns the output, or a tuple."""
@@ -150,9 +151,12 @@ class State:
 
     def close(self) -> None:
         """Free its memory, after a step that is under way."""
-        # A new list: a step under way gives its turn back to the old one.
-        self.is_closed, self._turn = True, []
-        self._past, self._spare, self._held, self._steady = {}, {}, {}, None
+        self.is_closed = True
+        try:
+            del self._turn[0]
+        except IndexError:
+            return  # what is under way closes it when it ends
+        self._past, self._spare, self._held, self._steady, self._turns = {}, {}, {}, None, []
 
     def __enter__(self) -> Self:
         return self
@@ -163,15 +167,16 @@ class State:
     @contextmanager
     def _taken(self) -> Iterator[None]:
         """Refuse other threads."""
-        turn = self._turn
         try:
-            del turn[0]
+            del self._turn[0]
         except IndexError:
             raise self._not_free() from None
         try:
             yield
         finally:
-            turn.append(None)
+            self._turn.append(None)
+            if self.is_closed:
+                self.close()
 
     def _not_free(self) -> InvalidArgumentError:
         """Why it cannot be used now."""
@@ -179,10 +184,7 @@ class State:
         fix = "Make one with Model.state" if self.is_closed else "Use one state per thread"
         return InvalidArgumentError(failed, where="state", fix=fix)
 
-    def _step(  # noqa: PLR0912 - each part as a function of its own takes longer
-        self,
-        inputs: dict[str, Any],  # Any: whatever the caller gives
-    ) -> dict[str, Array]:
+    def _step(self, inputs: dict[str, Any]) -> dict[str, Array]:  # Any: whatever the caller gives
         """Run one step, and only then replace the pasts."""
         model = self.model
         network = model.handle.current or model.handle.loaded  # the latter raises
@@ -228,15 +230,14 @@ class State:
                 outputs[output.name] = array
             else:
                 past[name] = array
-        if not self.is_closed:
-            self.length, self._past = length, past
-            before = self._held if is_steady else {**self._spare, **self._held}
-            self._spare = {n: flat for n, flat in before.items() if flat is not memory.get(n)}
-            self._held = memory
-            if not is_steady:
-                changes = (past[name].shape != named[name].shape for name in past)
-                self._steady, self._turns = None if any(changes) else prepared, []
-            self._turns.append((targets, memory))
+        self.length, self._past = length, past
+        before = self._held if is_steady else {**self._spare, **self._held}
+        self._spare = {n: flat for n, flat in before.items() if flat is not memory.get(n)}
+        self._held = memory
+        if not is_steady:
+            changes = (past[name].shape != named[name].shape for name in past)
+            self._steady, self._turns = None if any(changes) else prepared, []
+        self._turns.append((targets, memory))
         return self._shown.finish(outputs) if self._converts else outputs
 
     def _length_after(self, outputs: Sequence[OutputSlot], named: Mapping[str, Array]) -> int:
@@ -281,9 +282,8 @@ class State:
 
     def _first(self, inputs: dict[str, Any]) -> dict[str, Array]:  # Any: as above
         """Pasts of the first step: zeros, of no positions or with all the room."""
-        dims_of = {
-            name: about.dimension_names for name, about in self.model.metadata.inputs.items()
-        }
+        about = self.model.metadata.inputs
+        dims_of = {name: about[name].dimension_names for name in about}
         sizes: dict[str, int] = {}
         for name, array in inputs.items():
             sizes.update(zip(dims_of.get(name, ()), np.shape(array), strict=False))

@@ -12,6 +12,7 @@ import pytest
 import armpy
 from armpy import Model, Network, ops
 from armpy.execution import Runtime, RuntimeOptions
+from armpy.model.state import State
 from armpy.ops.operation import Array
 from tests.support.networks import ADD, f32
 
@@ -186,6 +187,60 @@ def test_closed_states_and_models_are_refused() -> None:
     model.close()
     with pytest.raises(armpy.InvalidArgumentError, match="the model is closed"):
         other(rows(1))
+
+
+def arrays_in(state: State) -> list[Array]:
+    """Arrays that it has in its attributes and in containers there."""
+    found, rest = [], [*vars(state).values()]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, np.ndarray):
+            found.append(item)
+        elif isinstance(item, dict | list | tuple):
+            rest += item.values() if isinstance(item, dict) else item
+    return found
+
+
+class ClosingArray:
+    """An array that closes a state when it is read."""
+
+    def __init__(self, state: State, array: Array) -> None:
+        self.state, self.array = state, array
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
+        self.state.close()
+        return self.array
+
+
+class ClosingPath(os.PathLike[str]):
+    """A path that closes a state when it is read."""
+
+    def __init__(self, state: State, path: Path) -> None:
+        self.state, self.path = state, path
+
+    def __fspath__(self) -> str:
+        self.state.close()
+        return os.fspath(self.path)
+
+
+@pytest.mark.parametrize("under_way", [None, "step", "failing step", "load"])
+def test_a_closed_state_has_no_arrays(under_way: str | None, tmp_path: Path) -> None:
+    state = growing().state(PAIRS)
+    state(rows(2))
+    state.save(tmp_path / "saved")
+    assert arrays_in(state)
+    if under_way is None:
+        state.close()
+    elif under_way == "step":
+        np.testing.assert_array_equal(state(ClosingArray(state, rows(1))), [[3, 3, 3]])
+    elif under_way == "failing step":
+        with pytest.raises(armpy.InvalidArgumentError):
+            state(ClosingArray(state, np.ones((1, 1, 4), np.float32)))
+    else:
+        state.load(ClosingPath(state, tmp_path / "saved"))
+    assert not arrays_in(state)
+    with pytest.raises(armpy.InvalidArgumentError, match="the state is closed"):
+        state(rows(1))
 
 
 def test_a_second_thread_gets_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
