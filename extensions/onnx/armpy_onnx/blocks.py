@@ -64,11 +64,16 @@ def counted(node: Node, count: int, start: int = 0) -> Value:
     if symbolic.is_traced(start, count) and (start >= 0 or not starts_anywhere):
         first = 0 if starts_anywhere else start
         begin, end = start - first, start - first + count
-        several = 1 << (4 * symbolic.current(end)).bit_length()
-        most = min(max(LEAST_COUNTED, several), MOST_COUNTED)
+        most = _table_size(end)
         if end <= most:
             return taken(node, node.constant(np.arange(first, first + most)), 0, begin, end)
     return node.layer(Range(start, start + count, 1, DataType.SIGNED64))
+
+
+def _table_size(size: int) -> int:
+    """The numbers in a table that is cut at a traced size: several times what that is now."""
+    several = 1 << (4 * symbolic.current(size)).bit_length()
+    return min(max(LEAST_COUNTED, several), MOST_COUNTED)
 
 
 def readable(node: Node, value: Value) -> Value:
@@ -77,8 +82,7 @@ def readable(node: Node, value: Value) -> Value:
         return value
     parts = []
     for size in value.sizes.flat:
-        several = 1 << (4 * symbolic.current(size)).bit_length()
-        most = min(max(LEAST_COUNTED, several), MOST_COUNTED)
+        most = _table_size(size)
         if not 0 <= size < most:
             return value
         table = node.constant(np.arange(most), value.info.data_type)
@@ -159,8 +163,7 @@ def _cut_out(node: Node, value: Value, indices: SizesValue, axis: int) -> Value:
         start = index if index >= 0 else index + shape[axis]
         begin = (*[0] * axis, start, *[0] * len(after))
         parts.append(node.layer(Slice(begin, (*before, 1, *after)), value))
-    together = parts[0] if len(parts) == 1 else joined(node, parts, axis)
-    return reshaped(node, together, (*before, *indices.sizes.shape, *after))
+    return reshaped(node, joined(node, parts, axis), (*before, *indices.sizes.shape, *after))
 
 
 def written_at(node: Node, value: Value, places: Value, updates: Value, axis: int) -> Value:

@@ -61,8 +61,8 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
         outputs[name] = replace(outputs.get(name, TensorMetadata()), **labels)
     tensors = _tensors(inputs, normalization)
     for name, present in present_outputs(graph, initial).items():
-        properties_of = {"present": present}
-        tensors[name] = replace(tensors.get(name, TensorMetadata()), properties=properties_of)
+        about = tensors.get(name, TensorMetadata())
+        tensors[name] = replace(about, properties={"present": present})
     return ModelMetadata(
         graph.name,
         model.doc_string or graph.doc_string,

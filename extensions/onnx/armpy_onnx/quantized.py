@@ -37,6 +37,7 @@ __all__ = [
     "spread",
     "tensor_quantization",
     "transposed_weights",
+    "unpacked",
 ]
 
 QUANTIZED: Mapping[DataType, DataType] = MappingProxyType(
@@ -112,6 +113,12 @@ def real_elements(node: Node, index: int) -> Array | None:
     # Doubles beyond float32 are infinite scales, which the callers handle.
     with np.errstate(over="ignore"):
         return value.data.astype(np.float32)
+
+
+def unpacked(packed: Array, bits: int) -> Array:
+    """Numbers of few bits, rows of bytes (rows, n), one per byte: (rows, n * 8 / bits)."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed[..., None] >> shifts) & ((1 << bits) - 1)).reshape(len(packed), -1)
 
 
 def tensor_quantization(node: Node, scale: int, zero_point: int) -> Quantization:

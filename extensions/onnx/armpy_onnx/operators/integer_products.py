@@ -23,6 +23,7 @@ from armpy_onnx.quantized import (
     quantization_of,
     real_elements,
     transposed_weights,
+    unpacked,
 )
 
 _SUMS = TensorInfo(None, DataType.SIGNED32)
@@ -224,7 +225,7 @@ def _mat_mul_n_bits(node: Node) -> Value:
         operation = BlockwiseFullyConnected(bits, quantizes_input)
         product = node.layer(operation, value, *operands, terms)
         return node.cast(product, node.type(0))
-    numbers = _unpacked(packed.reshape(units, -1), bits)[:, :depth]
+    numbers = unpacked(packed.reshape(units, -1), bits)[:, :depth]
     middle = np.full((units, blocks), 1 << (bits - 1), np.float32)
     of_blocks = _blocks_of(node, depth, block, blocks)
     real = numbers - (middle if points is None else points.astype(np.float32))[:, of_blocks]
@@ -243,7 +244,7 @@ def _zero_points(node: Node, bits: int, shape: tuple[int, int]) -> Array | None:
         row = -(-blocks * bits // 8)
         if given.size != units * row:
             raise node.error("the zero points do not fit", expected=f"{units * row} bytes")
-        return _unpacked(given.reshape(units, row), bits)[:, :blocks]
+        return unpacked(given.reshape(units, row), bits)[:, :blocks]
     if given.size != units * blocks:
         raise node.error("the zero points do not fit", expected=f"{units * blocks} numbers")
     return np.asarray(real_elements(node, 3)).reshape(shape)
@@ -257,12 +258,6 @@ def _blocks_of(node: Node, depth: int, block: int, blocks: int) -> Array:
     if block_indexes.shape != (depth,) or block_indexes.min() < 0 or block_indexes.max() >= blocks:
         raise node.error("the blocks of the rows do not fit", expected=f"{depth} below {blocks}")
     return block_indexes
-
-
-def _unpacked(packed: Array, bits: int) -> Array:
-    """Numbers of few bits, rows of bytes (rows, n), one per byte: (rows, n * 8 / bits)."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return ((packed[..., None] >> shifts) & ((1 << bits) - 1)).reshape(len(packed), -1)
 
 
 _PARAMETERS = (1, 2, 4, 5, 6, 7)

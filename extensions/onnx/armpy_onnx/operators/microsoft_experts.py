@@ -21,9 +21,9 @@ from armpy.ops.ordering import TopkV2
 from armpy.ops.reduction import ReduceOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, filled, gathered, reduced, reshaped, split, taken
+from armpy_onnx.blocks import binary, filled, gathered, reduced, reshaped, scaled, split, taken
 from armpy_onnx.node import Node, Operator, OperatorTable
-from armpy_onnx.quantized import real_elements
+from armpy_onnx.quantized import real_elements, unpacked
 
 _LEAST_SHARE = 1e-8
 """Shares of quantised experts that are not larger count as none."""
@@ -210,8 +210,7 @@ def _activation(node: Node) -> Callable[[Node, Value], Value]:
 
 def _swish(node: Node, value: Value, factor: float) -> Value:
     """A value times the logistic function of a multiple."""
-    scaled = value if factor == 1 else binary(node, BinaryOperation.MUL, value, factor)
-    gate = node.layer(Activation(ActivationFunction.SIGMOID), scaled)
+    gate = node.layer(Activation(ActivationFunction.SIGMOID), scaled(node, value, factor))
     return binary(node, BinaryOperation.MUL, value, gate)
 
 
@@ -271,9 +270,8 @@ def _packed_product(node: Node, index: int, point: int, experts: int, depth: int
         stored = node.array(point)
         if stored.dtype != np.uint8 or stored.size != rows[0] * row_bytes:
             raise _misfit(node, point, f"{rows[0]} rows of {row_bytes} bytes")
-        shifts = np.arange(0, 8, bits, dtype=np.uint8)
-        numbers = (stored.reshape(rows[0], row_bytes, 1) >> shifts) & ((1 << bits) - 1)
-        points = numbers.reshape(rows[0], -1)[:, : rows[1]].reshape(scales.shape)
+        numbers = unpacked(stored.reshape(rows[0], row_bytes), bits)
+        points = numbers[:, : rows[1]].reshape(scales.shape)
     if not block:  # each row as several blocks, which there are kernels for
         block = next((b for b in (_MOST_BLOCK, 128, 64, 32, 16) if size % b == 0), size)
         scales = np.repeat(scales, size // block, 2)
