@@ -129,6 +129,8 @@ class RemoteCode:
 class RemoteInstance:
     """A program that is run by an emulated process; what `Instance` is here."""
 
+    is_parallel = True  # so that it is run by `run`, as there is no native function here
+
     def __init__(self, code: RemoteCode, *, is_profiled: bool = False, **_: object) -> None:
         self.code, self._bound = code, ()
         self.times_ns = np.zeros(code.program.num_commands + 1, np.int64) if is_profiled else None
