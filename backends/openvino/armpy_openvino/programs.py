@@ -22,7 +22,7 @@ _PLACES = ("Exception from ", "Check '", "FrontEnd API failed")
 """Beginnings of lines that name places in OpenVINO's source."""
 
 _COPIED_BYTES = 1 << 17
-"""Arrays up to this size in all are copied; other arrays at each call take a request 14 us."""
+"""Arrays of at most this size in all are copied: setting others at each call takes 14 us."""
 
 
 class OpenVinoProgram(IEngineProgram):
