@@ -9,10 +9,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from armpy.ops import (
+    Activation,
+    ActivationFunction,
     ArgMinMax,
     BinaryOperation,
     Cast,
     Comparison,
+    ComparisonOperation,
     ElementwiseBinary,
     ElementwiseUnary,
     Fill,
@@ -38,6 +41,7 @@ _REFUSED_TYPES = {
     DataType.FLOAT64: "OpenVINO computes float64 as float32",
     DataType.QSYMM_S16: "OpenVINO rounds 16-bit integers otherwise",
 }
+_GREATER = (ComparisonOperation.GREATER, ComparisonOperation.GREATER_OR_EQUAL)
 _INDICES_IN_VECTOR = 16
 """Indices, of 4 bytes each, in the widest vector, of AVX-512."""
 _WHOLE_NUMBERS = frozenset({DataType.SIGNED32, DataType.SIGNED64})
@@ -55,6 +59,13 @@ def find_difference(
     return check(operation, infos, outputs) if check else ""
 
 
+def _activation(operation: Operation, infos: Infos, _: Infos) -> str:
+    assert isinstance(operation, Activation)  # the table below says so
+    if operation.function is ActivationFunction.GELU and infos[0].data_type.is_float:
+        return "OpenVINO's GELU of infinity is NaN"
+    return ""
+
+
 def _arg_min_max(operation: Operation, infos: Infos, _: Infos) -> str:
     return "OpenVINO gives another index where there is NaN" if infos[0].data_type.is_float else ""
 
@@ -69,11 +80,16 @@ def _cast(operation: Operation, infos: Infos, outputs: Infos) -> str:
 
 
 def _comparison(operation: Operation, infos: Infos, _: Infos) -> str:
-    return "OpenVINO compares rounded numbers" if infos[0].data_type.is_quantized else ""
+    assert isinstance(operation, Comparison)
+    if infos[0].data_type.is_quantized:
+        return "OpenVINO compares rounded numbers"
+    if infos[0].data_type.is_float and operation.operation in _GREATER:
+        return "OpenVINO takes NaN for greater than numbers"
+    return ""
 
 
 def _binary(operation: Operation, infos: Infos, _: Infos) -> str:
-    assert isinstance(operation, ElementwiseBinary)  # the table below says so
+    assert isinstance(operation, ElementwiseBinary)
     kind = infos[0].data_type
     if operation.operation is BinaryOperation.FLOOR_MOD:
         return "OpenVINO rounds FLOOR_MOD otherwise"
@@ -156,6 +172,7 @@ def _transpose_convolution(operation: Operation, infos: Infos, _: Infos) -> str:
 
 
 _CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
+    Activation: _activation,
     ArgMinMax: _arg_min_max,
     Cast: _cast,
     Comparison: _comparison,

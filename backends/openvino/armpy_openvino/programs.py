@@ -70,16 +70,18 @@ class OpenVinoProgram(IEngineProgram):
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
         """Have a request read and write the same arrays each time."""
+        if not all(array.flags.writeable for array in inputs):
+            return partial(self.execute, inputs, outputs)
         request = self._compiled.create_infer_request()
         _place(request, inputs, outputs)
         return partial(request.infer, share_outputs=True)
 
 
 def _place(request: Any, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-    """Have a request read and write arrays in place."""
+    """Have a request read and write arrays in place; inputs that are read-only are copied."""
     tensor = openvino().Tensor
-    for i, array in enumerate(inputs):
-        request.set_input_tensor(i, tensor(array, shared_memory=True))
+    for i, array in enumerate(inputs):  # OpenVINO shares memory only if it may write to it
+        request.set_input_tensor(i, tensor(array, shared_memory=array.flags.writeable))
     for i, array in enumerate(outputs):
         request.set_output_tensor(i, tensor(array, shared_memory=True))
 
@@ -118,6 +120,8 @@ class OpenVinoPrograms(IEnginePrograms):
         if device == "CPU":
             # Otherwise 8-bit products saturate on processors without VNNI, and answers are wrong.
             config["LP_TRANSFORMS_MODE"] = about["low_precision"]
+            if not about["low_precision"]:  # inputs of products with 8-bit weights lose digits
+                config["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
             # Otherwise all callers are moved to the same cores, wherever others run.
             config["ENABLE_CPU_PINNING"] = False
             if about["num_threads"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,22 @@ def test_small_arrays_are_not_bound_at_each_execution(
     assert len(made) == bound
 
 
+@pytest.mark.parametrize("size", [2, 1 << 17])
+def test_read_only_inputs_are_read_at_each_execution(size: int) -> None:
+    program, numbers, result = (
+        doubling(size),
+        np.zeros(size, np.float32),
+        np.zeros(size, np.float32),
+    )
+    source = numbers.view()
+    source.flags.writeable = False
+    for execute in (partial(program.execute, [source], [result]), program.bind([source], [result])):
+        for number in range(3):
+            numbers[:] = number
+            execute()
+            assert (result == 2 * number).all()
+
+
 def test_bound_arrays_are_read_and_written_in_place() -> None:
     program, (source, result) = doubling(2), np.zeros((2, 2), np.float32)
     execute = program.bind([source], [result])
@@ -157,7 +174,14 @@ def test_openvino_is_not_given_gathers_that_end_the_process(
 
 @pytest.mark.slow
 def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> None:
-    # All cases take many minutes, as each layer is compiled alone.
-    cases = part_of_kit("Concat/", "pattern/residual", "pattern/separable")
+    # All cases take minutes, as each layer is compiled alone.
+    cases = part_of_kit(
+        "Activation/gelu",
+        "Comparison/no-numbers",
+        "Concat/",
+        "FullyConnected/channels-33-bytes",
+        "pattern/residual",
+        "pattern/separable",
+    )
     result = run_conformance("OpenVino", filter=cases)
     assert result.is_passed, (result.shortcomings, result.problems)
