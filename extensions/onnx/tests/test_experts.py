@@ -11,6 +11,8 @@ import pytest
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
+import onnxruntime
+
 import armpy
 from armpy.errors import ParserError
 from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
@@ -105,6 +107,41 @@ def test_experts_of_few_bits_agree_with_onnx_runtime(
 @pytest.mark.parametrize("case", [REAL[0], REAL[-1], QUANTIZED[0], QUANTIZED[4], QUANTIZED[8]])
 def test_numba_acc_runs_experts(case: NodeCase) -> None:
     assert_agree(case, ["NumbaAcc"], rtol=1e-3)
+
+
+def _open_case(tokens: int, kind: str) -> tuple[bytes, NodeCase]:
+    """A model of any number of tokens, and inputs, for which one expert gives infinite numbers."""
+    x, router, (first, second) = _operands(tokens, INNER)
+    router[:, 3] -= 1  # so that few choose it
+    weights: list[Array | None] = [first, None, second]
+    scales = [first, second]
+    if kind == "QMoE":
+        packed = [_packed(*shape, 4, 16)[0] for shape in ((INNER, WIDTH), (WIDTH, INNER))]
+        scales = [packed[0][1], packed[1][1]]
+        weights = [*packed[0], None, *packed[1]]
+    for each in scales:
+        each[3] *= np.float32(1e30)
+    sizes = {"expert_weight_bits": 4, "block_size": 16} if kind == "QMoE" else {}
+    case = _case(kind, [x, router, *weights], k=2, activation_type="relu", **sizes)
+    model = case.model
+    for tensor in (*model.graph.input, *model.graph.output):
+        tensor.type.tensor_type.shape.dim[0].dim_param = "tokens"
+    return model.SerializeToString(), case
+
+
+@pytest.mark.parametrize("kind", ["MoE", "QMoE"])
+@pytest.mark.parametrize("backend", ["CpuRef", pytest.param("NumbaAcc", marks=pytest.mark.slow)])
+def test_experts_compute_tokens_that_have_chosen_them(kind: str, backend: str) -> None:
+    data, case = _open_case(200, kind)
+    model, session = armpy.load(data, backends=[backend]), onnxruntime.InferenceSession(data)
+    for tokens in (1, 2, 9, 40, 200, 0):
+        feeds = {name: array[:tokens] for name, array in case.feeds.items()}
+        (expected,) = session.run(None, feeds)
+        is_finite = np.isfinite(expected).all(1)
+        assert tokens < 200 or 0 < is_finite.sum() < tokens
+        (actual,) = model.run(feeds).values()
+        np.testing.assert_array_equal(np.isfinite(actual).all(1), is_finite)
+        np.testing.assert_allclose(actual[is_finite], expected[is_finite], rtol=1e-3, atol=1e-4)
 
 
 def test_shares_may_come_from_other_numbers() -> None:

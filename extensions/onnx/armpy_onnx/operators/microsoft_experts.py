@@ -1,6 +1,7 @@
-"""Mixtures of experts as ONNX Runtime's tools write them: each expert is a branch of its own.
+"""Mixtures of experts as ONNX Runtime's tools write them: each expert is a loop of its own.
 
-An expert that no token has chosen is not run, and its weights are not read.
+An expert computes the tokens that have chosen it, a few in each turn. Without any, it is not run
+and its weights are not read. For a single token it is a branch, which takes less time.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import numpy as np
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network, OperatorBuilder
 from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax
-from armpy.ops.control_flow import If
+from armpy.ops.control_flow import If, While
 from armpy.ops.dense import BlockwiseFullyConnected, FullyConnected
 from armpy.ops.elementwise import BinaryOperation, Comparison, ComparisonOperation, Select
+from armpy.ops.indexing import ScatterNd, ScatterReduction
 from armpy.ops.operation import Array
 from armpy.ops.ordering import TopkV2
 from armpy.ops.reduction import ReduceOperation
+from armpy.ops.slicing import Gather
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_onnx.blocks import binary, filled, gathered, reduced, reshaped, scaled, split, taken
@@ -30,6 +33,12 @@ _LEAST_SHARE = 1e-8
 
 _MOST_BLOCK = 256
 """Numbers with one scale; longer rows of one scale are several blocks."""
+
+_ROWS = ((16, 32), (8, 3), (1, 0))
+"""Tokens that an expert computes in a turn, from how many on that choose it in the mean."""
+
+Outputs = Callable[[Node, Value, Value], Value]
+"""Adds the layers of an expert: from rows and the share of each to outputs times shares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,29 +161,71 @@ def _by_expert(node: Node, chosen: Value, places: Value, experts: int) -> Value:
 def _mixed(node: Node, x: Value, shares: Value, products: Sequence[Product]) -> Value:
     """The sum of what experts make of tokens, each times the token's share of the expert."""
     act = _activation(node)
-    used = reduced(node, ReduceOperation.MAX, shares, (0,), False)
-    is_used = _compared(node, ComparisonOperation.GREATER, used, 0)
+    tokens, experts = shares.info.known_shape
     total = filled(node, x, x.info.known_shape, 0)
-    for expert in range(shares.info.known_shape[1]):
-        inputs = [total, x, taken(node, shares, 1, expert, expert + 1)]
+    for expert in range(experts if tokens else 0):
 
-        def run(inner: Node, values: Sequence[Value], expert: int = expert) -> Value:
-            before, rows, share = values
+        def outputs(inner: Node, rows: Value, share: Value, expert: int = expert) -> Value:
             first, second, *gates = products
             wide = act(inner, first.apply(inner, expert, rows))
             for gate in gates:
                 other = gate.apply(inner, expert, rows)
                 wide = binary(inner, BinaryOperation.MUL, wide, other)
-            output = binary(inner, BinaryOperation.MUL, second.apply(inner, expert, wide), share)
-            return binary(inner, BinaryOperation.ADD, before, output)
+            return binary(inner, BinaryOperation.MUL, second.apply(inner, expert, wide), share)
 
-        branches = If(_graph(node, inputs, run), _graph(node, inputs, lambda _, values: values[0]))
-        (total,) = node.layers(branches, [taken(node, is_used, 0, expert, expert + 1), *inputs])
+        share = taken(node, shares, 1, expert, expert + 1)
+        add = _add_one if tokens == 1 else _add_some
+        total = add(node, total, share, x, outputs)
     return node.cast(reshaped(node, total, node.shape(0)), node.type(0))
 
 
+def _add_one(node: Node, total: Value, share: Value, x: Value, outputs: Outputs) -> Value:
+    """Add an expert's outputs of the only token to a sum, if it has chosen the expert."""
+    inputs = [total, share, x]
+
+    def run(inner: Node, values: Sequence[Value]) -> Sequence[Value]:
+        before, shares, rows = values
+        return [binary(inner, BinaryOperation.ADD, before, outputs(inner, rows, shares))]
+
+    skip = _graph(node, inputs, lambda _, values: values[:1])
+    is_chosen = _compared(node, ComparisonOperation.GREATER, share, 0)
+    return node.layer(If(_graph(node, inputs, run), skip), is_chosen, *inputs)
+
+
+def _add_some(node: Node, total: Value, share: Value, x: Value, outputs: Outputs) -> Value:
+    """Add an expert's outputs of the tokens that have chosen it to a sum, some in each turn.
+
+    A turn takes the tokens with the largest shares, and sets these to 0.
+    """
+    tokens = share.info.known_shape[0]
+    mean = tokens * node.integer("k", 1) // node.shape(1)[1]
+    num_rows = next(rows for rows, least in _ROWS if mean >= least and tokens >= rows)
+    inputs = [total, reshaped(node, share, (tokens,)), x]
+
+    def is_left(inner: Node, values: Sequence[Value]) -> Sequence[Value]:
+        most = reduced(inner, ReduceOperation.MAX, values[1], (0,), True)
+        return [_compared(inner, ComparisonOperation.GREATER, most, 0)]
+
+    def run(inner: Node, values: Sequence[Value]) -> Sequence[Value]:
+        before, shares, all_rows = values
+        infos = [None, TensorInfo(None, DataType.SIGNED64)]
+        largest, places = inner.layers(TopkV2(num_rows), [shares], infos)
+        column, indices = (reshaped(inner, part, (num_rows, 1)) for part in (largest, places))
+        products = outputs(inner, inner.layer(Gather(0), all_rows, places), column)
+        is_chosen = _compared(inner, ComparisonOperation.GREATER, column, 0)
+        # Not left to the share of 0, as an expert that others have chosen may give infinities.
+        updates = inner.layer(Select(), is_chosen, products, inner.like(products, 0))
+        return [
+            inner.layer(ScatterNd(ScatterReduction.ADD), before, indices, updates),
+            inner.layer(ScatterNd(), shares, indices, inner.constant(np.zeros(num_rows, "f4"))),
+        ]
+
+    loop = While(_graph(node, inputs, is_left), _graph(node, inputs, run))
+    return node.layers(loop, inputs)[0]
+
+
 def _graph(
-    node: Node, values: Sequence[Value], build: Callable[[Node, Sequence[Value]], Value]
+    node: Node, values: Sequence[Value], build: Callable[[Node, Sequence[Value]], Sequence[Value]]
 ) -> Graph:
     """A graph that takes such values and gives what is built of them."""
     network = Network(node.data.name)
@@ -183,7 +234,8 @@ def _graph(
         for number, v in enumerate(values)
     ]
     inner = Node(OperatorBuilder.of(network), node.data, ())
-    network.output("output", build(inner, inputs))
+    for number, value in enumerate(build(inner, inputs)):
+        network.output(f"output_{number}", value)
     return network.build()
 
 
