@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import armpy
 from armpy.cli.__main__ import main
+from armpy.ops import ElementwiseBinary
 from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
 from tests.support.dynamic_modules import module_source, private_modules, write_module
@@ -146,6 +148,20 @@ def test_backends_that_have_nothing_to_measure_do_nothing(
 ) -> None:
     assert main(["tune", DIGITS, "--backends", "CpuRef"]) == 0
     assert "no backend that runs the model has anything to measure" in capsys.readouterr().out
+
+
+def test_open_sizes_are_named_as_they_are_not_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = armpy.Network()
+    rows = network.input("rows", armpy.TensorInfo((None, 4), armpy.DataType.FLOAT32))
+    network.output("sum", network.add(ElementwiseBinary(), rows, rows))
+    path = tmp_path / "open.armpy"
+    with armpy.Model(network) as model:
+        model.prepare({"rows": (2, 4)})
+        model.save(path)
+    assert main(["tune", str(path), "--backends", "NumbaAcc"]) == 0
+    assert "inputs of open ones: ['rows']" in capsys.readouterr().out
 
 
 def test_an_unlikely_time_is_no_division_by_zero(

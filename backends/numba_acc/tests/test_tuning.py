@@ -14,21 +14,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from armpy_numba_acc.lowering import tiles, weighted_real, winograd_f32
-from armpy_numba_acc.machine.cost_model.corrections import agreed_corrections, network_corrections
+from armpy_numba_acc.lowering import tiles
 from armpy_numba_acc.machine.cost_model.figures import typical
-from armpy_numba_acc.options import ResolvedOptions
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices, Option
 from armpy_numba_acc.program.program import Program
-from armpy_numba_acc.runtime.machine import this_machine
 from armpy_numba_acc.store import choices as kept
-from armpy_numba_acc.store import keys, machine
+from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.keys import program_key
-from armpy_numba_acc.store.machine import keep_corrections, keep_model, kept_corrections
 from armpy_numba_acc.store.programs import compiled_program
-from armpy_numba_acc.store.settings import disk_entries, machine_entries
+from armpy_numba_acc.store.settings import disk_entries
 from armpy_numba_acc.tuning import measuring, region
 from armpy_numba_acc.tuning.measuring import TuningCandidate, Turns, take_turns
 from armpy_numba_acc.tuning.region import tune_region
@@ -388,86 +384,3 @@ def test_what_an_edge_costs_is_not_counted() -> None:
     graph = convolutions(12, 20, 1).build()
     program = compiled_program(SubgraphView.of(graph, graph.layers), ISA)
     assert not measuring._crosses_edge(program).any()
-
-
-def teach(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """Choices are made by kept figures, which networks may correct."""
-    monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "measured")
-    entries = machine_entries()
-    assert entries is not None
-    keep_model(entries, typical(ISA))
-    this_machine.cache_clear()
-
-
-def tile_for(channels: int) -> Option:
-    """What is chosen for a network that was never tuned."""
-    graph = convolutions(12, channels, 1).build()
-    choices = Choices(ISA, ResolvedOptions.of().model)
-    lower_region(SubgraphView.of(graph, graph.layers), ISA, 1, choices)
-    return next(d.chosen for key, d in choices.made.items() if key.startswith("convolution_f32 t"))
-
-
-def tune_one(channels: int) -> None:
-    graph = convolutions(12, channels, 1).build()
-    view = SubgraphView.of(graph, graph.layers)
-    tune_region(view, ISA, 1, TuningRequest(100), ResolvedOptions.of().model)
-
-
-@pytest.mark.slow
-def test_what_two_networks_teach_changes_the_choice_for_another_one(
-    quick: None, monkeypatch: pytest.MonkeyPatch, folder: Path
-) -> None:
-    monkeypatch.setattr(winograd_f32, "is_winograd", lambda *_: False)
-    monkeypatch.setattr(weighted_real, "is_winograd", lambda *_: False)
-    teach(monkeypatch, folder)
-    before = tile_for(96)
-    tune_one(32)
-    tune_one(32)  # again is not another one
-    assert ResolvedOptions.of().model == typical(ISA)
-    assert tile_for(96) == before
-    tune_one(64)
-    corrections = dict(ResolvedOptions.of().model.corrections)
-    assert corrections[f"convolution_f32 {before}"] > 1
-    assert tile_for(96) != before
-    monkeypatch.setenv("ARMPY_NUMBA_MACHINE", typical(ISA).name)
-    assert tile_for(96) == before
-
-
-def test_networks_teach_how_ways_compare() -> None:
-    """By hand: ``a`` took four times as long as it should, the others twice."""
-    ways = [("a", 10.0, 40.0), ("b", 10.0, 20.0), ("c", 5.0, 10.0)]
-    assert network_corrections([ways]) == pytest.approx({"a": 2.0, "b": 1.0, "c": 1.0})
-    assert network_corrections([ways, [("a", 1.0, 2.0), ("b", 1.0, 1.0), ("d", 1.0, 1.0)]])[
-        "a"
-    ] == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(
-    ("taught", "correction"),
-    [
-        ([1.2], None),
-        ([1.2, 1.25], 1.22),
-        ([1.2, 0.8], None),
-        ([1.2, 1.01], None),
-        ([0.8, 0.9, 0.85], 0.85),
-        ([3.0, 3.0], 1.5),
-    ],
-)
-def test_what_networks_agree_on_is_corrected(
-    taught: Sequence[float], correction: float | None
-) -> None:
-    corrections = agreed_corrections([{"x": times} for times in taught])
-    assert corrections.get("x") == correction
-    assert corrections.keys() <= {"x"}
-
-
-@pytest.mark.parametrize(
-    "contents", [b"", b"[]", b'{"processor": "other", "corrections": {"n": {"x": 2.0}}}', b"null"]
-)
-def test_corrections_that_are_damaged_or_anothers_are_not_used(contents: bytes) -> None:
-    entries = machine_entries()
-    assert entries is not None
-    keep_corrections(entries, "n", {"x": 2.0})
-    assert kept_corrections(entries) == {"n": {"x": 2.0}}
-    entries.write("corrections", machine._key(), [contents], "corrections", "armpy itself")
-    assert kept_corrections(entries) == {}

@@ -52,6 +52,7 @@ def tune(
     if measures_machine:
         clear_caches(registry, load_request.options.backends, "machine")
     results: list[TuningResult] = []
+    open_inputs: list[str] = []
     stop = threading.Event()
     if load_request.model:
         # What a compiled model has compiled is decided already: its graph is prepared anew.
@@ -59,9 +60,10 @@ def tune(
         with (
             request_tuning(seconds) as request,
             _stopped_by_interrupt(request) as stop,
-            load_model(untuned),
+            load_model(untuned) as model,
         ):
             results = request.results
+            open_inputs = [str(s.name) for s in model.inputs if not s.info.is_fully_shaped]
     else:
         # All is said but which model: any network has backends measure the machine.
         network = Network()
@@ -81,6 +83,8 @@ def tune(
         print_machines(machines)
         if load_request.model:
             print_tuning(results, shows_all=shows_all)
+            if open_inputs and not results:
+                click.echo(f"only fixed sizes are measured; inputs of open ones: {open_inputs}")
             if stop.is_set():
                 click.echo("stopped: the results so far are stored")
     if any(result.problem for result in results):

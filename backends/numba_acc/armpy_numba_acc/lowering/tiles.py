@@ -58,10 +58,6 @@ class ProductKind:
     is_line: bool = False
     splits_odd: bool = False  # whether the rest of a tap after its steps is added by itself
 
-    def corrected_by(self, tile: Tile) -> str:
-        """Return the tiles that measurements of a tile correct as well."""
-        return f"{self.tile_name or self.name} {tile._replace(has_table=False)}"
-
     def steps(self, patches: Patches) -> int:
         """Steps of all taps, with the rest after the last whole one of each."""
         return len(patches.taps) * -(-patches.depth // self.group)
@@ -125,8 +121,7 @@ def _of_registers(kind: str) -> Cost:
     """Cost of products whose sums are in registers.
 
     A step multiplies once per register of sums, or broadcasts an element per pixel and loads its
-    weights, or waits for these, which come from the second level of the cache. It is never shorter
-    than the time after which the same sums can be added to again.
+    weights. It is never shorter than the time after which the same sums can be added to again.
 
     Parameters
     ----------
@@ -143,7 +138,6 @@ def _of_registers(kind: str) -> Cost:
         step_ns = max(
             tile.rows * vectors * pace.step_ns + finish.turn_ns,
             tile.rows * width.broadcast_ns + lines * vectors * width.load_ns,
-            lines * 4 * tile.width(isa) / model.levels[1].bytes_per_ns,
             pace.latency_ns,
         )
         return step_ns, finish.after_steps_ns(tile.rows, vectors)
@@ -311,10 +305,6 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
         key,
         [tile for tile in costs if tile in best and costs[tile] <= _MOST_WORSE * least_ns],
         lambda tile: max(costs[tile], _AS_GOOD * least_ns),
-        expected=lambda tile: (
-            kind.corrected_by(tile),
-            costs[tile] / choices.model.correction(kind.corrected_by(tile)),
-        ),
     )
     return tile._replace(has_table=patches.layout[1] > 1) if kind.is_line else tile
 
@@ -437,8 +427,7 @@ class _Figures(NamedTuple):
     @classmethod
     def of(cls, choices: Choices, kind: ProductKind, tile: Tile) -> _Figures:
         isa, model = choices.isa, choices.model
-        factor = model.correction(kind.corrected_by(tile))
-        step_ns, finish_ns = (factor * ns for ns in kind.cost(model, isa, tile))
+        step_ns, finish_ns = kind.cost(model, isa, tile)
         line_ns = model.finish(kind.finish).line_ns * tile.rows
         cycle_ns, has_table = model.cycle_ns, tile.has_table
         near, far = model.levels[:2]

@@ -30,9 +30,7 @@ class Decision:
     options: tuple[Option, ...]  # what could have been chosen
     modelled: Option  # the cost model's choice
     chosen: Option
-    # For each option what of the machine's figures can be corrected by a measurement, and the
-    # nanoseconds that it takes by the figures without corrections; empty if nothing can.
-    expected: tuple[tuple[str, float], ...] = ()
+    cost: float  # of the modelled option, as `Choices.choose` takes it
 
 
 class Choices:
@@ -75,7 +73,6 @@ class Choices:
         options: Sequence[OptionT],
         cost: Callable[[OptionT], float],
         others: Sequence[OptionT] = (),
-        expected: Callable[[OptionT], tuple[str, float]] | None = None,
     ) -> OptionT:
         """The best of several ways.
 
@@ -92,15 +89,12 @@ class Choices:
             best.
         others
             More ways, right as well, that only a measurement can prefer.
-        expected : callable, optional
-            See `Decision`.
         """
         key = f"{family} {self.isa.name} {'x'.join(map(str, shape))}"
         modelled = min(options, key=cost)
         choosable = tuple(dict.fromkeys((*options, *others)))
         chosen = self._measured_of(key, choosable) or modelled
-        known = tuple(map(expected, choosable)) if expected is not None else ()
-        decision = Decision(key, self._layers, choosable, modelled, chosen, known)
+        decision = Decision(key, self._layers, choosable, modelled, chosen, cost(modelled))
         self.made.setdefault(key, decision)
         return chosen
 

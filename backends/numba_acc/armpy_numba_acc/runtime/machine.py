@@ -17,7 +17,6 @@ import numpy as np
 from armpy.backend import Progress, postpone_compilation, report_progress
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import address_of, aligned
-from armpy_numba_acc.machine.cost_model.corrections import Corrections, agreed_corrections
 from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.cost_model.measured import ImplausibleError, measured_model
 from armpy_numba_acc.machine.cost_model.model import Level, MachineModel
@@ -34,10 +33,8 @@ from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import (
     keep_comparison,
-    keep_corrections,
     keep_model,
     kept_comparison,
-    kept_corrections,
     kept_model,
     making_model,
 )
@@ -72,8 +69,7 @@ _log = logging.getLogger("armpy.NumbaAcc")
 def this_machine() -> MachineModel:
     """Return the figures of this machine: kept ones, or ones that are measured now, and kept.
 
-    They are corrected by what `armpy tune` has learnt of several networks. The built-in ones take
-    their place where it has found that they choose faster kernels.
+    The built-in ones take their place where `armpy tune` has found that they choose faster kernels.
     """
     entries = machine_entries()
     if entries is None:
@@ -87,22 +83,7 @@ def this_machine() -> MachineModel:
             model = kept_model(entries) or measure_anew()[0]
     if is_slower(kept_comparison(entries, model)):
         return typical(known_isas()[0])
-    return model.corrected(agreed_corrections([*kept_corrections(entries).values()]))
-
-
-def learn(network: str, corrections: Corrections) -> None:
-    """Store a network's corrections; those that networks agree on correct the figures.
-
-    Parameters
-    ----------
-    network
-        Its key: its earlier corrections are dropped.
-    """
-    entries = machine_entries()
-    if entries is not None and corrections:
-        keep_corrections(entries, network, corrections)
-        # The figures in memory are those from before.
-        this_machine.cache_clear()
+    return model
 
 
 def is_slower(ratios: Mapping[str, float]) -> bool:

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 from armpy.store.entries import Entries
-from armpy_numba_acc.machine.cost_model.corrections import Corrections
 from armpy_numba_acc.machine.cost_model.figures import BUILT_IN
 from armpy_numba_acc.machine.cost_model.model import (
     FinishCost,
@@ -27,10 +26,8 @@ from armpy_numba_acc.store.host import processor
 from armpy_numba_acc.store.keys import package_version
 
 _KIND = "machine"
-_CORRECTIONS = "corrections"
 _COMPARISON = "comparison"
-_MOST_NETWORKS = 64
-_FORMAT = 3
+_FORMAT = 4
 """Raised where figures come to mean something else."""
 
 _ENTRIES: Mapping[str, type[Any]] = {  # Any: dataclasses
@@ -65,40 +62,6 @@ def keep_model(entries: Entries, model: MachineModel) -> None:
     document = {"processor": processor(), "model": asdict(model)}
     about = f"figures of this machine: {model.name}"
     entries.write(_KIND, _key(), [json.dumps(document).encode()], about, "armpy itself")
-
-
-def kept_corrections(entries: Entries) -> dict[str, dict[str, float]]:
-    """Return the kept corrections by measured networks, by the key of each; none if damaged."""
-    parts = entries.read(_CORRECTIONS, _key())
-    if parts is None:
-        return {}
-    try:
-        document = json.loads(bytes(parts[0]))
-        if document["processor"] != processor():
-            return {}
-        return {
-            str(network): {str(way): float(_positive(times)) for way, times in corrections.items()}
-            for network, corrections in document["corrections"].items()
-        }
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        _log.info("the corrections for this machine are not used: %r", error)
-        return {}
-
-
-def keep_corrections(entries: Entries, network: str, corrections: Corrections) -> None:
-    """Store a network's corrections, in the place of its earlier ones."""
-    # Read, changed and written again: two processes at once would lose what one has learnt.
-    with entries.making(_CORRECTIONS, _key()):
-        known = {**kept_corrections(entries)}
-        known.pop(network, None)
-        latest = [*known.items()][1 - _MOST_NETWORKS :]
-        document = {
-            "processor": processor(),
-            "corrections": dict([*latest, (network, dict(corrections))]),
-        }
-        about = f"what tuning {len(document['corrections'])} networks has taught about this machine"
-        contents = json.dumps(document).encode()
-        entries.write(_CORRECTIONS, _key(), [contents], about, "armpy itself")
 
 
 def keep_comparison(entries: Entries, model: MachineModel, ratios: Mapping[str, float]) -> None:
@@ -145,7 +108,6 @@ def _model_of(document: Mapping[str, Any]) -> MachineModel:  # Any: JSON
             for name, kind in _ENTRIES.items()
         },
         "unit": None if document["unit"] is None else _record(Unit, document["unit"]),
-        "corrections": tuple((str(way), _number(times)) for way, times in document["corrections"]),
     }
     for name in ("cycle_ns", "fork_ns", "wake_ns"):
         document_fields[name] = _number(document[name])

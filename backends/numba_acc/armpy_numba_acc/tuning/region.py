@@ -10,13 +10,11 @@ from dataclasses import dataclass, field, replace
 from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, report_progress
 from armpy.graph import Layer, SubgraphView
 from armpy.ops import If, While
-from armpy_numba_acc.machine.cost_model.corrections import network_corrections
 from armpy_numba_acc.machine.cost_model.figures import typical
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.passes.region import lower_region, prepared
 from armpy_numba_acc.program.choices import Choices, Decision, Option
-from armpy_numba_acc.runtime.machine import learn
 from armpy_numba_acc.store.choices import keep_choices, kept_choices
 from armpy_numba_acc.store.keys import is_current, program_key
 from armpy_numba_acc.store.programs import title_of
@@ -81,7 +79,6 @@ def tune_region(
     keep_choices(entries, key, answers, f"tuned: {changed} changed, {what}")
     if kept_choices(entries, key) != answers:
         problem, after_us = "the results could not be stored on disk", before_us
-    learn(key, network_corrections(search.tried))
     request.add(TuningResult(_BACKEND, what, before_us, after_us, search.choices(), problem))
 
 
@@ -113,8 +110,6 @@ class _RegionSearch:
     # Its answer where the result was looked up: other figures might answer otherwise.
     modelled: dict[str, Option] = field(default_factory=dict)
     found: list[_TunedDecision] = field(default_factory=list)
-    # What `armpy_numba_acc.machine.cost_model.corrections.network_corrections` takes.
-    tried: list[list[tuple[str, float, float]]] = field(default_factory=list)
     _done: set[str] = field(default_factory=set)
 
     def run(self) -> None:
@@ -198,12 +193,11 @@ class _RegionSearch:
         """
         choices = Choices(self.isa, self.model)
         lower_region(self.view, self.isa, self.num_threads, choices)
-        costs_ns: dict[tuple[Layer, ...], float] = {}
+        costs: dict[tuple[Layer, ...], float] = {}
         for each in choices.made.values():
             if len(each.options) > 1 and each.layers:
-                cost_ns = min((ns for _, ns in each.expected), default=0.0)
-                costs_ns[each.layers] = costs_ns.get(each.layers, 0.0) + cost_ns
-        return sorted(costs_ns, key=lambda layers: -costs_ns[layers])
+                costs[each.layers] = costs.get(each.layers, 0.0) + each.cost
+        return sorted(costs, key=lambda layers: -costs[layers])
 
     def _next_decision(self, part: SubgraphView) -> Decision | None:
         """One that was not tried yet; the first choice may lead to others."""
@@ -232,10 +226,6 @@ class _RegionSearch:
         turns = take_turns(candidates, min(self.request.remaining_s / num_left / 2, _MOST_S))
         times_us = turns.medians_us
         self.modelled[decision.key] = decision.modelled
-        if decision.expected:
-            expected = dict(zip(decision.options, decision.expected, strict=True))
-            timed = zip(options, times_us, strict=True)
-            self.tried.append([(*expected[option], 1000 * us) for option, us in timed])
         best = min(range(len(options)), key=times_us.__getitem__)
         if times_us[best] * _LEAST_GAIN > times_us[0] or turns.gain(best) <= 1:
             best = 0

@@ -60,7 +60,14 @@ ZEN4 = MachineModel(
         Level(16 * _MB, 60),
         Level(0, 20),
     ),
-    finishes=_finishes(_ZEN4, _F32, _BF16, _BYTES, _PAIRS),
+    finishes=_finishes(
+        _ZEN4,
+        # The addresses of more than eight or nine rows do not fit registers.
+        replace(_F32, lone_row_ns=1, far_ns=1, near_rows=9),
+        _BF16,
+        replace(_BYTES, tile_ns=12, row_ns=0.4, lone_row_ns=0, far_ns=1, near_rows=8),
+        _PAIRS,
+    ),
     fork_ns=1_500,
     wake_ns=20_000,
 )

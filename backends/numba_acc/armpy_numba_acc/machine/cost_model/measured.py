@@ -187,12 +187,13 @@ def _distance(paces: Sequence[Pace], cycle_ns: float, model: MachineModel) -> fl
 def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[TimedLoop, float]) -> MachineModel:
     """The same with the overhead of steps of whole tiles.
 
-    A tile of many registers waits for its products, one of many pixels for their elements. Small
+    A tile of many registers waits for its products, one of many pixels for their elements: these
+    cost at most what such a tile takes, as multiplications broadcast them themselves. Small
     differences of large times are noise: they count as whole cycles, or by tenths.
     """
     step_ns = model.products("f32", isa).step_ns
     width = model.width(isa.vector_bytes)
-    turn_ns = broadcast_ns = 0.0
+    turn_ns, broadcast_ns = 0.0, width.broadcast_ns
     for trial, time_ns in times_ns.items():
         if trial.what != "tile":
             continue
@@ -200,12 +201,12 @@ def _with_tiles(model: MachineModel, isa: Isa, times_ns: Mapping[TimedLoop, floa
         if trial.vectors > 1:
             cycles = round((time_ns - computed_ns) / model.cycle_ns)
             turn_ns = min(max(cycles, 0), _MOST_TURN_CYCLES) * model.cycle_ns
-        elif time_ns > 1.1 * (computed_ns + turn_ns):
-            broadcast_ns = (time_ns - trial.vectors * width.load_ns) / trial.rows
+        else:
+            in_tile_ns = (time_ns - trial.vectors * width.load_ns) / trial.rows
+            is_bound = time_ns > 1.1 * (computed_ns + turn_ns)
+            broadcast_ns = (max if is_bound else min)(broadcast_ns, in_tile_ns)
     widths = tuple(
-        replace(registers, broadcast_ns=max(registers.broadcast_ns, broadcast_ns))
-        if registers == width
-        else registers
+        replace(registers, broadcast_ns=broadcast_ns) if registers == width else registers
         for registers in model.widths
     )
     finishes = tuple(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from armpy_numba_acc.machine.isa import Isa
@@ -115,8 +115,6 @@ class MachineModel:
     fork_ns: float  # cost of sharing a command among threads that are awake
     wake_ns: float  # cost of having other threads take part in an execution at all
     unit: Unit | None = None
-    # Measured time over estimated time, by kind of work: see `correction`.
-    corrections: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
         return self.name
@@ -205,14 +203,6 @@ class MachineModel:
     def read_ns(self, size_bytes: float, working_bytes: float) -> float:
         """Nanoseconds that reading takes where so many bytes are worked on in turn."""
         return size_bytes / self.level(working_bytes).bytes_per_ns
-
-    def correction(self, what: str) -> float:
-        """Ratio of the measured time to the modelled time; 1 if there is no measurement."""
-        return dict(self.corrections).get(what, 1.0)
-
-    def corrected(self, corrections: Mapping[str, float]) -> MachineModel:
-        """The same with other corrections."""
-        return replace(self, corrections=tuple(sorted(corrections.items())))
 
 
 def paces_of(cycle_ns: float, table: Sequence[tuple[str, int, float, float]]) -> tuple[Pace, ...]:
