@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -32,6 +33,32 @@ def test_what_is_computed_from_a_size_is_known_for_another(one: int, other: int,
     numbers = trace.formula(dims)([other])
     assert numbers is not None
     assert [numbers[size.number] for size in dims] == formula(other)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("written", "short"),
+    [
+        (lambda size: -(-size // 1), lambda size: size),
+        (lambda size: (size * 64) * 4, lambda size: size * 256),
+        (lambda size: size + 8 + 24 - 2, lambda size: size + 30),
+        (lambda size: -1 * -(size + 5 - 5), lambda size: size),
+    ],
+)
+def test_sums_and_products_with_plain_numbers_are_computed_as_one(
+    written: Callable[[Size], Size], short: Callable[[Size], Size]
+) -> None:
+    """Programs compute all sizes for each new shape."""
+    (size,) = SymbolicTrace([7]).given
+    assert written(size).number == short(size).number
+
+
+def test_factors_of_fractions_are_not_combined() -> None:
+    """They would be rounded differently."""
+    trace = SymbolicTrace([1])
+    product = trace.given[0] / 10 * 3 * 7
+    numbers = trace.formula([product])([1])
+    assert numbers is not None
+    assert numbers[product.number] == 1 / 10 * 3 * 7 != 1 / 10 * 21
 
 
 @given(SIZES, SIZES)

@@ -50,6 +50,10 @@ _SIGNS: Mapping[Function, str] = MappingProxyType(
 """Functions for which generated code has operators."""
 
 
+_NEUTRAL: Mapping[Function, int] = MappingProxyType({operator.add: 0, operator.mul: 1})
+"""Plain numbers that change nothing."""
+
+
 class SymbolicTrace:
     """Trace of how sizes follow from the first ones, and of conditions found on them."""
 
@@ -58,13 +62,24 @@ class SymbolicTrace:
         self._numbers: list[Number] = [0] * len(sizes)
         self._plain: dict[tuple[type, Number], int] = {}
         self._steps: dict[tuple[Function, tuple[int, ...]], Size] = {}
+        # Sums and products of a size and a plain number, by `Size.number`.
+        self._chains: dict[int, tuple[Any, ...]] = {}  # Any: the function and both
         self.layer = ""  # whose code looks at sizes, for messages
         self._conditions: dict[tuple[str, int, int], tuple[bool, str]] = {}  # with the layer
         # The first ones.
         self.given = [Size(self, number, size) for number, size in enumerate(sizes)]
 
-    def step(self, function: Function, *operands: object) -> Size:
-        """Apply a function to some sizes and plain numbers."""
+    def step(self, function: Function, *operands: Any) -> Size:  # Any: numbers and sizes
+        """Apply a function to some sizes and plain numbers; plain ones of a chain become one."""
+        is_chain = (
+            function in _NEUTRAL and type(operands[1]) is int and type(operands[0].now) is int
+        )
+        if is_chain:  # fractions would be rounded differently
+            known, first, other = self._chains.get(operands[0].number, (None, None, 0))
+            if known is function:
+                operands = first, function(other, operands[1])
+            if operands[1] == _NEUTRAL[function]:
+                return operands[0]  # type: ignore[no-any-return]  # a size
         key = function, tuple([self._number(operand) for operand in operands])
         size = self._steps.get(key)
         # Each step is made once, so that equal sizes have one number.
@@ -72,6 +87,8 @@ class SymbolicTrace:
             now = function(*map(_now, operands))
             size = self._steps[key] = Size(self, len(self._numbers), now)
             self._numbers.append(0)
+            if is_chain:
+                self._chains[size.number] = function, *operands
         return size
 
     def test(self, name: str, left: object, right: object) -> bool:
@@ -219,24 +236,26 @@ class Size:
     # Arithmetic
 
     def __add__(self, other: object) -> Size:
-        return _computed(operator.add, self, other, 0)
+        return _computed(operator.add, self, other)
 
     def __radd__(self, other: object) -> Size:
-        return _computed(operator.add, self, other, 0)
+        return _computed(operator.add, self, other)
 
     def __sub__(self, other: object) -> Size:
-        return _computed(operator.sub, self, other, 0)
+        return self + -other if type(other) is int else _computed(operator.sub, self, other)
 
     def __rsub__(self, other: object) -> Size:
         return _computed(operator.sub, other, self)
 
     def __mul__(self, other: object) -> Size:
-        return _computed(operator.mul, self, other, 1)
+        return _computed(operator.mul, self, other)
 
     def __rmul__(self, other: object) -> Size:
-        return _computed(operator.mul, self, other, 1)
+        return _computed(operator.mul, self, other)
 
     def __floordiv__(self, other: object) -> Size:
+        if type(other) is int and other == 1 and type(self.now) is int:
+            return self
         return _computed(operator.floordiv, self, other)
 
     def __rfloordiv__(self, other: object) -> Size:
@@ -270,7 +289,7 @@ class Size:
         return _computed(operator.pow, self, other)
 
     def __neg__(self) -> Size:
-        return self.trace.step(operator.neg, self)
+        return self * -1
 
     def __pos__(self) -> Size:
         return self
@@ -329,20 +348,13 @@ def _is_number(value: object) -> TypeGuard[Number | Size]:
     return isinstance(value, (int, float, Size, np.number))
 
 
-def _computed(
-    function: Callable[[Number, Number], Number],
-    left: object,
-    right: object,
-    neutral: int | None = None,
-) -> Size:
-    """Combine two operands; the left one if the right one is plain and changes nothing."""
+def _computed(function: Callable[[Number, Number], Number], left: object, right: object) -> Size:
+    """Combine two operands."""
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
         plain = map(fixed, (left, right))
         return function(*plain)  # type: ignore[arg-type, return-value]  # an array
     if not _is_number(left) or not _is_number(right):
         return NotImplemented  # type: ignore[no-any-return]  # what Python asks for
-    if neutral is not None and type(right) is int and right == neutral:
-        return left  # type: ignore[return-value]  # it is a size where there is a neutral one
     size = left if isinstance(left, Size) else right
     assert isinstance(size, Size)
     return size.trace.step(function, left, right)
