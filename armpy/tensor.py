@@ -403,7 +403,7 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
     InvalidArgumentError
         If they do not fit; the text names the tensor.
     """
-    if not shapes_agree(declared, given):
+    if declared != given and not shapes_agree(declared, given):
         raise InvalidArgumentError(
             "the shape does not fit",
             where=f"input '{name}'",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
+from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, default_shapes, specialize
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.shape_inference import check_shapes_known
@@ -322,10 +324,17 @@ class LoadedNetwork:
         maker = _maker_of(self, prepared)
         return Importer(self, prepared.plan, maker.subgraphs.sessions)
 
-    def plan(self, key: Shapes) -> NetworkProgram:
-        """The plan for some input shapes."""
-        plan: NetworkProgram = self._use(key).plan
-        return plan
+    def plan(self, key: Shapes, *, is_passing: bool = False) -> NetworkProgram:
+        """The plan for some input shapes; `is_passing` if backends need not store it."""
+        latest, plan = self.latest, None
+        if latest is not None and latest.shapes == key:
+            plan = latest.plan
+        elif self.spread is None:
+            plan = self.plan_cache.inner(key)
+        if plan is None:
+            with for_one_turn() if is_passing else nullcontext():
+                plan = self._use(key).plan
+        return plan  # type: ignore[no-any-return]  # a program
 
     def _use(self, key: Shapes) -> BoundProgram:
         """Make some input shapes the latest ones, without a lock where they are already."""

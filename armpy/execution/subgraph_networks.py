@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from armpy.backend import Capability, ReasonCode, Support, has_matching_capability
 from armpy.compiler import Evaluator
@@ -19,7 +19,7 @@ from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, CompilationPostponedError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
 from armpy.execution.settings import NetworkSettings
-from armpy.execution.steps.control_flow import NetworkPlan, Shapes
+from armpy.execution.steps.control_flow import InnerNetwork, Shapes
 from armpy.execution.steps.host_workloads import host_session
 from armpy.execution.steps.session import BackendSession, SessionError, Sessions, open_session
 from armpy.graph import Graph, graphs_of
@@ -32,16 +32,6 @@ _log = logging.getLogger("armpy.execution")
 # Each takes some 2 ms, and of a tree of branches a run takes one path.
 MOST_AHEAD = 128
 """Graphs that are prepared before they run: of many that lie in each other, few do run."""
-
-
-class InnerNetwork(Protocol):
-    """Loaded network of a graph that control flow runs."""
-
-    def plan(self, key: Shapes) -> NetworkPlan:
-        """The plan for some input shapes."""
-
-    def forget_plans(self) -> None:
-        """Make plans anew when they are needed next."""
 
 
 NetworkT = TypeVar("NetworkT", bound=InnerNetwork)
@@ -147,13 +137,13 @@ class SubgraphNetworks(Generic[NetworkT]):
         """The loaded networks of all graphs that control flow runs."""
         return tuple(self._networks.values())
 
-    def plan_of(self, graph: Graph) -> Callable[[Shapes], NetworkPlan]:
-        """Return the plans of a graph, which is loaded if need be."""
+    def network_of(self, graph: Graph) -> NetworkT:
+        """Return the network of a graph, which is loaded if need be."""
         with self.lock:
             network = self._networks.get(graph)
             if network is None:
                 network = self._networks[graph] = self._load(graph, self)
-            return network.plan
+            return network
 
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
         """Prepare a graph, after those that wait already; errors are raised when it runs.
@@ -181,7 +171,7 @@ class SubgraphNetworks(Generic[NetworkT]):
     def _prepare_next(self) -> None:
         graph, shapes = self._waiting.popleft()
         try:
-            self.plan_of(graph)(shapes)
+            self.network_of(graph).plan(shapes)
         except CompilationPostponedError:
             raise  # which is for the whole network, before it runs
         except ArmpyError as error:

@@ -29,6 +29,7 @@ from armpy.errors import (
     LayerValidationError,
 )
 from armpy.execution.loaded_network import _inner_networks
+from armpy.execution.steps.control_flow import Targets, _resized
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import MAX_NESTING
 from armpy.graph.network import Network
@@ -325,6 +326,24 @@ class TestMemory:
             tracemalloc.stop()
         assert after - before < 10_000
         assert peak - before < 50_000
+
+    def test_results_that_grow_lie_in_memory_that_doubles(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Two of each, as a turn reads what the turn before has written."""
+        places: dict[int, Array] = {}
+
+        def counted(*arguments: Any) -> Targets:  # Any: they are passed on
+            targets = _resized(*arguments)
+            bases = [array.base for array in targets if array is not None]
+            places.update((id(base), base) for base in bases if base is not None)
+            return targets
+
+        monkeypatch.setattr("armpy.execution.steps.control_flow._resized", counted)
+        model = Model(growing(200, is_read=True), runtime_of(loop_timeout_s=None))
+        _, values = model(ints(0), floats(7))
+        np.testing.assert_array_equal(values, [7, *[1] * 200])
+        assert 2 <= len(places) <= 2 * 8
 
     def test_plans_of_a_growing_loop_are_kept_to_a_number(self) -> None:
         model = Model(growing(60, is_read=True), runtime_of(plan_cache_size=3, loop_timeout_s=None))

@@ -24,6 +24,7 @@ from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.memory.idle_release import watchdog
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.symbolic_programs import (
     MOST_SYMBOLIC,
     ORDINARY_PLANS,
@@ -32,6 +33,7 @@ from armpy.execution.programs.symbolic_programs import (
     SymbolicPrograms,
 )
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -459,13 +461,20 @@ def test_a_growing_loop_is_compiled_for_its_first_turns_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its body has a layer of a fixed shape, the counter's, in a program of its own."""
-    num_compiled = 0
+    num_compiled = num_surrounded = 0
 
     def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
         nonlocal num_compiled
         num_compiled += 1
         return optimize_graph(*arguments)
 
+    def surround(*arguments: Any, **named: Any) -> BoundProgram:  # Any: likewise
+        nonlocal num_surrounded
+        num_surrounded += 1
+        return prepared(*arguments, **named)
+
+    prepared = ExecutionWrappers.prepared
+    monkeypatch.setattr(ExecutionWrappers, "prepared", surround)
     monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
     runtime = Runtime(RuntimeOptions(BACKENDS, loop_timeout_s=None))
     model = Model(growing(40, is_read=True), runtime)
@@ -473,6 +482,7 @@ def test_a_growing_loop_is_compiled_for_its_first_turns_only(
         _, grown = model(ints(first), floats(9, 8))
         np.testing.assert_array_equal(grown, [9, 8, *[1] * (40 - first)])
     assert num_compiled <= 6
+    assert num_surrounded <= 6
 
 
 def test_more_memory_than_is_allowed_is_an_error_as_ever() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, MutableSet, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -59,7 +60,11 @@ class Importer:
         try:
             for backend_id in readers_of(self._network, value):
                 # What reads the same memory needs no import of its own.
-                if self._is_lent(imports, backend_id):
+                factories = self._sessions[backend_id].factories
+                pairs = product(imports.values(), factories)
+                if any(
+                    hands_on(known.factory, reader, is_imported=True) for known, reader in pairs
+                ):
                     continue
                 try:
                     imports[backend_id] = self._import(value.info, memory, backend_id, write=False)
@@ -168,15 +173,6 @@ class Importer:
         if problems and all(problems):
             _log.info("%s gets a copy of imported memory: %s", backend_id, problems[0])
         return not all(problems)
-
-    def _is_lent(self, imports: Mapping[BackendId, Import], backend_id: BackendId) -> bool:
-        """Return whether a backend can be handed what another one has imported."""
-        readers = self._sessions[backend_id].factories
-        return any(
-            hands_on(earlier.factory, reader, is_imported=True)
-            for earlier in imports.values()
-            for reader in readers
-        )
 
     def _import(
         self,

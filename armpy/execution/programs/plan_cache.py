@@ -113,6 +113,14 @@ class PlanCache:
             self._whole = StagedProgram(split, head, None, partial(self._rest, self.symbolic))
         return self._whole if self.symbolic.is_due else None
 
+    def inner(self, shapes: Shapes) -> NetworkProgram | None:
+        """`resized`, kept without what surrounds it in calls; None for plans that are ready."""
+        with self._lock:
+            if shapes in self.ready:
+                return None
+            plan = self.plans.get(shapes) or self.resized(shapes)
+            return None if plan is None else self.keep(shapes, plan)
+
     def _resized(self, symbolic: SymbolicPrograms, shapes: Shapes) -> NetworkProgram | None:
         """The plan for some shapes, if it follows from the plans for others."""
         try:

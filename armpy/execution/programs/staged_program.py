@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TypeAlias
 
-from armpy.backend import Cancellation, DynamicTensorHandle, HostTensorHandle, ITensorHandle
+from armpy.backend import Cancellation, DynamicTensorHandle, HostTensorHandle
 from armpy.compiler import OptimizedNetwork, Placement
 from armpy.errors import BackendError, UnimplementedError
 from armpy.execution.arrays.conversion import check_output_array
@@ -23,7 +23,6 @@ from armpy.execution.steps.step import memory_of, prepare_steps, raise_for_step
 from armpy.execution.steps.watched_steps import waiting
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.types import BackendId
 
 LARGEST_KEY_ELEMENTS = 4096
@@ -105,9 +104,20 @@ class DynamicLayers:
         # Host memory, whatever the backend's own is: to plan or copy would need the missing shapes.
         factory = self._factories[layer.id]
         inputs = [
-            None if value is None else self._input(value, arrays, factory) for value in layer.inputs
+            None
+            if v is None
+            else HostTensorHandle(
+                v.info, factory.fitting(v.info, arrays[v] if v.data is None else v.data)
+            )
+            for v in layer.inputs
         ]
-        outputs = [self._output(value, factory) for value in layer.outputs]
+        lies = self._limit_bytes, factory.alignment_bytes, factory.padding_bytes
+        outputs = [
+            HostTensorHandle(info, factory.empty_tensor(info))
+            if info.is_fully_shaped
+            else DynamicTensorHandle(info, *lies)
+            for info in layer.output_infos
+        ]
         self._steps[step].execute(inputs, outputs)
         for handle in outputs:
             if isinstance(handle, DynamicTensorHandle) and not handle.is_resized:
@@ -115,21 +125,6 @@ class DynamicLayers:
                     "the workload has left an output without a shape", actual=str(handle.info)
                 )
         return [handle.map(write=False) for handle in outputs]
-
-    def _input(
-        self, value: Value, arrays: Mapping[Value, Array], factory: HandleFactoryProxy
-    ) -> ITensorHandle:
-        """Return the place where a layer reads an input."""
-        elements = arrays[value] if value.data is None else value.data
-        return HostTensorHandle(value.info, factory.fitting(value.info, elements))
-
-    def _output(self, value: Value, factory: HandleFactoryProxy) -> ITensorHandle:
-        """Return the place where a layer writes an output."""
-        info = value.info
-        if not info.is_fully_shaped:
-            lies = factory.alignment_bytes, factory.padding_bytes
-            return DynamicTensorHandle(info, self._limit_bytes, *lies)
-        return HostTensorHandle(info, factory.empty_tensor(info))
 
 
 RestPlanner: TypeAlias = Callable[

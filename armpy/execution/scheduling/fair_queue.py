@@ -97,7 +97,10 @@ class FairQueue:
             task = self._levels[priority].take()
             # Stopped ones lie here until their turn: so `stop` needs no lock of the queue's.
             if task is not None and task.is_waiting:
-                self._count(priority)
+                # Those above may begin anew.
+                for higher in _LEVELS[: _LEVELS.index(priority)]:
+                    self._in_a_row[higher] = 0
+                self._in_a_row[priority] += 1
                 return task
 
     def _next_priority(self) -> Priority | None:
@@ -108,12 +111,6 @@ class FairQueue:
             if self._in_a_row[priority] < MOST_IN_A_ROW:
                 return priority
         return waiting[-1] if waiting else None
-
-    def _count(self, priority: Priority) -> None:
-        """Count a turn; those above may begin anew."""
-        for higher in _LEVELS[: _LEVELS.index(priority)]:
-            self._in_a_row[higher] = 0
-        self._in_a_row[priority] += 1
 
     def add_time(self, task: AnyTask, duration_s: float) -> None:
         """Say how long a task has had a thread."""

@@ -10,7 +10,7 @@ time: loops look at it after a true condition, choices before they run a graph.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -28,7 +28,6 @@ from armpy.backend.control_flow import (
     begin_control_flow,
     current_timeout_s,
     end_control_flow,
-    for_one_turn,
     is_for_one_turn,
 )
 from armpy.compiler import Evaluator, Placement
@@ -70,6 +69,16 @@ class NetworkPlan(Protocol):
         """Execute once; as `CompiledProgram.run`."""
 
 
+class InnerNetwork(Protocol):
+    """Loaded network of a graph that control flow runs."""
+
+    def plan(self, key: Shapes, *, is_passing: bool = False) -> NetworkPlan:
+        """The plan for some input shapes; `is_passing` if they will hardly come again."""
+
+    def forget_plans(self) -> None:
+        """Make plans anew when they are needed next."""
+
+
 class Subnetworks(Protocol):
     """The loaded networks of the graphs that control flow runs."""
 
@@ -80,8 +89,8 @@ class Subnetworks(Protocol):
     def prepare(self, graph: Graph, shapes: Shapes) -> None:
         """Prepare a graph soon; errors are raised when it has to run."""
 
-    def plan_of(self, graph: Graph) -> Callable[[Shapes], NetworkPlan]:
-        """Return the plans of a graph."""
+    def network_of(self, graph: Graph) -> InnerNetwork:
+        """Return the loaded network of a graph."""
 
 
 class NestedGraph:
@@ -98,7 +107,7 @@ class NestedGraph:
         self.name = name
         self._graph = graph
         self._subnetworks = subnetworks
-        self._plan_of: Callable[[Shapes], NetworkPlan] | None = None
+        self._network: InnerNetwork | None = None
         read = {value for layer in graph.layers for value in layer.inputs} | set(graph.outputs)
         self._unread = tuple(i for i, value in enumerate(graph.inputs) if value not in read)
         self._shapes_of_unread: dict[int, tuple[int, ...]] = {}
@@ -106,21 +115,21 @@ class NestedGraph:
         if all(info.is_fully_shaped for info in infos):
             subnetworks.prepare(graph, tuple(info.known_shape for info in infos))
 
-    def plan(self, sources: Sequence[Array]) -> NetworkPlan:
-        """The plan for the shapes of some arrays.
+    def plan(self, sources: Sequence[Array], *, is_passing: bool = False) -> NetworkPlan:
+        """The plan for the shapes of some arrays; `is_passing` if these will hardly come again.
 
         A plan is the same for all shapes of inputs that no layer reads: the condition of a loop
         whose tensors grow mostly reads a counter.
         """
-        plan_of = self._plan_of
-        if plan_of is None:
-            plan_of = self._plan_of = self._subnetworks.plan_of(self._graph)
+        network = self._network
+        if network is None:
+            network = self._network = self._subnetworks.network_of(self._graph)
         shapes = [array.shape for array in sources]
         for index in self._unread:
             value = self._graph.inputs[index]
             check_shape_fits(value.name, value.info.shape, shapes[index])
             shapes[index] = self._shapes_of_unread.setdefault(index, shapes[index])
-        return plan_of(tuple(shapes))
+        return network.plan(tuple(shapes), is_passing=is_passing)
 
     def named(self, error: ArmpyError) -> ArmpyError:
         """An error of this graph with its name."""
@@ -144,25 +153,16 @@ class IfWorkload(IWorkload):
 
         Raises ExecutionTimeoutError if it lies in other control flow whose time is up.
         """
+        opened: list[ITensorHandle] = []
         end_s, token = begin_control_flow(self._timeout_s)
         try:
             # Choices that lie in each other run 2^n graphs from a file of n layers.
             if token is None and time.perf_counter() >= end_s:
                 raise timed_out(current_timeout_s(self._timeout_s), "more choices to make")
-            self._choose(inputs, outputs)
+            condition, *arrays = _mapped(inputs, opened, is_read=True)
+            self._run(self._then if _is_true(condition) else self._else, arrays, outputs, opened)
         finally:
             end_control_flow(token)
-
-    def _choose(
-        self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
-    ) -> None:
-        """Run the graph that the condition chooses."""
-        opened: list[ITensorHandle] = []
-        try:
-            condition, *arrays = _mapped(inputs, opened, is_read=True)
-            graph = self._then if _is_true(condition) else self._else
-            self._run(graph, arrays, outputs, opened)
-        finally:
             _unmap(opened)
 
     def _run(
@@ -233,11 +233,13 @@ class WhileWorkload(IWorkload):
             for number, append in self._appends.items()
         }
         values[:] = [growing[i].empty if i in growing else v for i, v in enumerate(values)]
-        # In the steady state no shape changes any more. Then the plans stay the same, and
-        # arrays of the turn before last are written to again.
+        # In the steady state no shape changes any more, and the plans stay the same.
         is_steady = is_late = False
-        mine: list[Array] | None = None
-        spare: list[Array] | None = None
+        # Results of the turn before last are written to again, or memory for larger ones.
+        nothing: list[Array | None] = [None] * num_carried
+        spare: Targets = nothing
+        mine: Targets = nothing
+        buffers: tuple[dict[int, Array], dict[int, Array]] = ({}, {})
         flags: list[Array] | None = None
         graph = self._condition
         cancellation = current_cancellation()
@@ -249,7 +251,7 @@ class WhileWorkload(IWorkload):
             while several is None:
                 graph = self._condition
                 if not is_steady:
-                    test = _plan(graph, values, num_turns)
+                    test = graph.plan(values, is_passing=num_turns >= _NUM_USUAL_TURNS)
                 flags = test.run(values, flags, cancellation)
                 if not _is_true(flags[0]):
                     break
@@ -258,14 +260,18 @@ class WhileWorkload(IWorkload):
                     break
                 graph = self._body
                 if not is_steady:
-                    turn = _plan(graph, values, num_turns)
-                    is_steady = self._keeps_shapes(turn, values)
+                    turn = graph.plan(values, is_passing=num_turns >= _NUM_USUAL_TURNS)
+                    is_steady = all(
+                        info.shape == values[number].shape or number in growing
+                        for number, info in enumerate(turn.result_infos)
+                    )
+                    spare = _resized(spare, turn.result_infos, buffers[num_turns % 2])
                 results = turn.run(values, spare, cancellation)
                 values[:num_carried] = results
                 for number, elements in growing.items():
                     elements.take(values[number])
                     values[number], results[number] = elements.empty, None  # type: ignore[call-overload]  # written anew
-                spare, mine = (mine, results) if is_steady else (None, results)
+                spare, mine = mine, results
                 flags = flags if is_steady else None
                 num_turns += 1
         except ArmpyError as error:
@@ -285,7 +291,7 @@ class WhileWorkload(IWorkload):
         ):
             return None
         try:
-            plan = self._subnetworks.plan_of(graph)(_shapes_of(graph))
+            plan = self._subnetworks.network_of(graph).plan(_shapes_of(graph))
         except MemoryLimitError:  # with the lists; a turn alone takes less
             self._several = None
             return None
@@ -322,26 +328,27 @@ class WhileWorkload(IWorkload):
         values[:] = arrays[1:]
         return num_turns, False
 
-    def _keeps_shapes(self, turn: NetworkPlan, values: Sequence[Array]) -> bool:
-        """Return whether a turn's outputs have the shapes of its inputs."""
-        return all(
-            info.shape == values[number].shape or number in self._appends
-            for number, info in enumerate(turn.result_infos)
-        )
-
 
 def _shapes_of(graph: Graph) -> Shapes:
     """The shapes of a graph's inputs, which are known."""
     return tuple([info.known_shape for info in graph.input_infos])
 
 
-def _plan(graph: NestedGraph, values: Sequence[Array], num_turns: int) -> NetworkPlan:
-    """The plan for a turn; shapes after those of the first turns will hardly come again."""
-    if num_turns < _NUM_USUAL_TURNS:
-        return graph.plan(values)
-    # Backends' stores would fill up with what never comes again.
-    with for_one_turn():
-        return graph.plan(values)
+def _resized(spare: Targets, infos: Sequence[TensorInfo], buffers: dict[int, Array]) -> Targets:
+    """Arrays for a turn's results: spare ones, or in memory that doubles when it is too small."""
+    targets: list[Array | None] = [*spare]
+    for number, array in enumerate(spare):
+        info = infos[number]
+        if array is None or array.shape == info.shape:
+            continue
+        if not info.is_fully_shaped or info.data_type.is_string:
+            targets[:] = [None] * len(spare)
+            break
+        size_bytes = info.size_bytes
+        if number not in buffers or buffers[number].nbytes < size_bytes:
+            buffers[number] = np.empty(2 * size_bytes, np.uint8)
+        targets[number] = np.ndarray(info.known_shape, info.data_type.dtype, buffers[number])
+    return targets
 
 
 def _is_true(condition: Array) -> bool:
