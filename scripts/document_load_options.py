@@ -58,6 +58,7 @@ WHY_NOT = {
     "quantize": "calibrates on the data that it is given",
     "report": "measures one execution at a time; open shapes come from `--size` or `--input`",
     "run": "runs once: the batch is part of `--shape`",
+    "tune": "runs parts of a model on numbers of its own",
 }
 """Of each command that takes inputs: why it lacks the other options."""
 

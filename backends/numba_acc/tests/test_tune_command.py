@@ -12,7 +12,7 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
-from armpy.ops import ElementwiseBinary
+from armpy.ops import Pooling2d, PoolingAlgorithm
 from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
 from tests.support.dynamic_modules import module_source, private_modules, write_module
@@ -150,18 +150,21 @@ def test_backends_that_have_nothing_to_measure_do_nothing(
     assert "no backend that runs the model has anything to measure" in capsys.readouterr().out
 
 
-def test_open_sizes_are_named_as_they_are_not_measured(
+def test_open_sizes_are_measured_as_they_are_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = armpy.Network()
-    rows = network.input("rows", armpy.TensorInfo((None, 4), armpy.DataType.FLOAT32))
-    network.output("sum", network.add(ElementwiseBinary(), rows, rows))
+    image = network.input("image", armpy.TensorInfo((1, None, None, 1), armpy.DataType.FLOAT32))
+    window = Pooling2d(PoolingAlgorithm.MAX, (3, 3))
+    network.output("most", network.add(window, image))
     path = tmp_path / "open.armpy"
     with armpy.Model(network) as model:
-        model.prepare({"rows": (2, 4)})
+        model.prepare({"image": (1, 8, 8, 1)})
         model.save(path)
-    assert main(["tune", str(path), "--backends", "NumbaAcc"]) == 0
-    assert "inputs of open ones: ['rows']" in capsys.readouterr().out
+    assert main(["tune", str(path), "--backends", "CpuRef"]) == 0
+    assert "['image']; say with --shapes which" in capsys.readouterr().out
+    assert main(["tune", str(path), "--backends", "NumbaAcc", "--shapes", "image=1,9,9,1"]) == 0
+    assert capsys.readouterr().out.count("NumbaAcc: 1 layers") == 2  # for 8 x 8 as well
 
 
 def test_an_unlikely_time_is_no_division_by_zero(

@@ -18,6 +18,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import registry_of
 from armpy.cli.runtime import make_runtime
+from armpy.cli.values import Shapes, only_shapes
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary
@@ -40,6 +41,7 @@ _OF_MACHINES = ("Machine", "BuiltInFigures", "FiguresInForce")
 def tune(
     context: click.Context,
     load_request: CliLoadRequest,
+    shape_sets: Sequence[Shapes],
     measures_machine: bool,
     seconds: float,
     shows_all: bool,
@@ -63,6 +65,8 @@ def tune(
             load_model(untuned) as model,
         ):
             results = request.results
+            if shape_sets:
+                model.prepare(only_shapes(shape_sets))
             open_inputs = [str(s.name) for s in model.inputs if not s.info.is_fully_shaped]
     else:
         # All is said but which model: any network has backends measure the machine.
@@ -83,8 +87,10 @@ def tune(
         print_machines(machines)
         if load_request.model:
             print_tuning(results, shows_all=shows_all)
-            if open_inputs and not results:
-                click.echo(f"only fixed sizes are measured; inputs of open ones: {open_inputs}")
+            if open_inputs and not (results or shape_sets):
+                click.echo(
+                    f"inputs have open sizes: {open_inputs}; say with --shapes which to measure"
+                )
             if stop.is_set():
                 click.echo("stopped: the results so far are stored")
     if any(result.problem for result in results):

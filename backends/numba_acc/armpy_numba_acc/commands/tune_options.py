@@ -7,12 +7,13 @@ from functools import partial
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import SECONDS, model_options, report_options
+from armpy.cli.options import SECONDS, model_options, report_options, shapes_option
 from armpy.cli.values import FiniteRange
 
 
 @click.command("tune")
 @partial(model_options, is_optional=True)
+@shapes_option("Shape to measure for, of an input with open sizes; once per input.")
 @click.option(
     "--machine",
     "measures_machine",
