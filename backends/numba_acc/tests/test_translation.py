@@ -10,12 +10,14 @@ import sys
 import numpy as np
 import pytest
 from armpy_numba_acc import native
-from armpy_numba_acc.llvm import build
+from armpy_numba_acc.llvm import build, steps
 from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.compiler import Function, compile_kernel
 from armpy_numba_acc.llvm.pointers import load_f32, load_i64, store_f32, store_i64
+from armpy_numba_acc.llvm.primitives import inlined
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.host import known_isas
+from numba.core.bytecode import ByteCode, FunctionIdentity
 
 _NONE = float("nan")
 
@@ -49,6 +51,32 @@ def _extremes_of_floats(args: int, thread: int, num_threads: int) -> None:
     store_f32(args, 3, max(first, second))
 
 
+@inlined
+def _sign(number: int) -> int:
+    if number < 0:
+        return -1
+    return 1 if number else 0
+
+
+@inlined
+def _rounded(number: int, by: int, is_up: bool) -> tuple[int, int]:
+    """A multiple of `by`, and how often a step of 1 was taken to it."""
+    steps = 0
+    while number % by != 0:
+        number += _sign(1 if is_up else -1)
+        steps += 1
+    return number, steps * _sign(by)
+
+
+def _multiples(args: int, thread: int, num_threads: int) -> None:
+    number = load_i64(args, 0)
+    lower, down = _rounded(number, 10, is_up=False)
+    upper, up = _rounded(by=10, is_up=True, number=number)
+    store_i64(args, 1, lower)
+    store_i64(args, 2, upper)
+    store_i64(args, 3, _sign(number) * 100 + 10 * down + up)
+
+
 def _text_of_a_number(args: int, thread: int, num_threads: int) -> None:
     store_i64(args, 0, len(str(thread)))
 
@@ -68,6 +96,33 @@ def test_extremes_of_floats_are_pythons_with_nan_and_zeros_of_both_signs(
     _run(_extremes_of_floats, "extremes_of_floats", numbers)
     expected = np.array([min(given), max(given)], np.float32)
     assert numbers[2:].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(37, (30, 40, 173)), (-31, (-40, -30, -9)), (0, (0, 0, 0))]
+)
+def test_inlined_functions_compute_as_python_does_and_leave_the_callers_variables(
+    number: int, expected: tuple[int, ...]
+) -> None:
+    numbers = np.array([number, 0, 0, 0], np.int64)
+    _run(_multiples, "multiples", numbers)
+    assert (*numbers,) == (number, *expected)
+
+
+def test_a_function_is_read_once_however_often_it_is_inlined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def byte_code(identity: FunctionIdentity) -> ByteCode:
+        read.append(identity.func_name)
+        return ByteCode(identity)
+
+    monkeypatch.setattr(steps, "ByteCode", byte_code)
+    steps._BLOCKS.clear()
+    for _ in range(2):
+        compile_kernel(_multiples, "multiples", known_isas()[0])
+    assert read == ["_rounded", "_sign"]
 
 
 @pytest.mark.slow

@@ -18,21 +18,18 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.target_extension import target_override
 from numba.core.typed_passes import (
-    IRLegalization,
-    NativeLowering,
     NoPythonBackend,
     NopythonTypeInference,
-    PreLowerStripPhis,
 )
 from numba.core.untyped_passes import (
     FixupArgs,
     GenericRewrites,
-    InlineInlinables,
     IRProcessing,
     ReconstructSSA,
     TranslateByteCode,
 )
 
+from armpy_numba_acc.llvm.steps import InlineCalls, LowerFunction
 from armpy_numba_acc.llvm.target import NAME, TARGET
 
 _Numba: TypeAlias = Any  # Any: Numba has no types
@@ -49,14 +46,12 @@ OPTIONS: dict[str, Any] = {  # Any: Numba's options
 _STEPS = (
     TranslateByteCode,
     FixupArgs,
+    InlineCalls,
     IRProcessing,
     GenericRewrites,
-    InlineInlinables,
     ReconstructSSA,
     NopythonTypeInference,
-    PreLowerStripPhis,
-    IRLegalization,
-    NativeLowering,
+    LowerFunction,
     NoPythonBackend,
 )
 """Numba's steps that kernels need, in order."""
