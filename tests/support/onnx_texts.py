@@ -42,6 +42,19 @@ COUNTED = """graph (int64 n, bool c, float[3] x) => (float[3] last, float[k, 3] 
   }>
 }"""
 
+COLLECTING = """graph (int64 n, int64[m] sizes, float[2] x) => (float[k, l, 2] y) {
+  c = Constant <value = bool {1}> ()
+  y = Loop (n, c) <body = b (int64 i, bool go) => (bool on, float[p, 2] rows) {
+    size = Gather <axis = 0> (sizes, i)
+    rows = Loop (size, c) <body = d (int64 j, bool go2) => (bool on2, float[2] row) {
+      number = Cast <to = 1> (j)
+      row = Add (x, number)
+      on2 = Identity (go2)
+    }>
+    on = Identity (go)
+  }>
+}"""
+
 REPEATED = """graph (float[2] x) => (float[2] last, float[k, 2] all) {
   n = Constant <value_int = TURNS> ()
   c = Constant <value = bool {1}> ()

@@ -20,6 +20,7 @@ from tests.support.onnx_texts import (
     BY_SHAPE,
     CHOICE,
     CHOSEN,
+    COLLECTING,
     COUNTED,
     GROWING,
     HEAD,
@@ -127,6 +128,23 @@ def test_loops_lie_in_each_other_and_in_branches() -> None:
         {"n": np.int64(4), "c": YES, "x": _f32([1, 2])},
         {"n": np.int64(4), "c": NO, "x": _f32([1, 2])},
     )
+
+
+@pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]])
+def test_a_loop_collects_from_one_whose_number_of_turns_follows_from_values(
+    backends: list[str],
+) -> None:
+    """The first turn decides on the rows' size; another size is an error."""
+    proto = onnx.parser.parse_model(HEAD + COLLECTING)
+    model = armpy.load(proto.SerializeToString(), backends=backends)
+    for turns, size in ((3, 4), (5, 0), (2, 1)):
+        inputs = {"n": np.int64(turns), "sizes": np.full(5, size), "x": _f32([1, 2])}
+        rows = inputs["x"] + np.arange(size, dtype=np.float32)[:, np.newaxis]
+        np.testing.assert_array_equal(model.run(inputs)["y"], np.stack([rows] * turns))
+    inputs = {"n": np.int64(3), "sizes": np.array([2, 2, 3]), "x": _f32([1, 2])}
+    with pytest.raises(LayerValidationError, match=r"another number of elements.*got \(2, 3, 2\)"):
+        model.run(inputs)
+    assert model.run({**inputs, "n": np.int64(0)})["y"].shape == (0, 0, 2)
 
 
 @pytest.mark.parametrize("length", [4, 200])

@@ -264,8 +264,8 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
     for index, (before, after) in enumerate(zip(carried, infos_given[1:], strict=False)):
         infos[2 + index] = _widened(before.info, after.shape)
     if fixed is None:
-        for index in range(2 + num_carried, len(infos)):
-            infos[index] = infos[index].with_shape((None, *infos[index].known_shape[1:]))
+        for index, info in enumerate(collected, 2 + num_carried):
+            infos[index] = info.with_shape((None, *(info.shape or ())))
     outer_scope = OuterScope(walker, node.scope, [loop.body], extra=[loop.trips])
     # A body can widen its inputs: each turn here opens a dimension or a rank at least, and
     # there are no more of them than this.
@@ -304,7 +304,8 @@ def _body(
     for before, value in zip(state[num_carried:], results[1 + num_carried :], strict=True):
         row = walker.call("Unsqueeze", value, [0], label=label)
         if fixed is None:
-            rows.append(walker.call("Concat", before, row, label=label, axis=0))
+            earlier = _fitting(walker, label, before, row)
+            rows.append(walker.call("Concat", earlier, row, label=label, axis=0))
             continue
         column = Reshape((fixed, *(1,) * (len(before.info.known_shape) - 1)))
         numbers = walker.layer(label, Range(0, fixed, 1, DataType.SIGNED64))
@@ -315,6 +316,17 @@ def _body(
     following = walker.layer(label, ElementwiseBinary(BinaryOperation.ADD), number, step)
     inner.finish([following, results[0], *results[1 : 1 + num_carried], *rows])
     return inner
+
+
+def _fitting(walker: Walker, label: str, before: Value, row: Value) -> Value:
+    """Return the rows so far; before the first one they get its size along an open axis."""
+    # Of several open axes, other sizes could have as many elements.
+    if (before.info.shape or ()).count(None) != 2:
+        return before
+    count = walker.call("Shape", before, label=label, end=1)
+    sizes = walker.call("Shape", row, label=label, start=1)
+    shape = walker.call("Concat", count, sizes, label=label, axis=0)
+    return walker.call("Reshape", before, shape, label=label, allowzero=1)
 
 
 def _condition(
