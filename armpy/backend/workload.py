@@ -79,6 +79,14 @@ class IWorkload(ABC):
         queues = type(self).enqueue is not IWorkload.enqueue
         return partial(self.enqueue if queues else self.execute, inputs, outputs)
 
+    def for_arrays(self) -> Callable[[Sequence[Array]], object] | None:
+        """Function that does what `execute` does, on arrays in host memory; None for none.
+
+        It gets those of the inputs, then those of the outputs, and saves calls of small networks
+        the handles. All operands are there; any number of threads may call it.
+        """
+        return None
+
     def enqueue(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> ICompletion | None:

@@ -64,7 +64,10 @@ class ArchivedMemory(StepMemory):
             size_bytes = program.arena_bytes
             # The source that ordinary networks name, too, so that both have arenas in turn.
             about = program.steps[0].backend_id, DefaultAllocator, size_bytes, ALIGNMENT_BYTES
-            memory = arena_pool.take(self, *about, lambda: _allocate(size_bytes))
+            # Nothing has to be done to give it back.
+            memory = arena_pool.take(
+                self, *about, lambda: (DefaultAllocator().allocate(size_bytes), lambda: None)
+            )
         for tensor in program.tensors:
             info, begin = tensor.info, tensor.offset_bytes
             elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)
@@ -73,6 +76,7 @@ class ArchivedMemory(StepMemory):
             ins: list[ITensorHandle | None] = [handles[number] for number in step.inputs]
             outs = [handles[number] for number in step.outputs]
             self.steps.append((step.workload.execute, ins, outs))
+        self._take_sizes([step.workload.for_arrays() for step in program.steps])
 
     def free(self) -> None:
         """Give the memory back with the last reference."""
@@ -140,11 +144,6 @@ class ArchivedProgram(StepProgram[ArchivedMemory]):
     def uses(self, backend_id: BackendId) -> bool:
         """Return whether a backend may have memory of it; true, as the core does not know."""
         return True
-
-
-def _allocate(size_bytes: int) -> tuple[Array, Callable[[], object]]:
-    """Memory of the process; nothing has to be done to give it back."""
-    return DefaultAllocator().allocate(size_bytes), lambda: None
 
 
 class ArchivedGraph(NamedTuple):

@@ -112,7 +112,7 @@ def _timed(step: Step, backend_id: BackendId, layer: Layer, *, is_stopped: bool)
     def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
         return partial(timed, step.bind(inputs, outputs))
 
-    return replace(step, execute=execute, bind=bind)
+    return replace(step, execute=execute, bind=bind, for_arrays=None)
 
 
 @contextmanager

@@ -65,13 +65,20 @@ class StepMemory(ABC):
         # What to call for each layer.
         self.steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
         self._copies: list[tuple[HostTensorHandle, ITensorHandle]] = []
-        self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
         self._bound = (*self.sources, *self.results)
         self._is_always_watched = False
         self.arenas: list[PooledArena] = []  # which networks use in turn
         # The program that keeps it between executions; Any: of this kind of memory.
         self.program: weakref.ref[StepProgram[Any]] | None = None
         self.is_stale = False  # whether it was not used when it was last looked at
+
+    def _take_sizes(self, for_arrays: Sequence[Callable[[Sequence[Array]], object] | None]) -> None:
+        """Prepare for the sizes of results, and what executes each step on arrays."""
+        self._new_results = [(h.info.known_shape, h.info.data_type.dtype) for h in self.results]
+        # Without handles if there is one step, which has the caller's arrays and nothing else.
+        operands = [(inputs, outputs) for _, inputs, outputs in self.steps]
+        is_alone = operands == [([*self.sources], [*self.results])]
+        self._execute_arrays = for_arrays[0] if is_alone and not self._is_always_watched else None
 
     def rest(self) -> bool:
         """Let others have its arenas, with the pool's lock held; whether it was not executing."""
@@ -92,24 +99,28 @@ class StepMemory(ABC):
         """Execute once with some arrays in place, then forget them; as `StepProgram.run`."""
         # Every call and every turn of a loop comes by here: functions of its own for binding
         # and unbinding, and enumerate, each cost some percent of a small network's call.
-        index = 0
-        for handle in self.sources:
-            handle.array = sources[index]
-            index += 1  # noqa: SIM113
+        outputs: list[Array] = []
         if results is None:
-            outputs: list[Array] = []
             results = outputs
-            for handle, shape, dtype in self._targets:
-                handle.array = array = empty(shape, dtype)
-                outputs.append(array)
+            for shape, dtype in self._new_results:
+                outputs.append(empty(shape, dtype))
         else:
             index = 0
-            for handle in self.results:
-                target = results[index]
+            for target in results:
                 if target is None:
-                    results[index] = target = empty(*self._targets[index][1:])
-                handle.array = target
+                    results[index] = empty(*self._new_results[index])
                 index += 1  # noqa: SIM113
+        arrays: list[Array] = [*sources, *results]
+        if self._execute_arrays is not None and cancellation is None:
+            try:
+                self._execute_arrays(arrays)
+            except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+                self._raise(0, error)
+            return results  # type: ignore[return-value]  # there is none missing any more
+        index = 0
+        for handle in self._bound:
+            handle.array = arrays[index]
+            index += 1  # noqa: SIM113
         execute: Execute
         step = 0
         is_watched = cancellation is not None or self._is_always_watched
@@ -130,7 +141,7 @@ class StepMemory(ABC):
             # Dropping an array then frees its memory, whatever else is kept here.
             for handle in self._bound:
                 handle.array = NOTHING
-        return results  # type: ignore[return-value]  # there is none missing any more
+        return results  # type: ignore[return-value]  # as above
 
     def _copy_results(self) -> None:
         """Fill results that no step writes: passed-through sources, constants, repeats."""
@@ -234,16 +245,13 @@ class StepProgram(ABC, Generic[MemoryT]):
         memory.program = weakref.ref(self)
         self._alive.add(memory)
         idle_release.watchdog.watch_program(self)
-        self._trim()
-        return memory
-
-    def _trim(self) -> None:
-        """Release the memory that has rested longest, if there is more than is ever idle."""
+        # What has rested longest is released if there is more than is ever idle.
         while len(self._resting) > MAX_IDLE_MEMORIES:
             with arena_pool.lock:
                 oldest = self._resting.popleft() if self._resting else None
             if oldest is not None:
                 oldest.free()
+        return memory
 
     def make_ready(self) -> None:
         """Make memory for the first execution now; errors as of `new_memory`."""

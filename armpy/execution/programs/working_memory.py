@@ -91,9 +91,11 @@ class WorkingMemory(StepMemory):
             if value in written:  # a step writes the first of its results in place
                 written.remove(value)
                 handles[value] = handle
-            else:
-                copies.append((handle, value))
-        self._copies = [(handle, _handle_of(value, handles)) for handle, value in copies]
+                continue
+            if value not in handles and value.data is not None:  # a constant
+                handles[value] = HostTensorHandle(value.info, value.data)
+            copies.append((handle, value))
+        self._copies = [(handle, handles[value]) for handle, value in copies]
         self._network = network
         self._prepared = prepared
         self._queueing = queueing_of(network, prepared)
@@ -114,16 +116,17 @@ class WorkingMemory(StepMemory):
                 else:
                     ins.append(handles[read])
             self.steps.append((step.execute, ins, [handles[v] for v in layer.outputs]))
+        self._take_sizes([step.for_arrays for step in prepared])
 
     def resize(self, prepared: Sequence[Step], infos: Sequence[TensorInfo]) -> None:
         """Execute the same layers with other sizes of sources and results from now on."""
         for handle, info in zip(self._bound, infos, strict=True):
             handle._info = info
-        self._targets = [(h, h.info.known_shape, h.info.data_type.dtype) for h in self.results]
         self.steps = [
             (step.execute, ins, outs)
             for step, (_, ins, outs) in zip(prepared, self.steps, strict=True)
         ]
+        self._take_sizes([step.for_arrays for step in prepared])
         self._prepared, self._watched = prepared, None
 
     @property
@@ -284,10 +287,3 @@ def _make_imports(
         holdings.add(backend_id, factory, "unimport", handle)
         imported[value, backend_id] = handle
     return imported
-
-
-def _handle_of(value: Value, handles: dict[Value, ITensorHandle]) -> ITensorHandle:
-    """The handle of a value; results that are constants get theirs here."""
-    if value not in handles and value.data is not None:
-        handles[value] = HostTensorHandle(value.info, value.data)
-    return handles[value]

@@ -115,7 +115,7 @@ def _around(step: Step, wrap: Callable[[Callable[..., object]], Callable[..., ob
     def bind(inputs: Inputs, outputs: Outputs) -> Callable[[], object]:
         return wrap(step.bind(inputs, outputs))
 
-    return replace(step, execute=wrap(step.execute), bind=bind)
+    return replace(step, execute=wrap(step.execute), bind=bind, for_arrays=None)
 
 
 def _described(layer: Layer, backend_id: BackendId, graph: str) -> LayerDetails:

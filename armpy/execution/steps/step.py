@@ -21,7 +21,7 @@ from armpy.execution.steps.session import BackendSession
 from armpy.graph import Graph, Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
-from armpy.ops.operation import Operation
+from armpy.ops.operation import Array, Operation
 from armpy.plugins.proxy.guarded_call import (
     ask_method,
     call_method,
@@ -54,6 +54,7 @@ class Step:
     free_idle: Callable[[], None]  # its errors are logged
     enqueues: bool = False  # whether a call may return an `ICompletion`, and work goes on after it
     is_bound: bool = False  # whether `bind` makes something of its own of handles
+    for_arrays: Callable[[Sequence[Array]], object] | None = None  # executes without handles
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,22 +150,15 @@ def prepared_step(
     enqueues, is_bound = _overrides(workload, "enqueue"), _overrides(workload, "bind")
     # The bound method itself: executions call it without looking it up.
     execute = read_backend(backend_id, workload, "enqueue" if enqueues else "execute", kind)
-    bind = partial(_bound, backend_id, workload)
+    bind = partial(ask_method, backend_id, kind, workload, "bind")
     free_idle = partial(_free_idle, backend_id, workload)
-    return Step(execute, bind, free_idle, enqueues, is_bound)
+    for_arrays = ask_method(backend_id, (kind, type(None)), workload, "for_arrays")
+    return Step(execute, bind, free_idle, enqueues, is_bound, for_arrays)
 
 
 def _overrides(workload: IWorkload, name: str) -> bool:
     """Return whether a workload has a method of its own in the place of the contract's."""
     return any(name in kind.__dict__ for kind in type(workload).__mro__ if kind is not IWorkload)
-
-
-def _bound(
-    backend_id: BackendId, workload: IWorkload, inputs: Inputs, outputs: Outputs
-) -> Callable[[], object]:
-    """Let a workload prepare many executions."""
-    kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
-    return ask_method(backend_id, kind, workload, "bind", inputs, outputs)
 
 
 def _free_idle(backend_id: BackendId, workload: IWorkload) -> None:

@@ -75,7 +75,9 @@ class ExecutionWrappers:
         self._plan_without = plan_without
         limit = None if is_inner else settings.properties.max_executions
         self._places = None if limit is None else threading.Semaphore(limit)
-        self._cancellable = {backend.get_id() for backend in backends if _is_cancellable(backend)}
+        # The backends whose executions stop soon when they are cancelled.
+        stops = partial(has_matching_capability, Capability.CANCELLABLE_EXECUTION, True)
+        self._cancellable = {b.get_id() for b in backends if stops(b.get_capabilities())}
 
     def prepared(
         self,
@@ -190,12 +192,6 @@ def _runs_of(plan: NetworkProgram) -> Runs:
         binding = ImportBinding(plan)
         return Runs(binding.run, binding.bind)  # type: ignore[arg-type]  # all shapes are known
     return Runs(plan.run, plan.bind)  # type: ignore[arg-type]  # as above
-
-
-def _is_cancellable(backend: BackendProxy) -> bool:
-    """Return whether a backend's executions stop soon when they are cancelled."""
-    capabilities = backend.get_capabilities()
-    return has_matching_capability(Capability.CANCELLABLE_EXECUTION, True, capabilities)
 
 
 def check_plan(plan: NetworkProgram) -> None:

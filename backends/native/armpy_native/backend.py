@@ -154,7 +154,7 @@ class NativeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that the host was written for."""
-        return "2.4"
+        return "2.5"
 
     @property
     def version(self) -> str:

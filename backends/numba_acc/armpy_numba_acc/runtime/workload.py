@@ -65,7 +65,32 @@ class ProgramWorkload(IWorkload):
         is_profiled = self._recorder is not None
         return Instance(self.code, is_profiled=is_profiled, allocator=self._allocator)
 
-    def execute(  # noqa: PLR0912 - each part as a function of its own takes 2 % of a small call
+    def for_arrays(self) -> Callable[[Sequence[Array]], object]:
+        """Function that runs the program on arrays, without handles."""
+        return self._execute
+
+    def _execute(self, tensors: Sequence[Array]) -> None:
+        """Run the program on inputs and outputs; errors as of `execute`."""
+        try:
+            instance = self._idle.pop()
+        except IndexError:  # asking first whether one is left would race with other threads
+            instance = self._new_instance()
+        if instance.code is not self.code:
+            instance.resize(self.code)
+        try:
+            if self._is_plain:  # asked once, as each question takes some percent of a small call
+                cancellation = current_cancellation()
+                if cancellation is not None or instance.is_parallel:
+                    instance.run(tensors, cancellation)
+                elif instance.function(*tensors):  # it has not run everything
+                    instance.run_again(tensors)
+            else:
+                self._run(instance, tensors, current_cancellation())
+        finally:
+            # Also after an error: the next execution begins anew.
+            self._idle.append(instance)
+
+    def execute(
         self, inputs: Sequence[ITensorHandle | None], outputs: Sequence[ITensorHandle]
     ) -> None:
         """Run the program on the handles' memory.
@@ -75,12 +100,6 @@ class ProgramWorkload(IWorkload):
         ExecutionTimeoutError, ExecutionCancelledError
             If the execution was stopped; see `armpy.backend.Cancellation`.
         """
-        try:
-            instance = self._idle.pop()
-        except IndexError:  # asking first whether one is left would race with other threads
-            instance = self._new_instance()
-        if instance.code is not self.code:
-            instance.resize(self.code)
         tensors: list[Array] = []
         opened: tuple[ITensorHandle, ...] = ()
         try:
@@ -97,17 +116,8 @@ class ProgramWorkload(IWorkload):
                 else:
                     tensors.append(handle.map(read=False))
                     opened = (*opened, handle)
-            if self._is_plain:  # asked once, as each question takes some percent of a small call
-                cancellation = current_cancellation()
-                if cancellation is not None or instance.is_parallel:
-                    instance.run(tensors, cancellation)
-                elif instance.function(*tensors):  # it has not run everything
-                    instance.run_again(tensors)
-            else:
-                self._run(instance, tensors, current_cancellation())
+            self._execute(tensors)
         finally:
-            # Also after an error: the next execution begins anew.
-            self._idle.append(instance)
             for handle in opened:
                 handle.unmap()
 
