@@ -12,7 +12,14 @@ from armpy_numba_acc.machine.isa import Isa, make_isa
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
+from backends.numba_acc.tests.support import (
+    ISA_NAMES,
+    ISAS,
+    check_against_reference,
+    random_array,
+    run_compiled,
+    run_reference,
+)
 
 F32 = TensorInfo((1,), DataType.FLOAT32)
 I32 = TensorInfo((1,), DataType.SIGNED32)
@@ -135,6 +142,7 @@ def test_nan_is_the_extreme_and_zeros_are_alike(name: str, isa: str) -> None:
     values[4] = values[:, 3] = np.nan
     values[2, 0], values[2, 1], values[2, 3] = np.inf, -np.inf, 0
     values[3] = np.where(values[3] > 0, 0.0, -0.0)
+    values[:, 5:9], values[:2, 5], values[1, 6], values[5, 7] = -0.0, 0.0, 0.0, 0.0
     for axis in (0, 1):
         network = Network()
         x = network.input("x", F32.with_shape((6, 40)))
@@ -143,6 +151,10 @@ def test_nan_is_the_extreme_and_zeros_are_alike(name: str, isa: str) -> None:
         function = ops.ArgMinMaxFunction[name]
         network.output("at", network.add(ops.ArgMinMax(function, axis=axis), x))
         check_against_reference(network, {"x": values}, _isa(isa))
+        extremes = run_compiled(network, {"x": values}, _isa(isa))["y"]
+        expected = run_reference(network, {"x": values})["y"]
+        is_zero = expected == 0
+        np.testing.assert_array_equal(np.signbit(extremes[is_zero]), np.signbit(expected[is_zero]))
 
 
 @pytest.mark.slow

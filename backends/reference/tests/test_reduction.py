@@ -84,6 +84,21 @@ def test_extremes_are_nan_where_there_is_one(operation: ReduceOperation) -> None
         assert np.isnan(run_operation(Reduce(operation), [tensor(row)])[0])
 
 
+@pytest.mark.parametrize(("operation", "sign"), [("MAX", 1), ("MIN", -1)])
+def test_positive_zeros_are_above_negative_ones(operation: str, sign: int) -> None:
+    """Wherever they stand; IEEE 754-2019, 9.6."""
+    for length in range(2, 40):
+        rows = np.full((length, length), -0.0 * sign, np.float32)
+        np.fill_diagonal(rows, 0.0 * sign)
+        rows[:, 0][1:] = -1 * sign
+        for axis in (0, 1):
+            reduced = run_operation(Reduce(ReduceOperation[operation], (axis,)), [tensor(rows)])
+            extremes = reduced[0][1:]
+            np.testing.assert_array_equal(np.copysign(1, extremes), sign)
+    alike = run_operation(Reduce(ReduceOperation[operation]), [tensor([-0.0 * sign] * 9)])
+    assert np.copysign(1, alike[0]) == -sign
+
+
 @pytest.mark.parametrize(
     ("operation", "expected"),
     [

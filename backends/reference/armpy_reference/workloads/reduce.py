@@ -93,13 +93,21 @@ class ReduceWorkload(ReferenceWorkload[Reduce]):
         """NaN where there is one; the least number of the type of no elements."""
         lowest = -np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).min
         maxima = np.maximum.reduce(values, self.axes, keepdims=True, initial=lowest)
-        out[...] = maxima.reshape(out.shape)
+        out[...] = self._signed(maxima, values, is_max=True).reshape(out.shape)
 
     def _minimum(self, values: Array, out: Array) -> None:
         """NaN where there is one; the greatest number of the type of no elements."""
         highest = np.inf if values.dtype.kind == "f" else np.iinfo(values.dtype).max
         minima = np.minimum.reduce(values, self.axes, keepdims=True, initial=highest)
-        out[...] = minima.reshape(out.shape)
+        out[...] = self._signed(minima, values, is_max=False).reshape(out.shape)
+
+    def _signed(self, extremes: Array, values: Array, *, is_max: bool) -> Array:
+        """Extremes with 0.0 above -0.0, as IEEE 754 has it; NumPy takes either of them."""
+        if values.dtype.kind != "f" or np.all(extremes):
+            return extremes
+        is_first = (values == 0) & (np.signbit(values) != is_max)
+        zeros = np.where(np.any(is_first, self.axes, keepdims=True) == is_max, 0.0, -0.0)
+        return np.where(extremes == 0, zeros, extremes)
 
     def _any(self, values: Array, out: Array) -> None:
         """Return whether one at least is true."""
