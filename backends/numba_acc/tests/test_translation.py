@@ -39,13 +39,13 @@ def _run(function: Function, name: str, numbers: np.ndarray) -> None:
     run(numbers.ctypes.data, 0, 1)
 
 
-def _extremes_of_integers(args: int, thread: int, num_threads: int) -> None:
+def _extremes_of_integers(args: int, shares: int, num_shares: int) -> None:
     first, second, third = load_i64(args, 0), load_i64(args, 1), load_i64(args, 2)
     store_i64(args, 3, min(first, second, third))
     store_i64(args, 4, max(first, second, third))
 
 
-def _extremes_of_floats(args: int, thread: int, num_threads: int) -> None:
+def _extremes_of_floats(args: int, shares: int, num_shares: int) -> None:
     first, second = load_f32(args, 0), load_f32(args, 1)
     store_f32(args, 2, min(first, second))
     store_f32(args, 3, max(first, second))
@@ -68,7 +68,7 @@ def _rounded(number: int, by: int, is_up: bool) -> tuple[int, int]:
     return number, steps * _sign(by)
 
 
-def _multiples(args: int, thread: int, num_threads: int) -> None:
+def _multiples(args: int, shares: int, num_shares: int) -> None:
     number = load_i64(args, 0)
     lower, down = _rounded(number, 10, is_up=False)
     upper, up = _rounded(by=10, is_up=True, number=number)
@@ -77,8 +77,8 @@ def _multiples(args: int, thread: int, num_threads: int) -> None:
     store_i64(args, 3, _sign(number) * 100 + 10 * down + up)
 
 
-def _text_of_a_number(args: int, thread: int, num_threads: int) -> None:
-    store_i64(args, 0, len(str(thread)))
+def _text_of_a_number(args: int, shares: int, num_shares: int) -> None:
+    store_i64(args, 0, len(str(shares)))
 
 
 @pytest.mark.parametrize("given", [(1, 2, 3), (3, -2, 1), (-(2**63), 2**63 - 1, 0)])

@@ -55,10 +55,10 @@ def _make_rows(tools: Accumulation) -> Kernel:
     """Make the kernel that looks for the best element, and then for the first like it."""
     size, load, combine = tools.size, tools.load, tools.combine
 
-    def arg_extreme_rows(args: int, thread: int, num_threads: int) -> None:
+    def arg_extreme_rows(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         source, length = call.source, call.axis
-        begin, end = share_items(call.outer, thread, num_threads)
+        begin, end = share_items(call.outer, shares, num_shares)
         for row in range(begin, end):
             place = source + row * length * size
             best = load(place, 0)
@@ -76,13 +76,13 @@ def _make_columns(tools: Accumulation, is_max: bool) -> Kernel:
     """Make the kernel that compares a block of elements with the best ones so far."""
     size, load = tools.size, tools.load
 
-    def arg_extreme_columns(args: int, thread: int, num_threads: int) -> None:
+    def arg_extreme_columns(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         length, inner, block = call.axis, call.inner, call.block
-        best = call.scratch + thread_of(thread) * block * 8
+        best = call.scratch + thread_of(shares) * block * 8
         indices = best + block * 4
         blocks = (inner + block - 1) // block
-        begin, end = share_items(call.outer * blocks, thread, num_threads)
+        begin, end = share_items(call.outer * blocks, shares, num_shares)
         for number in range(begin, end):
             item = number // blocks
             column = (number - item * blocks) * block
@@ -110,10 +110,10 @@ def _make_short(isa: Isa, is_max: bool) -> Kernel:
     position = make_position_in_short_run(isa, is_max)
     width = isa.vector_bytes
 
-    def arg_extreme_short(args: int, thread: int, num_threads: int) -> None:
+    def arg_extreme_short(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         source, length = call.source, call.axis
-        begin, end = share_items(call.outer, thread, num_threads)
+        begin, end = share_items(call.outer, shares, num_shares)
         readable = call.outer * length - width
         for row in range(begin, end):
             at = row * length

@@ -286,13 +286,13 @@ def make(
     load_length, _ = INTEGERS[length_bytes or 8]
     read = reader(Attention)
 
-    def attention(args: int, thread: int, num_threads: int) -> None:
+    def attention(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         heads, size, value_size = call.heads, call.size, call.value_size
         blocks = (call.queries + block - 1) // block
-        packed = call.scratch + thread_of(thread) * call.scratch_pitch
+        packed = call.scratch + thread_of(shares) * call.scratch_pitch
         outputs = packed + (size + 3) * line
-        first, last = share_items(call.batches * heads * blocks, thread, num_threads)
+        first, last = share_items(call.batches * heads * blocks, shares, num_shares)
         for number in range(first, last):
             item = number // blocks
             batch = item // heads

@@ -18,10 +18,10 @@ def make(isa: Isa, stages: str, clamping: str) -> LinkedKernel:
     return LinkedKernel(_byte_lines, byte_lines_definition(isa, stages, clamping))
 
 
-def _byte_lines(args: int, thread: int, num_threads: int) -> None:
+def _byte_lines(args: int, shares: int, num_shares: int) -> None:
     """Walk over rows, and parts of rows at both ends of a thread's share."""
     call = _read(args)
-    begin, end = share(call.columns * call.rows, thread, num_threads)
+    begin, end = share(call.columns * call.rows, shares, num_shares)
     start = begin % call.columns
     while begin < end:
         count = min(call.columns - start, end - begin)

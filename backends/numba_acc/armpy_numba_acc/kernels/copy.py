@@ -15,11 +15,11 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the elements. Nothing is to do for what is there already."""
     read = reader(Copy)
 
-    def copy(args: int, thread: int, num_threads: int) -> None:
+    def copy(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         if call.source == call.target:
             return
-        first, last = share(call.size, thread, num_threads)
+        first, last = share(call.size, shares, num_shares)
         for i in range(first, last):
             store_u8(call.target, i, load_u8(call.source, i))
 

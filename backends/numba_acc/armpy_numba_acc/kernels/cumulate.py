@@ -82,7 +82,7 @@ def make(isa: Isa, operation: str, kind: str) -> Callable[[int, int, int], None]
         for j in range(count):
             store(target + j * pitch, 0, neutral)
 
-    def cumulate(args: int, thread: int, num_threads: int) -> None:
+    def cumulate(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         inner, count = call.inner, call.count - call.is_exclusive
         step, line = inner * size, call.count * inner * size
@@ -93,7 +93,7 @@ def make(isa: Isa, operation: str, kind: str) -> Callable[[int, int, int], None]
         ahead = call.is_exclusive * step
         block = 1 if inner == 1 else call.block
         blocks = (inner + block - 1) // block
-        first, last = share_items(call.outers * blocks, thread, num_threads)
+        first, last = share_items(call.outers * blocks, shares, num_shares)
         while first < last:
             outer = first // blocks
             column = (first - outer * blocks) * block

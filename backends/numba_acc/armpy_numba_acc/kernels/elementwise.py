@@ -20,10 +20,10 @@ def make(isa: Isa, expression: str, formats: str, patterns: str) -> LinkedKernel
     return LinkedKernel(_elementwise, write(isa, expression, formats.split("x"), patterns))
 
 
-def _elementwise(args: int, thread: int, num_threads: int) -> None:
+def _elementwise(args: int, shares: int, num_shares: int) -> None:
     """Walk over rows, and parts of rows at both ends of a thread's share."""
     call = _read(args)
-    begin, end = share(call.columns * call.rows * call.planes, thread, num_threads)
+    begin, end = share(call.columns * call.rows * call.planes, shares, num_shares)
     row = begin // call.columns
     start = begin - row * call.columns
     output = call.output + begin * call.output_step

@@ -94,7 +94,7 @@ def make(isa: Isa) -> LinkedKernel:
     flush, restore = flushing(isa), restoring(isa)
     read = reader(ExecutionRecord)
 
-    def executor(args: int, thread: int, num_threads: int) -> None:
+    def executor(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         commands, sync = call.commands, call.sync
         # The last execution's contents.

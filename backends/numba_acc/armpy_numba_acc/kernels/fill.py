@@ -15,9 +15,9 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the bytes."""
     read = reader(Fill)
 
-    def fill(args: int, thread: int, num_threads: int) -> None:
+    def fill(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        first, last = share(call.size, thread, num_threads)
+        first, last = share(call.size, shares, num_shares)
         words = (last - first) // 8
         for i in range(words):
             store_i64(call.target + first, i, call.pattern)

@@ -17,9 +17,9 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the elements."""
     top, read = uint8(0x80), reader(Flip)
 
-    def flip(args: int, thread: int, num_threads: int) -> None:
+    def flip(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        first, last = share(call.size, thread, num_threads)
+        first, last = share(call.size, shares, num_shares)
         for i in range(first, last):
             store_u8(call.target, i, load_u8(call.source, i) ^ top)
 

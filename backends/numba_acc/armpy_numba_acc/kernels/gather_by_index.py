@@ -21,10 +21,10 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
     copy_run, read = make_copy_run(isa), reader(GatherByIndex)
     load_index, _ = INTEGERS[index_bytes]
 
-    def gather_by_index(args: int, thread: int, num_threads: int) -> None:
+    def gather_by_index(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         pitch = call.depth * index_bytes
-        number, last = share_items(call.batches * call.outers * call.count, thread, num_threads)
+        number, last = share_items(call.batches * call.outers * call.count, shares, num_shares)
         while number < last:
             outer = number // call.count
             first = number - outer * call.count

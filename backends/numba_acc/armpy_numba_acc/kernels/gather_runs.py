@@ -16,9 +16,9 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the runs."""
     copy_run, read = make_copy_run(isa), reader(GatherRuns)
 
-    def gather_runs(args: int, thread: int, num_threads: int) -> None:
+    def gather_runs(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        number, last = share_items(call.batches * call.outers * call.count, thread, num_threads)
+        number, last = share_items(call.batches * call.outers * call.count, shares, num_shares)
         while number < last:
             outer = number // call.count
             first = number - outer * call.count

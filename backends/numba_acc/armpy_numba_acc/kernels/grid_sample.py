@@ -18,11 +18,11 @@ def make(isa: Isa, mode: str, padding: str, num_axes: int) -> Callable[[int, int
     taps, add_up = make_taps(mode, padding, num_axes), make_weighted_sum(count)
     memory, coordinate_bytes = stack_memory(16 * count), num_axes * 4
 
-    def grid_sample(args: int, thread: int, num_threads: int) -> None:
+    def grid_sample(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         offsets = memory()
         weights = offsets + 8 * count
-        first, last = share_items(call.images * call.samples, thread, num_threads)
+        first, last = share_items(call.images * call.samples, shares, num_shares)
         for number in range(first, last):
             source = call.source + number // call.samples * call.image_pitch
             taps(

@@ -22,12 +22,12 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """
     read = reader(InstanceNormalization)
 
-    def instance_normalization(args: int, thread: int, num_threads: int) -> None:
+    def instance_normalization(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         pixels, channels, means = call.pixels, call.channels, call.sums
         factors = means + 8 * channels
         epsilon = float64(call.epsilon)
-        first, last = share(channels, thread, num_threads)
+        first, last = share(channels, shares, num_shares)
         for image in range(call.images):
             source = call.source + 4 * image * pixels * channels
             target = call.target + 4 * image * pixels * channels

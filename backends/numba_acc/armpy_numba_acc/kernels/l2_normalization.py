@@ -32,10 +32,10 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
 
     read = reader(L2Normalization)
 
-    def l2_normalization(args: int, thread: int, num_threads: int) -> None:
+    def l2_normalization(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         length = call.length
-        first, last = share_items(call.rows, thread, num_threads)
+        first, last = share_items(call.rows, shares, num_shares)
         for row in range(first, last):
             here, there = call.source + row * length * 4, call.target + row * length * 4
             total = add_up(here, there, length, zero, zero, zero, zero, zero)

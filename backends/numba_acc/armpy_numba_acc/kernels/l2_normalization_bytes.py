@@ -23,10 +23,10 @@ def make(isa: Isa, is_signed: int) -> Callable[[int, int, int], None]:
     read = reader(L2NormalizationBytes)
     later_bits = _FRACTION_BITS if is_signed else 0
 
-    def l2_normalization_bytes(args: int, thread: int, num_threads: int) -> None:
+    def l2_normalization_bytes(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         length, zero_point = call.length, call.zero_point
-        first, last = share_items(call.rows, thread, num_threads)
+        first, last = share_items(call.rows, shares, num_shares)
         for row in range(first, last):
             source, target = call.source + row * length, call.target + row * length
             total = 0

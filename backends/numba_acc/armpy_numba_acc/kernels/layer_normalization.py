@@ -34,11 +34,11 @@ def make(isa: Isa, form: str) -> Callable[[int, int, int], None]:
     add_squares = make_row_pass(isa, kinds, square, CodeValue.__add__, 0.0)
     read = reader(LayerNormalization)
 
-    def layer_normalization(args: int, thread: int, num_threads: int) -> None:
+    def layer_normalization(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         length, gamma, beta = call.length, call.gamma, call.beta
         count = np.float32(length)
-        first, last = share_items(call.rows, thread, num_threads)
+        first, last = share_items(call.rows, shares, num_shares)
         for row in range(first, last):
             here, there = call.source + row * length * 4, call.target + row * length * 4
             mean = zero

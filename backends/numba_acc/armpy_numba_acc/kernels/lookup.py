@@ -25,17 +25,17 @@ def make(
     load_index, (load, store) = INTEGERS[index_bytes][0], INTEGERS[entry_bytes]
     mask = (1 << 8 * index_bytes) - 1
 
-    def lookup(args: int, thread: int, num_threads: int) -> None:
+    def lookup(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
-        first, last = share(call.count, thread, num_threads)
+        first, last = share(call.count, shares, num_shares)
         for i in range(first, last):
             store(call.target, i, load(call.table, load_index(call.source, i) & mask))
 
     return lookup
 
 
-def _lookup_bytes(args: int, thread: int, num_threads: int) -> None:
+def _lookup_bytes(args: int, shares: int, num_shares: int) -> None:
     """Look up a thread's bytes, as many at a time as the processor can."""
     call = _read(args)
-    first, last = share(call.count, thread, num_threads)
+    first, last = share(call.count, shares, num_shares)
     compute_elements(call.source + first, call.table, 0, call.target + first, last - first, 0)

@@ -32,7 +32,7 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
     """
     read, clock_ns = reader(Loop), clock_of(isa)
 
-    def begin(args: int, thread: int, num_threads: int) -> None:
+    def begin(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         control = call.control
         store_i64(call.turns, 0, 0)
@@ -41,7 +41,7 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
             store_i64(control, CONTROL_END, clock_ns() + limit if limit >= 0 else -1)
         store_i64(control, CONTROL_DEPTH, depth + 1)
 
-    def test(args: int, thread: int, num_threads: int) -> None:
+    def test(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         control, turns = call.control, load_i64(call.turns, 0)
         goes_on = turns < call.most_turns
@@ -56,17 +56,17 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
             store_i64(control, CONTROL_DEPTH, load_i64(control, CONTROL_DEPTH) - 1)
             store_i64(control, CONTROL_NEXT, call.target + 1)  # 0 is not a jump
 
-    def back(args: int, thread: int, num_threads: int) -> None:
+    def back(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         store_i64(call.turns, 0, load_i64(call.turns, 0) + 1)
         store_i64(call.control, CONTROL_NEXT, call.target + 1)
 
-    def unless(args: int, thread: int, num_threads: int) -> None:
+    def unless(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         if load_u8(call.flag, 0) == 0:
             store_i64(call.control, CONTROL_NEXT, call.target + 1)
 
-    def skip(args: int, thread: int, num_threads: int) -> None:
+    def skip(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         store_i64(call.control, CONTROL_NEXT, call.target + 1)
 

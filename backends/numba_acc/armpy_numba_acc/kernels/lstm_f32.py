@@ -152,15 +152,15 @@ def make(isa: Isa, activation: str) -> Callable[[int, int, int], None]:
     activate, step = _make_step(isa.lanes, activation)
     let_out, product, panel = _make_let_out(isa), make_product(isa), PANEL * isa.lanes
 
-    def lstm_f32(args: int, thread: int, num_threads: int) -> None:
+    def lstm_f32(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         num_gates, cells, width, outputs = call.num_gates, call.cells, call.width, call.outputs
-        gates = call.scratch + thread_of(thread) * call.scratch_pitch
+        gates = call.scratch + thread_of(shares) * call.scratch_pitch
         line, panels = call.line, call.line // panel
         cell = gates + line * 4
         passed = cell + width * 4
         hidden = passed + width * 4
-        first, last = share_items(call.batches, thread, num_threads)
+        first, last = share_items(call.batches, shares, num_shares)
         for batch in range(first, last):
             for j in range(width):
                 store_f32(cell, j, np.float32(0))

@@ -50,8 +50,8 @@ def make(isa: Isa, has_input_gate: int) -> Callable[[int, int, int], None]:
         result: int = int64(load_i16(table, value + 32768))
         return result
 
-    def lstm_q8(args: int, thread: int, num_threads: int) -> None:
-        if first_share(thread) > 0:
+    def lstm_q8(args: int, shares: int, num_shares: int) -> None:
+        if first_share(shares) > 0:
             return
         call = read(args)
         inputs, cells, gates = call.inputs, call.cells, call.scratch

@@ -44,7 +44,7 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
 
             when(number.equals(place), write)
 
-    def machine_trial(args: int, thread: int, num_threads: int) -> None:
+    def machine_trial(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         run(call.memory, call.number, call.repeats, call.mask)
 

@@ -25,9 +25,9 @@ def make(
     (load_index, _), writes = INTEGERS[index_bytes], reduction != ""
     update = make_update_element(reduction or "none", format_)
 
-    def move_elements(args: int, thread: int, num_threads: int) -> None:
+    def move_elements(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        number, last = share_items(call.outers * call.inner, thread, num_threads)
+        number, last = share_items(call.outers * call.inner, shares, num_shares)
         while number < last:
             outer = number // call.inner
             first = number - outer * call.inner

@@ -15,9 +15,9 @@ def make(isa: Isa, size: int) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows of all items."""
     copy, read = make_copy_size(size) if size else make_copy_run(isa), reader(MoveRuns)
 
-    def move_runs(args: int, thread: int, num_threads: int) -> None:
+    def move_runs(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        number, last = share_items(call.num_items * call.rows, thread, num_threads)
+        number, last = share_items(call.num_items * call.rows, shares, num_shares)
         while number < last:
             item = number // call.rows
             row = number - item * call.rows

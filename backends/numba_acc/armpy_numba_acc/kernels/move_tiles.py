@@ -21,11 +21,11 @@ def make(isa: Isa, size: int, length: int) -> Callable[[int, int, int], None]:
     """
     transpose, read = make_transpose_tile(size, length), reader(MoveTiles)
 
-    def move_tiles(args: int, thread: int, num_threads: int) -> None:
+    def move_tiles(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         tiles = (call.width + length - 1) // length
         strips = (tiles + STRIP - 1) // STRIP
-        first, last = share_items(call.num_items * strips, thread, num_threads)
+        first, last = share_items(call.num_items * strips, shares, num_shares)
         for number in range(first, last):
             item = number // strips
             strip = number - item * strips

@@ -16,10 +16,10 @@ def make(isa: Isa, element_bytes: int, index_bytes: int) -> Callable[[int, int, 
     (load, store), read = INTEGERS[element_bytes], reader(OneHot)
     load_index, _ = INTEGERS[index_bytes]
 
-    def one_hot(args: int, thread: int, num_threads: int) -> None:
+    def one_hot(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         on, off = load(call.on, 0), load(call.off, 0)
-        first, last = share_items(call.outers, thread, num_threads)
+        first, last = share_items(call.outers, shares, num_shares)
         for outer in range(first, last):
             to = call.target + outer * call.depth * call.inner * element_bytes
             for i in range(call.depth * call.inner):

@@ -17,13 +17,13 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     read = reader(PadImage)
     narrow = 2 * isa.vector_bytes
 
-    def pad_image(args: int, thread: int, num_threads: int) -> None:
+    def pad_image(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         height, row_bytes, target = call.height, call.row_bytes, call.target
         top, bottom, left, right = call.top, call.bottom, call.left_bytes, call.right_bytes
         rows = top + height + bottom
         pitch = left + row_bytes + right
-        first, last = share_items(call.images * rows, thread, num_threads)
+        first, last = share_items(call.images * rows, shares, num_shares)
         image = first // rows
         y = first - image * rows - top
         origin = call.source + (image * height + min(max(y, 0), height)) * row_bytes

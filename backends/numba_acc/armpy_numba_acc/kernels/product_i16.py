@@ -16,10 +16,10 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """Make the kernel; threads share the rows of x."""
     read = reader(ProductI16)
 
-    def product_i16(args: int, thread: int, num_threads: int) -> None:
+    def product_i16(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        totals = call.scratch + thread_of(thread) * call.scratch_bytes
-        first, last = share_items(call.rows, thread, num_threads)
+        totals = call.scratch + thread_of(shares) * call.scratch_bytes
+        first, last = share_items(call.rows, shares, num_shares)
         for row in range(first, last):
             x = call.x + 2 * row * call.depth
             target = call.target + 2 * row * call.columns

@@ -17,11 +17,11 @@ def make(isa: Isa, index_bytes: int) -> Callable[[int, int, int], None]:
     copy_run, read = make_copy_run(isa), reader(PutRun)
     load_index, _ = INTEGERS[index_bytes]
 
-    def put_run(args: int, thread: int, num_threads: int) -> None:
+    def put_run(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         index = load_index(call.index, 0)
         if index >= 0 and index < call.count:
-            first, last = share(call.run, thread, num_threads)
+            first, last = share(call.run, shares, num_shares)
             to = call.target + index * call.run + first
             copy_run(to, call.source + first, last - first)
 

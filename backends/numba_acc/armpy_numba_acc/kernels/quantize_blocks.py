@@ -16,9 +16,9 @@ def make(isa: Isa, block: int) -> Callable[[int, int, int], None]:
     quantize = quantize_block(block)
     read = reader(QuantizeBlocks)
 
-    def quantize_blocks(args: int, thread: int, num_threads: int) -> None:
+    def quantize_blocks(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        first, last = share_items(call.blocks, thread, num_threads)
+        first, last = share_items(call.blocks, shares, num_shares)
         for number in range(first, last):
             source, target = call.source + 4 * block * number, call.target + block * number
             quantize(source, target, call.ranges + 8 * number)

@@ -97,15 +97,15 @@ def make(isa: Isa, written: str, is_asymmetric: int) -> Callable[[int, int, int]
     size = 1 if has_bytes else 4
     base = 128 if isa.has_signed_dots else 0  # which multiplies elements less 128
 
-    def quantize_rows(args: int, thread: int, num_threads: int) -> None:
+    def quantize_rows(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         rows, length = call.rows, call.length
         first_row, last_row, begin, end = 0, rows, 0, length
-        if rows >= min(num_threads, _PARTS):
-            first_row, last_row = share_items(rows, thread, num_threads)
+        if rows >= min(num_shares, _PARTS):
+            first_row, last_row = share_items(rows, shares, num_shares)
         else:
             # Few parts, as each looks through its whole row first.
-            first, last = share_items(_PARTS, thread, num_threads)
+            first, last = share_items(_PARTS, shares, num_shares)
             blocks = (length + BLOCK - 1) // BLOCK
             begin = min(blocks * first // _PARTS * BLOCK, length)
             end = min(blocks * last // _PARTS * BLOCK, length)

@@ -20,9 +20,9 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     block, read = quantize_block(isa), reader(QuantizeU8)
     size = VECTORS * isa.lanes
 
-    def quantize_u8(args: int, thread: int, num_threads: int) -> None:
+    def quantize_u8(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        begin, end = share(call.count, thread, num_threads)
+        begin, end = share(call.count, shares, num_shares)
         while begin < end:
             at = min(begin, end - size)
             block(

@@ -107,15 +107,15 @@ def make(isa: Isa, cell: str, functions: str) -> Callable[[int, int, int], None]
         else:
             many(target, first, weights, state, count, line // panel, pitch)
 
-    def recurrent_sequence(args: int, thread: int, num_threads: int) -> None:
+    def recurrent_sequence(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         units, width, pitch = call.units, call.width, call.row_pitch
         line = call.num_gates * width * 4
-        hidden = call.scratch + thread_of(thread) * call.scratch_pitch
+        hidden = call.scratch + thread_of(shares) * call.scratch_pitch
         state = hidden + width * 4
         sums = state + call.candidate_line * 4
         passed = sums + call.line * 4
-        start, end = share_items(call.batches, thread, num_threads)
+        start, end = share_items(call.batches, shares, num_shares)
         for batch in range(start, end, ROWS):
             rows = min(ROWS, end - batch)
             for row in range(rows):

@@ -36,12 +36,12 @@ def make(isa: Isa, operation: str, kind: str, form: str) -> Callable[[int, int, 
                 write(totals, j, combine(read(totals, j), load(line, j)))
             line += pitch
 
-    def reduce_columns(args: int, thread: int, num_threads: int) -> None:
+    def reduce_columns(args: int, shares: int, num_shares: int) -> None:
         call = read_call(args)
         inner, block = call.inner, call.block
-        totals = call.scratch + thread_of(thread) * block * width
+        totals = call.scratch + thread_of(shares) * block * width
         blocks = (inner + block - 1) // block
-        begin, end = share_items(call.num_items * blocks, thread, num_threads)
+        begin, end = share_items(call.num_items * blocks, shares, num_shares)
         for number in range(begin, end):
             item = number // blocks
             column = (number - item * blocks) * block
@@ -55,10 +55,10 @@ def make(isa: Isa, operation: str, kind: str, form: str) -> Callable[[int, int, 
                 add_lines(totals, line, call.lines, call.pitch, columns)
             finish(call.target, item * inner + column, totals, columns, call.rescaling)
 
-    def reduce_rows(args: int, thread: int, num_threads: int) -> None:
+    def reduce_rows(args: int, shares: int, num_shares: int) -> None:
         call = read_call(args)
-        totals = call.scratch + thread_of(thread) * 64
-        begin, end = share_items(call.num_items, thread, num_threads)
+        totals = call.scratch + thread_of(shares) * 64
+        begin, end = share_items(call.num_items, shares, num_shares)
         for item in range(begin, end):
             origin = call.source + nested_offsets(item, call.kept, call.num_kept)[0]
             total = first

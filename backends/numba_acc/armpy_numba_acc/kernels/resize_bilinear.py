@@ -66,16 +66,16 @@ def make(isa: Isa, kind: str) -> Callable[[int, int, int], None]:
     write = write_u8 if kind == "u8" else write_s8
     size = 4 if kind == "f32" else 1
 
-    def resize_bilinear(args: int, thread: int, num_threads: int) -> None:
+    def resize_bilinear(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         rows, row_weights = call.rows, call.row_weights
         columns, column_weights = call.columns, call.column_weights
         out_height, out_width, channels = call.out_height, call.out_width, call.channels
-        blended = call.scratch + thread_of(thread) * call.scratch_pitch
+        blended = call.scratch + thread_of(shares) * call.scratch_pitch
         row_bytes = (call.row_elements + lanes) * 4
         pitch = row_bytes if is_in_order else 0
         result = blended + row_bytes + pitch
-        first, last = share_items(call.images * out_height, thread, num_threads)
+        first, last = share_items(call.images * out_height, shares, num_shares)
         for row in range(first, last):
             image = row // out_height
             y = row - image * out_height

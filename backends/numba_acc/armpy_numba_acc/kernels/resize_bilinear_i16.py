@@ -22,13 +22,13 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """
     read = reader(Interpolation)
 
-    def resize_bilinear_i16(args: int, thread: int, num_threads: int) -> None:
+    def resize_bilinear_i16(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         rows, row_weights = call.rows, call.row_weights
         columns, column_weights = call.columns, call.column_weights
         out_height, out_width, channels = call.out_height, call.out_width, call.channels
-        blended = call.scratch + thread_of(thread) * call.scratch_pitch
-        first, last = share_items(call.images * out_height, thread, num_threads)
+        blended = call.scratch + thread_of(shares) * call.scratch_pitch
+        first, last = share_items(call.images * out_height, shares, num_shares)
         for row in range(first, last):
             image = row // out_height
             y = row - image * out_height

@@ -23,9 +23,9 @@ def make(
     update, read = make_update_run(isa, reduction, format_), reader(ScatterByIndex)
     load_index, _ = INTEGERS[index_bytes]
 
-    def scatter_by_index(args: int, thread: int, num_threads: int) -> None:
+    def scatter_by_index(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        first, last = share(call.run, thread, num_threads)
+        first, last = share(call.run, shares, num_shares)
         if first >= last:
             return
         from_ = call.updates + first

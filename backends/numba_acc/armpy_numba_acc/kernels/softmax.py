@@ -48,10 +48,10 @@ def make(isa: Isa, function: str) -> Callable[[int, int, int], None]:
 
     read = reader(Softmax)
 
-    def softmax(args: int, thread: int, num_threads: int) -> None:
+    def softmax(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         length, factor = call.length, call.factor
-        first, last = share_items(call.rows, thread, num_threads)
+        first, last = share_items(call.rows, shares, num_shares)
         for row in range(first, last):
             here, there = call.source + row * length * 4, call.target + row * length * 4
             largest = find_largest(here, there, length, zero, zero, zero, zero, zero)

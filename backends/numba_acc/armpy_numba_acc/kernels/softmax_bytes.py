@@ -94,12 +94,12 @@ def make(isa: Isa, function: str, written: str) -> LinkedKernel | Callable[[int,
             for number in range(SOFTMAX_ROWS, SOFTMAX_ROWS + count):
                 store_i32(rows, number, one_over_one_plus(load_i32(rows, number)))
 
-    def softmax_bytes(args: int, thread: int, num_threads: int) -> None:
+    def softmax_bytes(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         length, values = call.length, call.values
-        table = call.scratch + SOFTMAX_SCRATCH_BYTES * thread_of(thread)
+        table = call.scratch + SOFTMAX_SCRATCH_BYTES * thread_of(shares)
         rows = table + 256
-        first, last = share_items(call.rows, thread, num_threads)
+        first, last = share_items(call.rows, shares, num_shares)
         for begin in range(first, last, SOFTMAX_ROWS):
             count = min(SOFTMAX_ROWS, last - begin)
             begin_rows(args, begin, count, rows)

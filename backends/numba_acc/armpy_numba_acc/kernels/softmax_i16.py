@@ -38,10 +38,10 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
     """
     read = reader(SoftmaxI16)
 
-    def softmax_i16(args: int, thread: int, num_threads: int) -> None:
+    def softmax_i16(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         length = call.length
-        first, last = share_items(call.rows, thread, num_threads)
+        first, last = share_items(call.rows, shares, num_shares)
         for row in range(first, last):
             source = call.source + 2 * row * length
             target = call.target + 2 * row * length

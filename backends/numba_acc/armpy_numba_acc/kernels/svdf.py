@@ -47,12 +47,12 @@ def _make_f32(
 ) -> Callable[[int, int, int], None]:
     """Make the kernel for floats."""
 
-    def svdf_f32(args: int, thread: int, num_threads: int) -> None:
+    def svdf_f32(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         bias, inputs, units = call.bias, call.inputs, call.units
         memory, rank = call.memory, call.rank
-        scratch = call.scratch + thread_of(thread) * 64
-        first, last = share_items(call.batches * units, thread, num_threads)
+        scratch = call.scratch + thread_of(shares) * 64
+        first, last = share_items(call.batches * units, shares, num_shares)
         for number in range(first, last):
             batch = number // units
             unit = number - batch * units
@@ -163,11 +163,11 @@ def _make_integers(isa: Isa, kind: str, shifts_first: int) -> Callable[[int, int
             if newest >= 0:
                 store_state(new, newest, entry)
 
-    def svdf_integers(args: int, thread: int, num_threads: int) -> None:
+    def svdf_integers(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         units, rank = call.units, call.rank
         # So many units have whole panels of filters, whatever the rank is.
-        panels = share_items((units + lanes - 1) // lanes, thread, num_threads)
+        panels = share_items((units + lanes - 1) // lanes, shares, num_shares)
         first, last = panels[0] * lanes, min(panels[1] * lanes, units)
         for batch in range(call.batches):
             filter_input(args, batch, first * rank, last * rank)

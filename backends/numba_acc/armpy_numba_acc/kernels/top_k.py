@@ -48,11 +48,11 @@ def make(
             swap(heap, last)
             sink(heap, 0, last)
 
-    def top_k(args: int, thread: int, num_threads: int) -> None:
+    def top_k(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         mask = 0 if call.larger_index_first != 0 else low
-        heap = call.scratch + thread_of(thread) * call.k * entry_bytes
-        first, last = share_items(call.rows, thread, num_threads)
+        heap = call.scratch + thread_of(shares) * call.k * entry_bytes
+        first, last = share_items(call.rows, shares, num_shares)
         is_one = call.k == 1 and mask != 0 and call.size >= LANES
         for row in range(first, last):
             start, base = row * call.k, call.source + row * call.size * element_bytes

@@ -24,14 +24,14 @@ def make(isa: Isa, squares: int) -> Callable[[int, int, int], None]:
         element = load_f32(source, index)
         return element * element if squares else element
 
-    def window_sums(args: int, thread: int, num_threads: int) -> None:
+    def window_sums(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         length, pitch = call.length, call.pitch
         first, last, begin, end = 0, call.planes, 0, length
-        if call.planes >= num_threads:
-            first, last = share_items(call.planes, thread, num_threads)
+        if call.planes >= num_shares:
+            first, last = share_items(call.planes, shares, num_shares)
         else:
-            begin, end = share(length, thread, num_threads)
+            begin, end = share(length, shares, num_shares)
         for plane in range(first, last):
             source = call.source + 4 * plane * length
             target = call.target + 4 * plane * length

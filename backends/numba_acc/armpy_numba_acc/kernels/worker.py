@@ -35,7 +35,7 @@ def make(isa: Isa, patience: int) -> Callable[[int, int, int], None]:
     """
     relax, flush, restore = relaxing(isa), flushing(isa), restoring(isa)
 
-    def worker(ticket: int, thread: int, num_threads: int) -> None:
+    def worker(ticket: int, shares: int, num_shares: int) -> None:
         modes, spins, invitation, seen = flush(), 0, 0, 0
         while atomic_load(ticket + STOP) == 0:
             team = invitation // TICKET_BYTES * TICKET_BYTES

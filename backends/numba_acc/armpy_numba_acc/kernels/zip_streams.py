@@ -16,9 +16,9 @@ def make(isa: Isa, size: int, count: int, direction: str) -> Callable[[int, int,
     """Make the kernel for `count` streams of elements; threads share the streams' length."""
     (load, store), read, is_in = INTEGERS[size], reader(ZipStreams), direction == "in"
 
-    def zip_streams(args: int, thread: int, num_threads: int) -> None:
+    def zip_streams(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
-        first, last = share(call.length, thread, num_threads)
+        first, last = share(call.length, shares, num_shares)
         for item in range(call.num_items):
             from_, to = nested_offsets(item, call.table, call.num_dims)
             source, target = call.source + from_, call.target + to

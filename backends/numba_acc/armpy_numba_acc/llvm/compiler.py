@@ -58,9 +58,9 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
     Parameters
     ----------
     function : callable, LinkedKernel or KernelWithResult
-        Takes three integers: the address of its arguments, the thread's number, and the
-        number of threads. Uses `armpy_numba_acc.llvm.pointers` for memory, and raises
-        nothing.
+        Takes three integers: the address of its arguments, the shares to run
+        (`armpy_numba_acc.llvm.threads.sharing.shares_of`), and the number of all shares. Uses
+        `armpy_numba_acc.llvm.pointers` for memory, and raises nothing.
     symbol
         The compiled function's name.
 
@@ -191,10 +191,10 @@ _AFTER_LINKING = (
 """Passes worth repeating where a function is inlined into its caller."""
 
 _WRAPPER = """
-define {result} @"{symbol}"(i64 %args, i64 %thread, i64 %num_threads) {{
+define {result} @"{symbol}"(i64 %args, i64 %shares, i64 %num_shares) {{
   %result = alloca ptr
   %exception = alloca ptr
-  %status = call i32 {inner}(ptr %result, ptr %exception, i64 %args, i64 %thread, i64 %num_threads)
+  %status = call i32 {inner}(ptr %result, ptr %exception, i64 %args, i64 %shares, i64 %num_shares)
   {end}
 }}
 """

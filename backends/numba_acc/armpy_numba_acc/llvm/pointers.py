@@ -87,10 +87,10 @@ def bits_to_f64(code: Code, bits: CodeValue) -> CodeValue:
 
 @primitive(NOTHING, WORD, WORD, WORD, WORD)
 def call_kernel(
-    code: Code, function: CodeValue, args: CodeValue, thread: CodeValue, num_threads: CodeValue
+    code: Code, function: CodeValue, args: CodeValue, shares: CodeValue, num_shares: CodeValue
 ) -> None:
     """Call a compiled kernel at an address."""
-    function.called(ir.VoidType(), args, thread, num_threads)
+    function.called(ir.VoidType(), args, shares, num_shares)
 
 
 @primitive(WORD, WORD, WORD)

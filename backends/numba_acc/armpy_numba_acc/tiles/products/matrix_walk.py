@@ -101,7 +101,7 @@ def _finish(args: int, results: Pointer, item: Pointer) -> None:
         position += count
 
 
-def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
+def walk_matrix_tiles(args: int, shares: int, num_shares: int) -> None:
     """Compute a product by a matrix unit; linked with it as a `MatrixProduct`.
 
     The unit is configured when a thread's part begins, and released at its end. An item is a tile
@@ -114,11 +114,11 @@ def walk_matrix_tiles(args: int, thread: int, num_threads: int) -> None:
     rows = call.rows
     unit, results = (_unit() + 63) & -64, (_kept() + 63) & -64
     rooms, table, items = _rooms(), _table(), _items()
-    gathered = call.scratch + thread_of(thread) * walk.gathered_bytes
+    gathered = call.scratch + thread_of(shares) * walk.gathered_bytes
     num_tiles = (walk.positions + rows - 1) // rows
     num_panels = (call.columns + call.width - 1) // call.width
-    shares = share_tiles(num_tiles, num_panels, thread, num_threads)
-    first_tile, last_tile, start_panel, end_panel = shares
+    part = share_tiles(num_tiles, num_panels, shares, num_shares)
+    first_tile, last_tile, start_panel, end_panel = part
     num_items, room = 0, rooms
     begin_part(args, unit)
     for first_panel in range(start_panel, end_panel, call.panels_at_once):

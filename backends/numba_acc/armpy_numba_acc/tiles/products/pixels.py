@@ -80,7 +80,7 @@ def place_rows(call: ProductCall, table: int, count: int, pixel: int) -> None:
         store_i64(table, i, address - call.pixel_pitch)
 
 
-def walk_tiles(args: int, thread: int, num_threads: int) -> None:
+def walk_tiles(args: int, shares: int, num_shares: int) -> None:
     """Compute a product; the linked function computes a tile: see `product_definitions`.
 
     Of some panels all tiles are computed before the next ones: these panels stay in the cache.
@@ -94,8 +94,8 @@ def walk_tiles(args: int, thread: int, num_threads: int) -> None:
     if call.has_table != 0:
         num_tiles = (call.num_pixels + rows - 1) // rows
     num_panels = (call.columns + call.width - 1) // call.width
-    shares = share_tiles(num_tiles, num_panels, thread, num_threads)
-    first_tile, last_tile, start_panel, end_panel = shares
+    part = share_tiles(num_tiles, num_panels, shares, num_shares)
+    first_tile, last_tile, start_panel, end_panel = part
     for first_panel in range(start_panel, end_panel, call.panels_at_once):
         last_panel = min(first_panel + call.panels_at_once, end_panel)
         x, y, image = position_of(first_tile, call.out_height, tiles_per_line)

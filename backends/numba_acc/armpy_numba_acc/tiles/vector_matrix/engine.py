@@ -201,10 +201,10 @@ def vector_kernel(
 def _walk(lanes: int, panel: int, several: int) -> Callable[[int, int, int], None]:
     """The walk over columns, as many vectors at once as a panel has, then `several`, then one."""
 
-    def vector_matrix(args: int, thread: int, num_threads: int) -> None:
+    def vector_matrix(args: int, shares: int, num_shares: int) -> None:
         columns = _read(args).columns
         begun = _begin(args)
-        number, last = share_vectors((columns + lanes - 1) // lanes, panel, thread, num_threads)
+        number, last = share_vectors((columns + lanes - 1) // lanes, panel, shares, num_shares)
         whole = min(last, columns // lanes)
         while number < last:
             if panel > 1 and number + panel <= whole:

@@ -143,10 +143,10 @@ def window_kernel(
     """
     read = reader(Tiles)
 
-    def windows(args: int, thread: int, num_threads: int) -> None:
+    def windows(args: int, shares: int, num_shares: int) -> None:
         tiles = read(args)
         rows, columns, num_slots = tile_rows(args), tile_columns(args), _tile_slots(args)
-        outputs = tiles.scratch + thread_of(thread) * tiles.scratch_bytes
+        outputs = tiles.scratch + thread_of(shares) * tiles.scratch_bytes
         factors = outputs + 8 * rows * columns
         table = factors + 8 * rows * columns
         waste = table + 8 * num_slots
@@ -154,10 +154,10 @@ def window_kernel(
         tiles_right = (tiles.out_width + columns - 1) // columns
         num_tiles = tiles.images * tiles_down * tiles_right
         first_tile, last_tile, first_block, last_block = 0, num_tiles, 0, tiles.num_blocks
-        if num_tiles >= min(num_threads, tiles.num_blocks):
-            first_tile, last_tile = share_items(num_tiles, thread, num_threads)
+        if num_tiles >= min(num_shares, tiles.num_blocks):
+            first_tile, last_tile = share_items(num_tiles, shares, num_shares)
         else:
-            first_block, last_block = share_items(tiles.num_blocks, thread, num_threads)
+            first_block, last_block = share_items(tiles.num_blocks, shares, num_shares)
         line = first_tile // tiles_right
         image = line // tiles_down
         out_y = (line - image * tiles_down) * rows

@@ -169,13 +169,13 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
     values_at_once = isa.vector_bytes // value_bytes
     step_bytes = ahead_bytes(steps.vectors)
 
-    def winograd(args: int, thread: int, num_threads: int) -> None:
+    def winograd(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         depth, columns, batch = call.depth, call.columns, call.batch
         num_panels = (columns * 4 + panel_bytes - 1) // panel_bytes
         pitch, product_pitch = depth * value_bytes, num_panels * panel_bytes
         num_steps = pitch // 4
-        table = call.scratch + thread_of(thread) * call.scratch_bytes
+        table = call.scratch + thread_of(shares) * call.scratch_bytes
         residuals, outputs, waste = table + 512, table + 768, table + 1024
         values = waste + product_pitch
         # A line more keeps what belongs to one tile apart in the cache.
@@ -185,7 +185,7 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
         tiles *= call.images * ((call.out_width + width - 1) // width)
         # No less than half of a batch: each batch reads all weights.
         least = (batch + 1) // 2
-        begin, end = share_items((tiles + least - 1) // least, thread, num_threads)
+        begin, end = share_items((tiles + least - 1) // least, shares, num_shares)
         begin, end = begin * least, min(end * least, tiles)
         for first in range(begin, end, batch):
             count = min(batch, end - first)
