@@ -17,6 +17,10 @@ from backends.numba_acc.tests.one_layer import check_layer
 F32 = DataType.FLOAT32
 
 
+UNITS = 230
+"""Several times the most panels that are multiplied at once, some panels, and a part of one."""
+
+
 def infos_of(bits: int, block: int, depth: int, units: int, rows: int) -> list[TensorInfo]:
     """Input, weights, scales, zero points and bias."""
     blocks = -(-depth // block)
@@ -43,9 +47,9 @@ def random_arrays(bits: int, infos: list[TensorInfo]) -> list[Array]:
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("rows", [1, 9])
 def test_blocks_of_any_format_are_multiplied(rows: int, bits: int, block: int) -> None:
-    infos = infos_of(bits, block, depth=2 * block + 5, units=70, rows=rows)
+    infos = infos_of(bits, block, depth=2 * block + 5, units=UNITS, rows=rows)
     arrays = random_arrays(bits, infos)
-    operation, output = ops.BlockwiseFullyConnected(bits), TensorInfo((rows, 70), F32)
+    operation, output = ops.BlockwiseFullyConnected(bits), TensorInfo((rows, UNITS), F32)
     check_layer(operation, infos, output, given=arrays)
     check_layer(operation, infos[:3], output, given=arrays[:3])
 
@@ -55,10 +59,10 @@ def test_blocks_of_any_format_are_multiplied(rows: int, bits: int, block: int) -
 @pytest.mark.parametrize("depth", [256, 250])
 @pytest.mark.parametrize("rows", [1, 9])
 def test_blocks_of_the_input_are_quantized(rows: int, depth: int, block: int) -> None:
-    infos = infos_of(4, block, depth, units=70, rows=rows)
+    infos = infos_of(4, block, depth, units=UNITS, rows=rows)
     arrays = random_arrays(4, infos)
     operation = ops.BlockwiseFullyConnected(4, quantizes_input=True)
-    output = TensorInfo((rows, 70), F32)
+    output = TensorInfo((rows, UNITS), F32)
     check_layer(operation, infos, output, given=arrays)
     check_layer(operation, infos[:3], output, given=arrays[:3])
 
@@ -86,7 +90,7 @@ def test_constants_are_found_among_packed_words() -> None:
 
 def _outputs(operation: ops.BlockwiseFullyConnected, rows: slice, backend: str) -> Array:
     """What a backend computes of some rows."""
-    infos = infos_of(operation.bits, 32, depth=192, units=70, rows=9)
+    infos = infos_of(operation.bits, 32, depth=192, units=UNITS, rows=9)
     x, *others = random_arrays(operation.bits, infos)
     network = Network()
     value = network.input("x", TensorInfo(x[rows].shape, F32))

@@ -31,13 +31,14 @@ def make(
         rows = call.rows
         panels = (call.units + lanes - 1) // lanes
         first, last = share_items(panels, thread, num_threads)
-        whole = first + (last - first) // panels_at_once * panels_at_once
         if rows < rows_at_once:
+            # Panels at once are far from each other: each is read on from where the last one ended.
+            stride = (last - first) // panels_at_once
             for row in range(rows):
-                for panel in range(first, whole, panels_at_once):
-                    wide(args, row, panel)
-                for panel in range(whole, last):
-                    single(args, row, panel)
+                for panel in range(first, first + stride):
+                    wide(args, row, panel, stride)
+                for panel in range(first + stride * panels_at_once, last):
+                    single(args, row, panel, 0)
             return
         group = max(_SOURCE_BYTES // (call.blocks * row_bytes) // rows_at_once, 1) * rows_at_once
         for begin in range(0, rows, group):
@@ -45,6 +46,6 @@ def make(
             for panel in range(first, last):
                 # The last rows overlap the ones in front of them.
                 for row in range(begin, end, rows_at_once):
-                    many(args, min(row, rows - rows_at_once), panel)
+                    many(args, min(row, rows - rows_at_once), panel, 0)
 
     return block_product

@@ -239,19 +239,22 @@ def _write(
 
 
 def tile(form: BlockFormat, rows: int, panels: int) -> Primitive:
-    """Make ``multiply(args, row, panel)``: outputs of some rows and units of some panels."""
+    """Make ``multiply(args, row, panel, stride)``: outputs of rows and of panels some apart."""
     kind = vector(F32, form.isa.lanes)
     item = 1 if form.has_bytes else 4
 
-    @primitive(NOTHING, WORD, WORD, WORD)
-    def multiply(code: Code, args: CodeValue, row: CodeValue, panel: CodeValue) -> None:
+    @primitive(NOTHING, WORD, WORD, WORD, WORD)
+    def multiply(
+        code: Code, args: CodeValue, row: CodeValue, first_panel: CodeValue, stride: CodeValue
+    ) -> None:
         call = CallFields(BlockProduct, args)
         blocks = call.blocks
         pitch = blocks * (form.block * item)
+        numbers = [first_panel + stride * number for number in range(panels)]
         lines = [call.source + (row + number) * pitch for number in range(rows)]
 
         def step(block: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:
-            places = [_PanelBlock.of(form, call, panel + number, block) for number in range(panels)]
+            places = [_PanelBlock.of(form, call, panel, block) for panel in numbers]
             if form.has_bytes:
                 products: _BlockBytes | _BlockFloats = _BlockBytes(form, call, places)
             else:
@@ -282,7 +285,7 @@ def tile(form: BlockFormat, rows: int, panels: int) -> Primitive:
             return result
 
         totals = loop(code, blocks, [code.constant(kind)] * (rows * panels), step)
-        for at in range(panels):
-            _write(form, call, row, panel + at, totals[at::panels])
+        for at, panel in enumerate(numbers):
+            _write(form, call, row, panel, totals[at::panels])
 
     return multiply
