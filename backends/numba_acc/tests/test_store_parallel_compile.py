@@ -168,6 +168,12 @@ def test_little_work_is_done_by_one_process(count: int, processes: int, started:
 
 
 @pytest.mark.usefixtures("folder", "made_here")
+def test_two_processes_share_eight_kernels(started: Processes) -> None:
+    object_codes(KERNELS[:8], ISA, 2)
+    assert len(started) == 1
+
+
+@pytest.mark.usefixtures("folder", "made_here")
 @pytest.mark.parametrize("reason", ["cores", "name", "frozen", "none"])
 def test_one_process_compiles_where_no_other_can(
     reason: str, tmp_path: Path, started: Processes, monkeypatch: pytest.MonkeyPatch

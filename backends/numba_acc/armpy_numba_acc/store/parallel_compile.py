@@ -17,8 +17,8 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.cores import usable_cores
 
-KERNELS_PER_PROCESS = 6
-"""As many have to be missing for each: to start one takes as long as to compile two or three."""
+KERNELS_PER_PROCESS = 4
+"""As many have to be missing for each: starting one takes as long as compiling two or three."""
 
 _MOST = 3
 _END_S = 20.0
