@@ -15,6 +15,7 @@ from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.compiler import Function, compile_kernel
 from armpy_numba_acc.llvm.pointers import load_f32, load_i64, store_f32, store_i64
 from armpy_numba_acc.llvm.primitives import inlined
+from armpy_numba_acc.llvm.values import F32, Code
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store.host import known_isas
 from numba.core.bytecode import ByteCode, FunctionIdentity
@@ -123,6 +124,13 @@ def test_a_function_is_read_once_however_often_it_is_inlined(
     for _ in range(2):
         compile_kernel(_multiples, "multiples", known_isas()[0])
     assert read == ["_rounded", "_sign"]
+
+
+def test_vectors_of_constants_are_shared_but_for_zeros_of_other_signs() -> None:
+    code = Code(None)
+    first, again, other = (code.numbers(F32, [1.0, zero]).value for zero in (0.0, 0.0, -0.0))
+    assert first is again
+    assert str(first) != str(other)
 
 
 @pytest.mark.slow

@@ -77,8 +77,7 @@ class Code:
 
     def numbers(self, element: Kind, values: Sequence[float]) -> CodeValue:
         """A vector of constants."""
-        constants = [_constant(element, value) for value in values]
-        return self.of(ir.Constant(vector(element, len(constants)), constants))
+        return self.of(_constants_of(element, (*values,), repr(values)))
 
     def undefined(self, kind: Kind) -> CodeValue:
         """An undefined value, for results that are never read."""
@@ -117,6 +116,13 @@ def _constant_of(kind: Kind, number: float, _: str) -> Any:  # Any: llvmlite has
     if isinstance(kind, ir.VectorType):
         return ir.Constant(kind, [_constant(kind.element, number)] * kind.count)
     return _constant(kind, number)
+
+
+@lru_cache(maxsize=4096)
+def _constants_of(element: Kind, values: tuple[float, ...], _: str) -> Any:  # Any: as above
+    """A vector of constants, whose text is put together once; for the text see above."""
+    constants = [_constant(element, value) for value in values]
+    return ir.Constant(vector(element, len(constants)), constants)
 
 
 def _constant(kind: Kind, number: float) -> Any:  # Any: llvmlite has no types
