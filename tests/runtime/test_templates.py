@@ -24,6 +24,7 @@ from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.memory.idle_release import watchdog
+from armpy.execution.programs.compiled_program import SizedNetwork
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.symbolic_programs import (
     MOST_SYMBOLIC,
@@ -483,6 +484,37 @@ def test_a_growing_loop_is_compiled_for_its_first_turns_only(
         np.testing.assert_array_equal(grown, [9, 8, *[1] * (40 - first)])
     assert num_compiled <= 6
     assert num_surrounded <= 6
+
+
+def test_turns_of_sizes_that_come_again_are_not_resized_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As many as need memory for so many numbers."""
+    num_resized = 0
+
+    def resized(*arguments: Any) -> SizedNetwork | None:  # Any: they are passed on
+        nonlocal num_resized
+        num_resized += 1
+        return resize(*arguments)
+
+    resize = SymbolicProgram.resized
+    monkeypatch.setattr(SymbolicProgram, "resized", resized)
+    runtime = Runtime(RuntimeOptions(BACKENDS, loop_timeout_s=None))
+    model = Model(growing(40, is_read=True), runtime)
+    expected = [9, 8, *[1] * 40]
+    np.testing.assert_array_equal(model(ints(0), floats(9, 8))[1], expected)
+    assert num_resized
+    num_resized = 0
+    np.testing.assert_array_equal(model(ints(0), floats(9, 8))[1], expected)
+    assert num_resized == 0
+    monkeypatch.setattr("armpy.execution.programs.plan_cache._MOST_NUMBERS", 500)
+    for limit in (45, 30):
+        _, grown = model(ints(0), floats(*range(limit)))
+        np.testing.assert_array_equal(grown, [*range(limit), *[1] * 40])
+    counts = [len(inner.plan_cache._inner) for inner in loaded(model).subgraphs.networks]
+    assert 1 <= max(counts) < 40
+    model.free_working_memory()
+    np.testing.assert_array_equal(model(ints(0), floats(9, 8))[1], expected)
 
 
 def test_more_memory_than_is_allowed_is_an_error_as_ever() -> None:

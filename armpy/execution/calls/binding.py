@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -87,9 +88,13 @@ class Binding:
         with cancellable(signal):
             call = self._prepared.bind(self._sources, results)
         if self._copies:
-            call = _after_copies(call, self._copies)
+            # A step may write an output before another one reads the input that it overlaps.
+            copies = [partial(target.__setitem__, ..., source) for target, source in self._copies]
+            call = _after(copies, call)
         if self._strings:
-            call = _after_checks(call, self._strings)
+            # The caller can put any object into their arrays.
+            checks = [partial(_in_place, slot, array) for slot, array in self._strings]
+            call = _after(checks, call)
         return call
 
     def take(self, made: Sequence[Array]) -> None:
@@ -161,27 +166,14 @@ def _owners(arrays: Sequence[Array]) -> list[Array]:
     return [base for base in bases if isinstance(base, np.ndarray)]
 
 
-def _after_checks(
-    call: Callable[[], Sequence[Array] | None], strings: Sequence[tuple[InputSlot, Array]]
+def _after(
+    earlier: Sequence[Callable[[], object]], call: Callable[[], Sequence[Array] | None]
 ) -> Callable[[], Sequence[Array] | None]:
-    """Check the strings of inputs first: the caller can put any object into their arrays."""
+    """A call after others."""
 
     def execute() -> Sequence[Array] | None:
-        for slot, array in strings:
-            _in_place(slot, array)
-        return call()
-
-    return execute
-
-
-def _after_copies(
-    call: Callable[[], Sequence[Array] | None], copies: Sequence[tuple[Array, Array]]
-) -> Callable[[], Sequence[Array] | None]:
-    """Copy the inputs that outputs overlap first, as a step may write before another reads."""
-
-    def execute() -> Sequence[Array] | None:
-        for target, source in copies:
-            target[...] = source
+        for other in earlier:
+            other()
         return call()
 
     return execute

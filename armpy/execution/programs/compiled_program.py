@@ -45,6 +45,7 @@ class SizedNetwork(NamedTuple):
     sources: tuple[TensorInfo, ...]
     results: tuple[TensorInfo, ...]
     make_network: Callable[[], OptimizedNetwork]  # few ask for it
+    num_numbers: int  # that follow from the sizes
     in_place: frozenset[tuple[int, int]]  # sources and results that may be one array each
 
 

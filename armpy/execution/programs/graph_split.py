@@ -46,10 +46,12 @@ def split_at_unknown(graph: Graph) -> Split:
 
     Raises UnimplementedError if nothing can be learnt by running the first part.
     """
-    known = set(graph.sources)
-    # A shaped layer after an unshaped one has to wait for it.
-    head = _ready([layer for layer in graph.layers if _is_shaped(layer)], known)
-    known.update(value for layer in head for value in layer.outputs)
+    known, head = set(graph.sources), []
+    for layer in graph.layers:
+        # A shaped layer after an unshaped one has to wait for it.
+        if _is_shaped(layer) and _reads_only(layer, known):
+            head.append(layer)
+            known.update(layer.outputs)
     later = [layer for layer in graph.layers if layer not in set(head)]
     dynamic = [layer for layer in later if is_dynamic(layer) and _reads_only(layer, known)]
     unknown = {value for layer in dynamic for value in layer.outputs}
@@ -95,16 +97,6 @@ def split_before_all(graph: Graph, decisive: tuple[bool, ...]) -> Split:
     """A graph that waits for elements of its inputs as a whole, with an empty head."""
     rest = GraphPart(graph, graph.sources, graph.results)
     return Split(graph.sources, _part((), (), ()), None, rest, decisive, graph.results)
-
-
-def _ready(layers: Sequence[Layer], sources: set[Value]) -> list[Layer]:
-    """Those of some layers that read nothing but sources and each other."""
-    known, ready = set(sources), []
-    for layer in layers:
-        if _reads_only(layer, known):
-            ready.append(layer)
-            known.update(layer.outputs)
-    return ready
 
 
 def _reads_only(layer: Layer, known: set[Value]) -> bool:

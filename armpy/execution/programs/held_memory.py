@@ -55,7 +55,10 @@ class HeldMemory:
         try:
             del self._turn[0]
         except IndexError:
-            raise self._not_free() from None
+            text, fix = "the working memory is in use by another thread", "Make one for each thread"
+            if self._why_closed:
+                text, fix = self._why_closed, "Make another one"
+            raise InvalidArgumentError(text, fix=fix) from None
         try:
             memory = self._memory
             if memory is None:
@@ -96,11 +99,3 @@ class HeldMemory:
             except IndexError:  # another thread has taken it since
                 return
             self._forget()
-
-    def _not_free(self) -> InvalidArgumentError:
-        """Why it cannot be used now."""
-        if self._why_closed:
-            return InvalidArgumentError(self._why_closed, fix="Make another one")
-        return InvalidArgumentError(
-            "the working memory is in use by another thread", fix="Make one for each thread"
-        )

@@ -10,6 +10,7 @@ from functools import partial
 
 from armpy.compiler import Evaluator, specialize
 from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.graph_split import (
     deciding_inputs,
     is_shaped,
@@ -32,6 +33,9 @@ from armpy.tensor import check_shape_fits
 
 _DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
+
+_MOST_NUMBERS = 1 << 17
+"""That follow from sizes, of all resized plans of control flow; each takes up about 45 bytes."""
 
 _log = logging.getLogger("armpy.execution")
 
@@ -58,6 +62,8 @@ class PlanCache:
         self._whole: StagedProgram | None = None  # for all shapes, where elements decide as well
         # In the order of use, as the one that was used longest ago goes first.
         self.plans: OrderedDict[PlanKey, NetworkProgram] = OrderedDict()
+        # Resized ones of control flow, as the next execution mostly has turns of the same sizes.
+        self._inner: OrderedDict[Shapes, NetworkProgram] = OrderedDict()
         self.ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
 
     def keep(self, key: PlanKey, plan: NetworkProgram) -> NetworkProgram:
@@ -73,6 +79,7 @@ class PlanCache:
     def forget(self) -> None:
         """Make plans anew when they are needed next."""
         self.plans.clear()
+        self._inner.clear()
         self._whole = None
         self.symbolic.forget()
         self.ready.clear()
@@ -85,7 +92,11 @@ class PlanCache:
         latest : BoundProgram or None
             May have dropped out of the cache; calls use it without looking here.
         """
-        plans = [*self.plans.values(), *([] if latest is None else [latest.plan])]
+        plans = [
+            *self.plans.values(),
+            *self._inner.values(),
+            *([] if latest is None else [latest.plan]),
+        ]
         for plan in dict.fromkeys(plans):
             plan.free_idle()
         for prepared in self.ready.values():
@@ -114,12 +125,18 @@ class PlanCache:
         return self._whole if self.symbolic.is_due else None
 
     def inner(self, shapes: Shapes) -> NetworkProgram | None:
-        """`resized`, kept without what surrounds it in calls; None for plans that are ready."""
+        """`resized`, without what surrounds it in calls; None for plans that are ready."""
         with self._lock:
             if shapes in self.ready:
                 return None
-            plan = self.plans.get(shapes) or self.resized(shapes)
-            return None if plan is None else self.keep(shapes, plan)
+            plan = self._inner.get(shapes) or self.plans.get(shapes) or self.resized(shapes)
+            sizes = plan.sizes if isinstance(plan, CompiledProgram) else None
+            if plan is None or sizes is None:  # with memory of its own
+                return None if plan is None else self.keep(shapes, plan)
+            self._inner[shapes] = plan
+            while len(self._inner) * sizes.num_numbers > _MOST_NUMBERS:
+                self._inner.popitem(last=False)
+            return plan
 
     def _resized(self, symbolic: SymbolicPrograms, shapes: Shapes) -> NetworkProgram | None:
         """The plan for some shapes, if it follows from the plans for others."""

@@ -440,7 +440,7 @@ class SymbolicProgram:
             return None  # the ordinary way gives the reason
         sources = tuple([infos[kind] for kind in self._sources])
         make = partial(self._network_for, shapes, infos, layers, arena_bytes)
-        return SizedNetwork(layers, sources, results, make, self._in_place)
+        return SizedNetwork(layers, sources, results, make, len(numbers), self._in_place)
 
     def _kinds_of(self, values: Iterable[Value | None]) -> list[int]:
         """The kinds of some values; -1 for none."""
