@@ -198,7 +198,7 @@ class TensorInfo:
         if shape is None:
             return
         # By exact type, which is quick, as there are many of these; what else fits is converted.
-        if type(shape) is not tuple or any(type(dim) not in _DIMENSION_TYPES for dim in shape):
+        if type(shape) is not tuple or not _DIMENSION_TYPES.issuperset(map(type, shape)):
             shape = _as_shape(shape)
             object.__setattr__(self, "shape", shape)
         if len(shape) > MAX_RANK:
@@ -290,7 +290,7 @@ class TensorInfo:
         return text
 
 
-_DIMENSION_TYPES = (int, type(None))
+_DIMENSION_TYPES = frozenset((int, type(None)))
 
 
 def _stays(dim: object) -> bool:

@@ -599,7 +599,7 @@ def test_new_numbers_of_rows_reckon_no_tile_anew(monkeypatch: pytest.MonkeyPatch
     model = warmed(net, 40, 41)
     model(values(42, net))
     expected = [np.asarray(load(net)(values(size, net))) for size in (44, 48)]
-    monkeypatch.setattr("armpy_numba_acc.lowering.tiles._Figures.product_ns", None)
+    monkeypatch.setattr("armpy_numba_acc.lowering.tiles.TileFigures.product_ns", None)
     for size, output in zip((44, 48), expected, strict=True):
         np.testing.assert_array_equal(np.asarray(model(values(size, net))), output)
         assert is_resized(model)

@@ -158,7 +158,8 @@ def prepared_step(
 
 def _overrides(workload: IWorkload, name: str) -> bool:
     """Return whether a workload has a method of its own in the place of the contract's."""
-    return any(name in kind.__dict__ for kind in type(workload).__mro__ if kind is not IWorkload)
+    contract = getattr(IWorkload, name)
+    return getattr(type(workload), name, contract) is not contract
 
 
 def _free_idle(backend_id: BackendId, workload: IWorkload) -> None:

@@ -219,7 +219,7 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
         name: _flat(getattr(program, name), dtype) for name, dtype in _TABLES.items()
     }
     parts["figures"] = _flat(figures.table, "<i8")
-    parts["durations_us"] = _flat(timing.durations_us, "<f8")
+    parts["durations_us"] = _flat(np.array(timing.durations_us), "<f8")
     parts["infos"] = numba_acc.compressed(json.dumps(infos))
     parts[_CODE] = image.code
     parts[_CONSTANTS] = program.constants
@@ -253,7 +253,8 @@ def _unpacked(saved: SavedProgram) -> tuple[Program, ProgramTiming, Image]:
         isa=str(about["isa"][0]),
         num_threads=int(about["threads"]),
     )
-    timing = ProgramTiming(parts["durations_us"].view("<f8"), *map(float, about["least_us"]))
+    durations_us = parts["durations_us"].view("<f8").tolist()
+    timing = ProgramTiming(durations_us, *map(float, about["least_us"]))
     symbols = [kernel.symbol for kernel in kernels]
     functions = dict(zip(symbols, map(int, about["functions"]), strict=True))
     jumps = {str(name): int(place) for name, place in about["jumps"].items()}

@@ -7,7 +7,9 @@ import os
 
 import numpy as np
 import pytest
+from armpy_numba_acc.lowering.winograd_f32 import _Decision
 from armpy_numba_acc.machine.cost_model.figures import ZEN4
+from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.choices import Choices
@@ -117,3 +119,14 @@ def test_every_way_gives_the_same(data_type: DataType, isa: Isa) -> None:
         allowed = 1e-5 * np.abs(expected).max() if output.dtype.kind == "f" else 1
         difference = np.abs(output.astype(np.float64) - expected)
         assert difference.max() <= allowed, chosen
+
+
+def test_costs_of_tiles_are_reckoned_once_for_all_sizes_of_images(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new size of a loaded model asks about them again."""
+    choices = Choices(ISAS[0], ZEN4)
+    decision = _Decision(choices, columns=64, depth=64, is_cut=False)
+    decision(32, 32)
+    monkeypatch.setattr(MachineModel, "finish", None)
+    assert decision(64, 256) == _Decision(choices, 64, 64, is_cut=False)(64, 256)

@@ -411,7 +411,7 @@ def test_commands_have_shares_for_each_thread_but_no_tiny_ones(num_threads: int)
     graph = convolutions(4, 8, len(durations_us)).build()
     program = lower_region(SubgraphView.of(graph, graph.layers), isa, num_threads)
     num_commands = len(program.infos)
-    timing = ProgramTiming(np.resize(durations_us, num_commands), 2.0, 0.0)
+    timing = ProgramTiming(np.resize(durations_us, num_commands).tolist(), 2.0, 0.0)
     num_shares = LoadedCode(program, isa, timing=timing).num_shares()[: len(durations_us)]
     expected = {2: [0, 4, 4, 32, 32], 64: [0, 4, 16, 128, 1024]}
     assert num_shares.tolist() == expected[num_threads]

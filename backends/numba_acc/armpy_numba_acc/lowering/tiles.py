@@ -344,7 +344,7 @@ def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, column
     has_lines, is_narrow = lines > 1, _is_narrow(choices, kind, shape)
     sizes = [tile for tile in kind.tiles(choices.isa) if not is_narrow or _as_vectors(tile)]
     tiles = _with_tables(sizes, 2 if has_lines else 1)
-    figures = _figures_of(choices, kind, tiles, has_lines=has_lines, is_narrow=is_narrow)
+    figures = [figures_of(choices, kind, tile) for tile in tiles]
     some_columns = (current(columns), *(_SOME_COLUMNS if is_traced(columns) else ()))
     losses = [0.0] * len(tiles)
     some_rows = range(2, _FEW_ROWS + 1) if is_narrow else _rows_like(width)
@@ -376,15 +376,12 @@ def _rows_like(rows: int) -> list[int]:
     return [current(rows)]
 
 
-def _figures_of(
-    choices: Choices, kind: ProductKind, tiles: Sequence[Tile], *, has_lines: bool, is_narrow: bool
-) -> tuple[_Figures, ...]:
-    """Return the figures to reckon with, which are the same as long as choices are."""
-    about = kind, has_lines, is_narrow
-    known: dict[Any, Any] = choices.costs.setdefault(about, {})  # Any: of two kinds
-    if not known:
-        known[""] = tuple([_Figures.of(choices, kind, tile) for tile in tiles])
-    figures: tuple[_Figures, ...] = known[""]
+def figures_of(choices: Choices, kind: ProductKind, tile: Tile) -> TileFigures:
+    """The figures of a tile, which stay the same as long as choices do."""
+    known: dict[Any, Any] = choices.costs.setdefault(kind, {})  # Any: of two kinds
+    if tile not in known:
+        known[tile] = TileFigures.of(choices, kind, tile)
+    figures: TileFigures = known[tile]
     return figures
 
 
@@ -411,7 +408,7 @@ _SHARE_BESIDE_PRODUCTS = 0.5
 """Of the speed at which the second level is read, for weights that the first one cannot hold."""
 
 
-class _Figures(NamedTuple):
+class TileFigures(NamedTuple):
     """Figures of a tile, by which products are reckoned."""
 
     rows: int
@@ -425,7 +422,8 @@ class _Figures(NamedTuple):
     far_ns: float  # of a step, at least, with more weights
 
     @classmethod
-    def of(cls, choices: Choices, kind: ProductKind, tile: Tile) -> _Figures:
+    def of(cls, choices: Choices, kind: ProductKind, tile: Tile) -> TileFigures:
+        """The figures of a tile by the cost model."""
         isa, model = choices.isa, choices.model
         step_ns, finish_ns = kind.cost(model, isa, tile)
         line_ns = model.finish(kind.finish).line_ns * tile.rows
@@ -480,7 +478,7 @@ def product_ns(
     shape
         Rows of the output, pixels of each, channels, and steps.
     """
-    return _Figures.of(choices, kind, tile).product_ns(*shape)
+    return figures_of(choices, kind, tile).product_ns(*shape)
 
 
 def rows_of_channels(isa: Isa, width: int) -> int:

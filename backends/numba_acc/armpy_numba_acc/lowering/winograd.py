@@ -14,7 +14,7 @@ from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.lowering.tiles import F32, I16, Tile
+from armpy_numba_acc.lowering.tiles import F32, I16, Tile, figures_of
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.program.choices import Choices
@@ -97,9 +97,10 @@ class Plan:
         Each batch reads all weights, which may come no faster than from where they are: at first
         from after those of other layers, which are taken for several times as many.
         """
-        step_ns, finish_ns = F32.cost(choices.model, choices.isa, tile)
+        figures = figures_of(choices, F32, tile)
+        step_ns, finish_ns = figures.step_ns, figures.finish_ns
         if self.value_bytes == 2:
-            step_ns, _ = I16.cost(choices.model, choices.isa, tile)
+            step_ns = figures_of(choices, I16, tile).step_ns
         steps = self.depth * self.value_bytes // 4
         batch = self.batch(tile.rows)
         whole, rest = divmod(self.num_tiles, batch)

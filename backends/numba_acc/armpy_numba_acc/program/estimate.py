@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import truediv
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from armpy.core.symbolic import computed
 from armpy_numba_acc.machine.cost_model.model import MachineModel
@@ -47,7 +48,8 @@ def least_shared_us(model: MachineModel) -> tuple[float, float]:
 class Rates(NamedTuple):
     """Speed of each command of a program on one thread, at most."""
 
-    per_us: npt.NDArray[np.float64]  # ndarray, float64, shape (2, commands): bytes, operations
+    bytes_per_us: Sequence[float]
+    operations_per_us: Sequence[float]
     least_us: tuple[float, float]  # as of `least_shared_us`
 
     @classmethod
@@ -56,12 +58,16 @@ class Rates(NamedTuple):
         per_us = np.empty((2, figures.table.shape[1]))
         for work, at in figures.by_work.items():
             per_us[:, at] = np.reshape(_rates(work, isa, model)[::-1], (2, 1))
-        return cls(per_us, least_shared_us(model))
+        bytes_per_us, operations_per_us = per_us.tolist()
+        return cls(bytes_per_us, operations_per_us, least_shared_us(model))
 
     def timing(self, figures: Figures) -> ProgramTiming:
         """The estimated timing of the program; its figures may be for other sizes."""
-        durations_us = np.maximum(*(figures.table[:2] / self.per_us))
-        return ProgramTiming(durations_us, *self.least_us)
+        num_bytes, num_operations, _ = figures.table.tolist()
+        # NumPy takes ten times as long where a program is made for each call's sizes.
+        read_us = map(truediv, num_bytes, self.bytes_per_us)
+        computed_us = map(truediv, num_operations, self.operations_per_us)
+        return ProgramTiming([*map(max, read_us, computed_us)], *self.least_us)
 
 
 def estimated_us(info: CommandInfo, isa: Isa, model: MachineModel) -> float:

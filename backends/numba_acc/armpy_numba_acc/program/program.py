@@ -60,7 +60,7 @@ class Figures(NamedTuple):
 class ProgramTiming(NamedTuple):
     """Estimated time of a program, and its commands worth sharing."""
 
-    durations_us: npt.NDArray[np.float64]  # of each command on one thread
+    durations_us: Sequence[float]  # of each command on one thread
     least_us: float  # see `armpy_numba_acc.program.estimate.least_shared_us`
     least_total_us: float
 

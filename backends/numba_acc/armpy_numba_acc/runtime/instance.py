@@ -128,8 +128,6 @@ class LoadedCode:
         For any sizes, if it has been resized.
     sized : Program or SizedProgram
         For the code's own sizes.
-    is_parallel : ndarray, bool, shape (commands,)
-        Which commands are worth several threads.
     has_loops : bool
         Whether it may run for any time.
     is_long : bool
@@ -191,14 +189,13 @@ class LoadedCode:
         self.sized = sized
         self.figures = sized.figures
         timing = timing or self._rates.timing(self.figures)
-        durations_us = timing.durations_us
-        duration_us = float(np.add.reduce(durations_us))  # `sum` takes longer
-        self._durations_us = durations_us
-        self.is_parallel = durations_us >= timing.least_us
+        self._durations_us, self._least_us, least_total_us = timing
+        duration_us = sum(self._durations_us)
         num_threads = self.program.num_threads
-        is_shared = num_threads > 1 and duration_us >= timing.least_total_us
+        is_shared = num_threads > 1 and duration_us >= least_total_us
         if is_shared:
-            is_shared = durations_us[self.is_parallel].sum() >= timing.least_total_us
+            shared_us = sum([us for us in self._durations_us if us >= self._least_us])
+            is_shared = shared_us >= least_total_us
         self.num_threads = num_threads if is_shared else 1
         if self._most_threads is not None:
             self.num_threads = min(self.num_threads, self._most_threads)
@@ -209,6 +206,11 @@ class LoadedCode:
         # A thread may not wait while it holds the interpreter's lock.
         self.is_counted = self.is_long and (self.is_patient or self.num_threads > 1)
 
+    @property
+    def is_parallel(self) -> npt.NDArray[np.bool_]:
+        """Return which commands are worth several threads; ndarray, bool, shape (commands,)."""
+        return np.array(self._durations_us) >= self._least_us
+
     def _hold_workers(self) -> None:
         """Let the process have workers, if executions are to have some."""
         if self.num_threads > 1:
@@ -217,10 +219,11 @@ class LoadedCode:
     def num_shares(self) -> npt.NDArray[np.int64]:
         """Return the shares of each command that several threads run; 0 for others."""
         if self.num_threads == 1:
-            return np.zeros(len(self.is_parallel), np.int64)
-        least = np.clip(self._durations_us / _SHORT_SHARE_US, 2, _LEAST_SHARES * self.num_threads)
+            return np.zeros(len(self._durations_us), np.int64)
+        durations_us = np.array(self._durations_us)
+        least = np.clip(durations_us / _SHORT_SHARE_US, 2, _LEAST_SHARES * self.num_threads)
         most = _MOST_SHARES * self.num_threads
-        shares = np.clip(self._durations_us / _SHARE_US, least, most).astype(np.int64)
+        shares = np.clip(durations_us / _SHARE_US, least, most).astype(np.int64)
         return np.where(self.is_parallel, np.maximum(shares, self.figures.table[2]), 0)
 
     def resized(self, program: SizedProgram) -> LoadedCode:
