@@ -1,13 +1,17 @@
-"""What the benchmarks share: processes of their own, inputs, and where figures go."""
+"""What the benchmarks share: processes of their own, inputs, counts, and where figures go."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+from armpy.core.turns import Clock, timed
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "backends" / "onnxruntime"
@@ -27,6 +31,19 @@ def named_numbers(text: str) -> tuple[str, list[int]]:
     """Name and numbers of an argument ``NAME=N,N``; no numbers for a tensor without axes."""
     name, _, numbers = text.partition("=")
     return name, [int(number) for number in numbers.split(",") if number]
+
+
+def calls_in(seconds: float, call: Callable[[], object], clock: Clock = time.perf_counter) -> int:
+    """Return how many calls take so long, at least one, after the first ones."""
+    # These are slower: nothing is in the caches, and what a bound call needs is still prepared.
+    count = 1
+    while True:
+        turn = timed(call, count, clock)
+        # A clock may have stood still, and is divided by.
+        one_s = max(min(turn() for _ in range(3)), 1e-7)
+        if one_s * count >= seconds:
+            return max(1, math.ceil(seconds / one_s))
+        count *= 2
 
 
 def thread_variables(num_threads: int = 1) -> dict[str, str]:

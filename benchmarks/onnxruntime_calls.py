@@ -20,10 +20,10 @@ import numpy as np
 import onnx
 import onnxruntime as peer
 
-from armpy.core.turns import calls_in, take_turns, timed
+from armpy.core.turns import take_turns, timed
 from armpy.ops.operation import Array
 from armpy_compat import onnxruntime
-from benchmarks.common import description, write_json
+from benchmarks.common import calls_in, description, write_json
 
 ROUNDS = 60
 ROUND_S = 0.002

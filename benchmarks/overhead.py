@@ -20,11 +20,11 @@ import numpy as np
 
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
-from armpy.core.turns import calls_in, take_turns, timed
+from armpy.core.turns import take_turns, timed
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.ops.operation import Array
-from benchmarks.common import description, write_json
+from benchmarks.common import calls_in, description, write_json
 
 ROUNDS = 60
 ROUND_S = 0.002

@@ -18,13 +18,13 @@ import numpy as np
 
 import armpy
 from armpy.compiler import Evaluator, specialize
-from armpy.core.turns import calls_in, timed
+from armpy.core.turns import timed
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from armpy.ops.operation import Array
 from armpy_tools.benchmark.inputs import random_array
 from armpy_tools.measure.engines import IEngine, open_engine, refusal
-from benchmarks.common import OPEN_SIZE, find_example
+from benchmarks.common import OPEN_SIZE, calls_in, find_example
 from benchmarks.mending import mended
 
 Numbers = Mapping[str, Sequence[int]]

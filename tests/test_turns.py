@@ -4,7 +4,8 @@ from itertools import islice
 
 import pytest
 
-from armpy.core.turns import calls_in, orders, take_turns, timed
+from armpy.core.turns import orders, take_turns, timed
+from benchmarks.common import calls_in
 
 
 class Scene:
@@ -52,6 +53,9 @@ def test_short_calls_are_timed_several_at_a_time() -> None:
     scene = Scene()
     call = lambda: scene.run("a", 0.002)  # noqa: E731
     assert calls_in(0.01, call, scene.clock) == 5
+    cold = iter([0.5, 0.004, 0.4, 0.3])
+    assert calls_in(0.01, lambda: scene.run("b", next(cold, 0.002)), scene.clock) == 5
+    assert calls_in(0.0, call, scene.clock) == 1
     before = len(scene.ran)
     assert timed(call, 5, scene.clock)() == pytest.approx(0.002)
     assert len(scene.ran) == before + 5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,11 +63,3 @@ def timed(
         return (clock() - began) / count
 
     return turn
-
-
-def calls_in(seconds: float, call: Callable[[], object], clock: Clock = time.perf_counter) -> int:
-    """Return how many calls take so long, at least one; the first one does not count."""
-    # The first one is slower, as nothing is in the caches.
-    call()
-    # A clock may have stood still, and would be divided by.
-    return max(1, math.ceil(seconds / max(timed(call, 3, clock)(), 1e-7)))
