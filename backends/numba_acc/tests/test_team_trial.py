@@ -71,3 +71,18 @@ def test_an_execution_runs_on_one_thread_where_its_trial_says_so(
     monkeypatch.setattr(code.pool, "engage", None)  # not to be asked
     execution.run([x, alone])
     np.testing.assert_array_equal(alone, together)
+    execution.bind([x, alone])
+    call = execution.bound_call(None)
+    alone[...] = 0
+    call()
+    np.testing.assert_array_equal(alone, together)
+    monkeypatch.setattr(TeamTrial, "begin", lambda _: False)
+    asked: list[int] = []
+
+    def engage(num_threads: int, _: int) -> int:
+        asked.append(num_threads)
+        return 1
+
+    monkeypatch.setattr(code.pool, "engage", engage)
+    call()
+    assert asked == [2]

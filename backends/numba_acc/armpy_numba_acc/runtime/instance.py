@@ -440,7 +440,7 @@ class Instance:
         self._call[_NUM_TENSORS] = self._call[_NUM_SLOTS] = 0
 
     def bound_call(self, cancellation: Cancellation | None) -> Callable[[], None]:
-        """Return a function that executes a bound program once, without loops and on one thread."""
+        """Return a function that executes a bound program without loops once."""
         if cancellation is None:
             cancellation = self._never
         self._call[_CANCEL] = cancellation.address
@@ -452,7 +452,24 @@ class Instance:
             if left:
                 explain(left)
 
-        return call
+        if not self.is_parallel:
+            return call
+
+        def call_together() -> None:
+            self._take_threads()
+            call()
+            if self._trial is not None:
+                self._trial.end()
+
+        return call_together
+
+    def _take_threads(self) -> None:
+        """Get ready the threads of the next execution, if it may have several."""
+        trial, code = self._trial, self.code
+        is_alone = trial is not None and trial.begin()
+        self._call[_NUM_THREADS] = (
+            1 if is_alone else code.pool.engage(code.num_threads, code.worker)
+        )
 
     def run(
         self,
@@ -481,21 +498,16 @@ class Instance:
         ExecutionTimeoutError, ExecutionCancelledError
             If it was stopped, or a loop takes longer.
         """
-        trial = self._trial
         if self.is_parallel:
-            code = self.code
-            is_alone = trial is not None and trial.begin()
-            self._call[_NUM_THREADS] = (
-                1 if is_alone else code.pool.engage(code.num_threads, code.worker)
-            )
+            self._take_threads()
         if self.code.has_loops:
             self._run_loops(tensors, cancellation or self._never, time_left_s, timeout_s)
         elif cancellation is not None:
             self._run_until(cancellation, tensors)
         elif self.function(*tensors):  # it has not run everything
             self.run_again(tensors)
-        if trial is not None:
-            trial.end()
+        if self._trial is not None:
+            self._trial.end()
 
     def run_again(self, tensors: Sequence[Array]) -> int:
         """Run the program, whatever class the arrays are of; how many commands have not run."""

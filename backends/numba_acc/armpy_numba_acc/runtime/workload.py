@@ -150,6 +150,6 @@ class ProgramWorkload(IWorkload):
         instance = self._new_instance()
         instance.bind(arrays)
         cancellation = current_cancellation()
-        if self.code.has_loops or self.code.num_threads > 1 or self._recorder is not None:
+        if not self._is_plain:
             return partial(self._run, instance, (), cancellation)
         return instance.bound_call(cancellation)
