@@ -363,9 +363,13 @@ def shapes_agree(one: Shape | None, other: Shape | None) -> bool:
     """Return whether two partly known shapes can be those of one tensor."""
     if one is None or other is None:
         return True
-    return len(one) == len(other) and all(
-        a is None or b is None or a == b for a, b in zip(one, other, strict=True)
-    )
+    if len(one) != len(other):
+        return False
+    # Each open input of a call comes by here: `all` takes twice as long.
+    for a, b in zip(one, other, strict=True):  # noqa: SIM110 - as above
+        if not (a is None or b is None or a == b):
+            return False
+    return True
 
 
 def merge_shapes(declared: Shape | None, inferred: Shape | None) -> Shape | None:
