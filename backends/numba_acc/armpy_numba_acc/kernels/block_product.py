@@ -26,11 +26,11 @@ def make(
     read = reader(BlockProduct)
     lanes, row_bytes = isa.lanes, block * (1 if source == "bytes" else 4)
 
-    def block_product(args: int, thread: int, num_threads: int) -> None:
+    def block_product(args: int, shares: int, num_shares: int) -> None:
         call = read(args)
         rows = call.rows
         panels = (call.units + lanes - 1) // lanes
-        first, last = share_items(panels, thread, num_threads)
+        first, last = share_items(panels, shares, num_shares)
         if rows < rows_at_once:
             # Panels at once are far from each other: each is read on from where the last one ended.
             stride = (last - first) // panels_at_once
