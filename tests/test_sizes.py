@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from armpy.core.symbolic import Size, SymbolicTrace, computed, current, fixed, is_traced
@@ -112,6 +113,17 @@ def test_two_sizes_that_were_equal_have_to_stay_equal_if_that_was_asked() -> Non
     assert formula([9, 8]) is None
 
 
+def test_sizes_that_nobody_asks_for_are_zeros() -> None:
+    """Lists of a thousand numbers are made for each new shape, from memory that is not cached."""
+    trace = SymbolicTrace([4, 5])
+    wide = 3000 * trace.given[0]
+    wanted = wide + 1000 * trace.given[1]
+    numbers = trace.formula([wanted])([7, 9])
+    assert numbers is not None
+    assert numbers[wanted.number] == 30_000
+    assert {*numbers} == {0, 30_000}
+
+
 def test_a_function_of_sizes_is_called_anew() -> None:
     trace = SymbolicTrace([4])
     cost = computed(math.comb, trace.given[0], 2)
@@ -135,6 +147,46 @@ def test_a_size_of_another_trace_is_taken_for_what_it_is() -> None:
     assert numbers is not None
     assert numbers[product.number] == 21
     assert outer.formula([])([4]) is None
+
+
+_ARITHMETIC = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod)
+_COMPARISONS = (operator.eq, operator.lt, operator.le)
+
+
+_NUMBERS = st.tuples(st.integers(-4, 20), st.integers(0, 300))
+_STEPS = st.tuples(
+    st.sampled_from((*_ARITHMETIC, *_ARITHMETIC, *_COMPARISONS)),
+    st.integers(0, 20),
+    st.one_of(st.integers(0, 20), st.floats(-9, -1)),
+)
+"""Function, the first operand's place, and the other one's, or a number in its place."""
+
+
+@given(_NUMBERS, st.lists(_NUMBERS, max_size=4), st.lists(_STEPS, max_size=12))
+def test_formulas_hold_exactly_where_each_step_and_condition_does(
+    traced: tuple[int, int], others: list[tuple[int, int]], steps: list[tuple[Any, int, Any]]
+) -> None:
+    def run(first: Sequence[Any]) -> tuple[list[Any], list[bool]]:
+        values, answers = [*first, 0, 1, 8, 64, -3], list[bool]()
+        for function, left, right in steps:
+            other = right if right < 0 else values[right % len(values)]
+            result = function(values[left % len(values)], other)
+            (answers if function in _COMPARISONS else values).append(result)
+        return values, answers
+
+    trace = SymbolicTrace(traced)
+    try:
+        values, answers = run(trace.given)
+        expected = [run(sizes) for sizes in (traced, *others)]
+    except ArithmeticError:
+        assume(False)
+    formula = trace.formula(values)
+    for sizes, (plain_values, plain_answers) in zip((traced, *others), expected, strict=True):
+        numbers = formula(sizes)
+        assert (numbers is not None) == (answers == plain_answers)
+        if numbers is not None:
+            results = [numbers[v.number] if isinstance(v, Size) else v for v in values]
+            assert results == plain_values
 
 
 @given(st.lists(SIZES, min_size=1, max_size=8))

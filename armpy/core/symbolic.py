@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 
@@ -30,7 +30,7 @@ Function: TypeAlias = Callable[..., Number]
 """Gives the same for the same numbers."""
 
 Formula: TypeAlias = Callable[[Sequence[int]], "list[Number] | None"]
-"""Gives all sizes by `Size.number` for other first ones; None if a condition is not met."""
+"""Gives sizes by `Size.number` for other first ones; None if a condition is not met."""
 
 ValueT = TypeVar("ValueT")
 
@@ -48,7 +48,6 @@ _SIGNS: Mapping[Function, str] = MappingProxyType(
     {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//"}
 )
 """Functions for which generated code has operators."""
-
 
 _NEUTRAL: Mapping[Function, int] = MappingProxyType({operator.add: 0, operator.mul: 1})
 """Plain numbers that change nothing."""
@@ -133,15 +132,14 @@ class SymbolicTrace:
     def formula(self, wanted: Iterable[object]) -> Formula:
         """Return the function from the first sizes to some others; plain numbers are left out."""
         conditions = [(*key, expected) for key, (expected, _) in self._conditions.items()]
-        needed = {size.number for size in wanted if isinstance(size, Size)}
-        needed.update(first for _, first, _, _ in conditions)
-        needed.update(other for _, _, other, _ in conditions)
+        results = {size.number for size in wanted if isinstance(size, Size)}
+        needed = results.union(*[pair for _, *pair, _ in conditions])
         steps: list[_Step] = []
         for (function, operands), step_size in reversed(self._steps.items()):
             if step_size.number in needed:
                 steps.append((step_size.number, function, operands))
                 needed.update(operands)
-        return _compiled(len(self.given), self._numbers, steps[::-1], conditions)
+        return _compiled(len(self.given), self._numbers, steps[::-1], conditions, results)
 
 
 def _compiled(
@@ -149,6 +147,7 @@ def _compiled(
     numbers: Sequence[Number],  # by `Size.number`, the plain ones
     steps: Sequence[_Step],  # in the order in which they are computed
     conditions: Sequence[_Condition],
+    results: Collection[int],  # numbers of the values to return; the others are zeros
 ) -> Formula:
     """Write the function that computes all sizes.
 
@@ -175,7 +174,8 @@ def _compiled(
         f"{'' if expected else 'not '}{texts[left]} {test} {texts[right]}"
         for test, left, right, expected in conditions
     ]
-    lines.append(f"  return [{', '.join(texts)}] if {' and '.join(tests) or True} else None")
+    every = [text if number in results else "0" for number, text in enumerate(texts)]
+    lines.append(f"  return [{', '.join(every)}] if {' and '.join(tests) or True} else None")
     # Computed under a condition only.
     lines += [" except ArithmeticError:", "  return None"]
     exec("\n".join(lines), functions)  # of numbers and signs alone

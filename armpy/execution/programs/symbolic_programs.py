@@ -389,7 +389,7 @@ class SymbolicProgram:
         self._formula: Formula = trace.formula(
             [
                 *(size for layer in graph.layers for size in _needed(network, layer)),
-                *(size for value in values for size in value.info.shape or ()),
+                *(size for value in self._kind_of for size in value.info.shape or ()),
             ]
         )
         self._sources, self._results = self._kinds_of(graph.sources), self._kinds_of(graph.results)

@@ -91,35 +91,39 @@ class Plan:
         step_ns = choices.model.products("f32", choices.isa).step_ns
         return _TRANSFORM_STEPS[self.value_bytes] * registers * step_ns
 
-    def products_ns(self, choices: Choices, tile: Tile) -> float:
-        """About how long it takes to multiply.
+    def products_ns(self, choices: Choices, tiles: Sequence[Tile]) -> dict[Tile, float]:
+        """About how long it takes to multiply with each of some tiles.
 
         Each batch reads all weights, which may come no faster than from where they are: at first
         from after those of other layers, which are taken for several times as many.
         """
-        figures = figures_of(choices, F32, tile)
-        step_ns, finish_ns = figures.step_ns, figures.finish_ns
-        if self.value_bytes == 2:
-            step_ns = figures_of(choices, I16, tile).step_ns
-        steps = self.depth * self.value_bytes // 4
-        batch = self.batch(tile.rows)
-        whole, rest = divmod(self.num_tiles, batch)
-        calls = whole * (batch // tile.rows) + -(-rest // tile.rows)
-        panels = -(-self.columns // tile.width(choices.isa))
-        multiply_ns = self.num_positions * calls * panels * (steps * step_ns + finish_ns)
         size, model = self.weight_bytes, choices.model
-        again = -(-self.num_tiles // batch) - 1
-        read_ns = model.read_ns(size, 4 * size) + again * model.read_ns(size, 2 * size)
-        return max(multiply_ns, read_ns)
+        first_ns, again_ns = model.read_ns(size, 4 * size), model.read_ns(size, 2 * size)
+        steps, num_positions = self.depth * self.value_bytes // 4, self.num_positions
+        most = self.batch(1)
+        costs: dict[Tile, float] = {}
+        for tile in tiles:
+            figures = figures_of(choices, F32, tile)
+            step_ns, finish_ns, rows = figures.step_ns, figures.finish_ns, tile.rows
+            if self.value_bytes == 2:
+                step_ns = figures_of(choices, I16, tile).step_ns
+            batch = -(-most // rows) * rows
+            whole, rest = divmod(self.num_tiles, batch)
+            calls = whole * (batch // rows) + -(-rest // rows)
+            panels = -(-self.columns // figures.width)
+            multiply_ns = num_positions * calls * panels * (steps * step_ns + finish_ns)
+            again = -(-self.num_tiles // batch) - 1
+            costs[tile] = max(multiply_ns, first_ns + again * again_ns)
+        return costs
 
     def fastest_ns(self, choices: Choices, tiles: Sequence[Tile]) -> float:
         """About how long an image takes with the best of the product's tiles."""
-        return self.transforms_ns(choices) + min(self.products_ns(choices, t) for t in tiles)
+        return self.transforms_ns(choices) + min(self.products_ns(choices, tiles).values())
 
     def tile_of(self, choices: Choices, tiles: Sequence[Tile], name: str) -> Tile:
         """The tile of the product that takes the least time."""
         key = (self.num_tiles, self.num_positions, self.columns, self.depth)
-        costs = {tile: self.products_ns(choices, tile) for tile in tiles}
+        costs = self.products_ns(choices, tiles)
         best = sorted(costs, key=costs.__getitem__)[:_MOST_TRIED]
         return choices.choose(f"{name} tile", key, best, costs.__getitem__)
 

@@ -93,18 +93,19 @@ class _Decision:
             for option in _PIXELS
             if prod(option) < 4 or not self.is_cut
         }
+        costs_ns = {option: plan.fastest_ns(choices, tiles) for option, plan in plans.items()}
         chosen = choices.choose(
             "winograd_f32 pixels",
             (height, width, *channels, int(self.is_cut)),
             [*plans],
-            lambda option: plans[option].fastest_ns(choices, tiles),
+            costs_ns.__getitem__,
         )
         plan = plans[chosen]
         if plan.weight_bytes > MOST_WEIGHT_BYTES:
             return -1
         shape = 1, height * width, self.columns, 9 * self.depth
         costs = {
-            (1,): plan.fastest_ns(choices, tiles),
+            (1,): costs_ns[chosen],
             (0,): min(product_ns(choices, F32, tile, shape) for tile in F32.tiles(choices.isa)),
         }
         key = (height, width, *channels)
