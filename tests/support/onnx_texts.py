@@ -42,6 +42,15 @@ COUNTED = """graph (int64 n, bool c, float[3] x) => (float[3] last, float[k, 3] 
   }>
 }"""
 
+CHANGING = """graph (int64 n, float[p, 2] x) => (float[q, 2] y, float[r, 2] z) {
+  go = Constant <value = bool {1}> () row = Constant <value = float[1, 2] {1.0, 2.0}> ()
+  y, z = Loop (n, go, x, x) <body = b (int64 i, bool go2, float[a, 2] c, float[b, 2] f)
+      => (bool on, float[c, 2] d, float[d, 2] e) {
+    TURN
+    on = Identity (go2)
+  }>
+}"""
+
 COLLECTING = """graph (int64 n, int64[m] sizes, float[2] x) => (float[k, l, 2] y) {
   c = Constant <value = bool {1}> ()
   y = Loop (n, c) <body = b (int64 i, bool go) => (bool on, float[p, 2] rows) {

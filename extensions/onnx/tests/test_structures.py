@@ -18,6 +18,7 @@ import armpy
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from tests.support.onnx_texts import (
     BY_SHAPE,
+    CHANGING,
     CHOICE,
     CHOSEN,
     COLLECTING,
@@ -128,6 +129,22 @@ def test_loops_lie_in_each_other_and_in_branches() -> None:
         {"n": np.int64(4), "c": YES, "x": _f32([1, 2])},
         {"n": np.int64(4), "c": NO, "x": _f32([1, 2])},
     )
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "d = Concat <axis = 0> (f, row) e = Identity (c)",
+        """size = Constant <value = int64 {3}> () axis = Constant <value = int64[1] {0}> ()
+        begin = Mod (i, size) begins = Unsqueeze (begin, axis)
+        end = Constant <value = int64[1] {99}> () whole = Concat <axis = 0> (c, row, row)
+        d = Slice (whole, begins, end, axis) e = Identity (f)""",
+    ],
+)
+def test_a_loop_may_carry_what_changes_as_other_carried_values_or_elements_say(turn: str) -> None:
+    """By other names of the dimensions of a turn's inputs and outputs."""
+    text = CHANGING.replace("TURN", turn)
+    _agree(text, *({"n": np.int64(n), "x": X[:, :2]} for n in (5, 0, 1, 2)))
 
 
 @pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]])

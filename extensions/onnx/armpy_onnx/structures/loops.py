@@ -30,7 +30,7 @@ from armpy_onnx.items import (
     tensors,
 )
 from armpy_onnx.node import NodeData
-from armpy_onnx.reading import kind_of, nodes_inside
+from armpy_onnx.reading import dimension_name, kind_of, nodes_inside
 from armpy_onnx.structures.outer_scope import InnerGraph, OuterScope
 from armpy_onnx.structures.walking import Scope, Walker
 
@@ -272,8 +272,8 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
     for _ in range(2 + sum(len(info.shape or ()) + 1 for info in infos)):
         body = _body(loop, outer_scope, infos, fixed)
         wider = [
-            _widened(before, value.info.shape)
-            for before, value in zip(infos, body.results, strict=True)
+            _declared(loop, number, _widened(before, value.info.shape), value.info.shape)
+            for number, (before, value) in enumerate(zip(infos, body.results, strict=True), -2)
         ]
         if [info.shape for info in wider] == [info.shape for info in infos]:
             break
@@ -289,6 +289,28 @@ def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
         return info.with_shape(None) if other is not None or info.shape is None else info
     pairs = zip(info.shape, other, strict=True)
     return info.with_shape(tuple(a if b is None or a == b else None for a, b in pairs))
+
+
+def _declared(loop: OnnxLoop, number: int, info: TensorInfo, result: Shape | None) -> TensorInfo:
+    """A carried value whose dimensions are open where only their names say that turns change them.
+
+    Where a turn's result is not known before elements are, other dimensions are taken to stay.
+    """
+    # Scans, whose bodies give no condition, carry what keeps its shape.
+    gives_condition = len(loop.body.output) > len(loop.carried) + loop.num_collected
+    if not gives_condition or not 0 <= number < len(loop.carried) or info.shape is None:
+        return info
+    ends = loop.body.input[2 + number], loop.body.output[1 + number]
+    dims = [[dimension_name(dim) for dim in end.type.tensor_type.shape.dim] for end in ends]
+    if any(len(names) != len(info.shape) for names in dims):
+        return info
+    known = result or (None,) * len(info.shape)
+    triples = zip(info.shape, known, *dims, strict=True)
+    shape = [
+        None if size is None and before and after and before != after else dim
+        for dim, size, before, after in triples
+    ]
+    return info.with_shape(tuple(shape))
 
 
 def _body(
