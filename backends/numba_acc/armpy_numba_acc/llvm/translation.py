@@ -24,7 +24,6 @@ from numba.core.typed_passes import (
 from numba.core.untyped_passes import (
     FixupArgs,
     GenericRewrites,
-    IRProcessing,
     ReconstructSSA,
     TranslateByteCode,
 )
@@ -47,7 +46,6 @@ _STEPS = (
     TranslateByteCode,
     FixupArgs,
     InlineCalls,
-    IRProcessing,
     GenericRewrites,
     ReconstructSSA,
     NopythonTypeInference,
