@@ -43,6 +43,7 @@ def test_what_is_computed_from_a_size_is_known_for_another(one: int, other: int,
         (lambda size: (size * 64) * 4, lambda size: size * 256),
         (lambda size: size + 8 + 24 - 2, lambda size: size + 30),
         (lambda size: -1 * -(size + 5 - 5), lambda size: size),
+        (lambda size: -(0 - size), lambda size: size),
     ],
 )
 def test_sums_and_products_with_plain_numbers_are_computed_as_one(

@@ -245,7 +245,7 @@ class Size:
         return self + -other if type(other) is int else _computed(operator.sub, self, other)
 
     def __rsub__(self, other: object) -> Size:
-        return _computed(operator.sub, other, self)
+        return self * -1 + other if type(other) is int else _computed(operator.sub, other, self)
 
     def __mul__(self, other: object) -> Size:
         return _computed(operator.mul, self, other)
