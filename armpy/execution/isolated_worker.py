@@ -85,7 +85,7 @@ class _Records(logging.Handler):
     """Sends log records of the backend's code to the application."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        # The core's own concern this process, and come to the application as errors.
+        # Those of the core concern this process, and its failures reach the application as errors.
         if not record.name.startswith(_CORE_LOGGERS):
             text = f"{record.name}: {record.getMessage()}"
             os.write(2, record_line(record.levelno, text))
