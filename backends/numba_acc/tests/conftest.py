@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     config.hook.pytest_deselected(items=[item for item in items if not _is_chosen(item)])
     items[:] = [item for item in items if _is_chosen(item)]
+
+
+@pytest.fixture(autouse=True)
+def keeps_its_layers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """Fail a test in which the backend broke, and another one computed its layers."""
+    yield
+    texts = [record.getMessage() for record in caplog.get_records("call")]
+    broken = [text for text in texts if "NumbaAcc / " in text and "the backend raised" in text]
+    assert not broken, broken
 
 
 def _is_chosen(item: pytest.Item) -> bool:

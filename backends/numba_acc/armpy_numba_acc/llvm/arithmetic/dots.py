@@ -112,7 +112,16 @@ class ByteProducts(Dots):
         if self.isa.dot == "sdot":  # whose second operand may be one lane of a register
             elements, weights = weights, elements
         name = _BYTE_PRODUCTS[self.isa.byte_products].format(bits=self.isa.vector_bytes * 8)
-        return total.code.call(name, total.kind, total, elements, weights)
+        operands = elements, weights
+        if name.startswith("llvm.x86"):
+            operands = _words(total, operands)
+        return total.code.call(name, total.kind, total, *operands)
+
+
+def _words(total: CodeValue, operands: tuple[CodeValue, CodeValue]) -> tuple[CodeValue, CodeValue]:
+    """Return operands as LLVM 20 takes them for x86's dot products; later versions do, too."""
+    elements, weights = operands
+    return elements.bitcast(total.kind), weights.bitcast(total.kind)
 
 
 class WordProducts(Dots):
@@ -187,7 +196,7 @@ class PairProducts(Dots):
         if not self.isa.dot.startswith("vpdp"):
             return total + pair_products(self.isa, elements, weights)
         name = f"llvm.x86.avx512.vpdpwssd.{self.isa.vector_bytes * 8}"
-        return total.code.call(name, total.kind, total, elements, weights)
+        return total.code.call(name, total.kind, total, *_words(total, (elements, weights)))
 
 
 class LongProducts(Dots):
