@@ -206,6 +206,34 @@ def test_a_loop_that_carries_a_sequence() -> None:
     )
 
 
+def test_a_loop_that_carries_a_sequence_and_counts() -> None:
+    """Its condition compares numbers of the file only, as PyTorch exports EmbeddingBag."""
+    text = """
+    g (float[n, 3] x) => (float[m] y) <int64 zero = {0}, bool first = {1}> {
+      none = SequenceEmpty ()
+      rows, last = Loop (, first, none, zero) <body = b (int64 k, bool c, seq(float[3]) s, int64 i)
+        => (bool more, seq(float[3]) longer, int64 j) {
+        row = Gather (x, i)
+        longer = SequenceInsert (s, row)
+        one = Constant <value_int = 1> ()
+        j = Add (i, one)
+        two = Constant <value_int = 2> ()
+        more = Less (j, two)
+      }>
+      y = ConcatFromSequence <axis = 0> (rows)
+    }
+    """
+    _agree(text, {"x": X}, {"x": X[:2]})
+    loaded = _load(
+        text.replace(
+            "more = Less (j, two)",
+            "top = ReduceMax <keepdims = 0> (row)\n        more = Cast <to = 9> (top)",
+        )
+    )
+    with pytest.raises(LayerValidationError, match="elements inside of it decide how often"):
+        loaded.run({"x": X})
+
+
 def test_sequences_are_inputs_and_outputs_by_their_elements() -> None:
     """The option says how many there are; the output's own name is its length."""
     rows = {"xs[0]": X[0], "xs[1]": X[1]}

@@ -177,7 +177,7 @@ class OnnxLoop:
             if may_end:
                 goes_on = node.truth(results[0])
                 if goes_on is None:
-                    raise node.data.error("a loop that carries sequences ends as elements say")
+                    raise UnknownElements((), "how often a loop that carries sequences runs")
                 if not goes_on:
                     break
         collected = [self._joined([row[i] for row in rows], i) for i in range(self.num_collected)]
