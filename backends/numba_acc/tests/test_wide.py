@@ -148,6 +148,8 @@ ACTIVATIONS = [
     (ops.Activation(ops.ActivationFunction.LEAKY_RELU, -1.7), 0.002),
     (ops.Activation(ops.ActivationFunction.TANH, 1.0, 1.0), 2.0**-15),
     (ops.Activation(ops.ActivationFunction.SIGMOID), 2.0**-15),
+    (ops.Activation(ops.ActivationFunction.GELU), 0.0007),
+    (ops.Activation(ops.ActivationFunction.GELU, approximate=True), 0.0007),
 ]
 
 

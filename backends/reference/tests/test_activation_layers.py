@@ -127,6 +127,24 @@ def test_tanh_with_parameters_is_not_interpolated() -> None:
     check(result, [round(32768 * 0.5 * math.tanh(2))])
 
 
+@pytest.mark.parametrize(
+    ("is_approximate", "scale", "wanted"),
+    [
+        (False, 0.00012252849410288036, [-2, -51, -519, -1387, 1359, 9726, 19061, 27730]),
+        (True, 0.00012253013846930116, [-1, -47, -520, -1388, 1359, 9724, 19064, 27732]),
+    ],
+)
+def test_gelu_of_16_bits_is_that_of_litert(
+    is_approximate: bool, scale: float, wanted: list[int]
+) -> None:
+    # LiteRT 2.3's results, by interpolation between 513 samples: some are off by more than 1.
+    values = np.arange(-31768, 32768, 8501)
+    source = tensor(values, S16, 0.00012253213208168745)
+    operation = Activation(ActivationFunction.GELU, approximate=is_approximate)
+    (result,) = run_operation(operation, [source], [declared(S16, scale)])
+    check(result, wanted)
+
+
 def test_hard_swish_of_finely_quantised_numbers() -> None:
     operation = Activation(ActivationFunction.HARD_SWISH)
     source = tensor([-128, 64, 127], S8, 2.0**-8)

@@ -57,7 +57,7 @@ def check_activation(
     if source is None or output.data_type is not _WIDE or source.data_type is not _WIDE:
         return check_types((*inputs, *outputs), REAL_TYPES)
     function = operation.function
-    if function in (*_CLAMPS, ActivationFunction.LEAKY_RELU):
+    if function in (*_CLAMPS, ActivationFunction.LEAKY_RELU, ActivationFunction.GELU):
         return ""
     if function is ActivationFunction.TANH and not operation.a == operation.b == 1:
         return "a scaled TANH of 16 bits is not supported"
@@ -99,6 +99,9 @@ def _lower_wide(emit: Emitter, layer: Layer, operation: Activation) -> None:
         negative = float(scale_of(source) * np.float32(operation.a) / scale_of(target))
         parameters = rescaling_parameters(source, target, [ratio, negative])
         emit_elementwise(emit, "requantize_leaky", [value], output, layer.name, parameters)
+    elif operation.function is ActivationFunction.GELU:
+        table = tables.of_gelu16(operation, source, target)
+        emit_lookup(emit, table, value, output, layer.name)
     else:
         is_tanh = operation.function is ActivationFunction.TANH
         table = (tables.of_tanh16 if is_tanh else tables.of_sigmoid16)(source)

@@ -149,6 +149,14 @@ def of_tanh16(source: TensorInfo) -> Int16Array:
     return _of_words(numerics.tanh16(parameters_of(source)))
 
 
+def of_gelu16(operation: Activation, source: TensorInfo, target: TensorInfo) -> Int16Array:
+    """Words of GELU."""
+    function = _REAL_ACTIVATIONS[ActivationFunction.GELU](operation)
+    return _of_words(
+        numerics.by_interpolation(function, parameters_of(source), parameters_of(target))
+    )
+
+
 def of_unary16(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) -> Int16Array:
     """Words of ABS, EXP, LOG and RSQRT. Others have no arithmetic."""
     parameters = parameters_of(source), parameters_of(target)

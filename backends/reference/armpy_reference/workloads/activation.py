@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from armpy.core.numerics import integer_functions
+from armpy.core.numerics import activations, integer_functions
 from armpy.core.numerics.elementary import FAST, ROUNDED
-from armpy.core.numerics.lookup_table import StoredFunction
+from armpy.core.numerics.lookup_table import StoredFunction, by_interpolation
 from armpy.ops import Activation, ActivationFunction
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
+from armpy.types import DataType
 from armpy_reference.blocks import in_blocks
 from armpy_reference.quantization import is_output_of, parameters_of
 from armpy_reference.quantized.lookup_table import UnaryKernel
@@ -62,6 +63,9 @@ def _integer_function(
         return integer_functions.leaky_relu(*parameters, operation.a)
     if function is ActivationFunction.HARD_SWISH and not is_16_bit:
         return integer_functions.hard_swish(*parameters)
+    if function is ActivationFunction.GELU and target.data_type is DataType.QSYMM_S16:
+        gelu = partial(activations.gelu, approximate=operation.approximate, functions=ROUNDED)
+        return by_interpolation(gelu, *parameters)
     if is_16_bit and is_output_of(target, 2**-15, 0) and source.zero_point == 0:
         if function is ActivationFunction.SIGMOID:
             return integer_functions.logistic16(parameters[0])
