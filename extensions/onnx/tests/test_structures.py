@@ -234,6 +234,33 @@ def test_a_loop_that_carries_a_sequence_and_counts() -> None:
         loaded.run({"x": X})
 
 
+def test_a_loop_that_collects_sums_of_slices_by_elements() -> None:
+    """The rank of a row is declared only: the slice's ends are elements (EmbeddingBag)."""
+    _agree(
+        """
+    g (float[n, 3] x, int64[m] places, int64[k] starts, int64[k] ends) => (float[a, b] y)
+      <bool yes = {1}, int64[1] axis = {0}> {
+      shape = Shape (ends)
+      count = Squeeze (shape)
+      y = Loop (count, yes) <body = h (int64 i, bool c) => (bool more, float[d] total) {
+        more = Cast <to = 9> (yes)
+        start = Gather (starts, i)
+        end = Gather (ends, i)
+        first = Unsqueeze (start, axis)
+        last = Unsqueeze (end, axis)
+        some = Slice (places, first, last, axis)
+        rows = Gather (x, some)
+        total = ReduceSum <keepdims = 0> (rows, axis)
+      }>
+    }
+    """,
+        *(
+            {"x": X, "places": np.arange(4), "starts": np.array(starts), "ends": np.array(ends)}
+            for starts, ends in (([0, 3], [3, 4]), ([0, 2, 2], [2, 2, 4]), ([1], [2]))
+        ),
+    )
+
+
 def test_sequences_are_inputs_and_outputs_by_their_elements() -> None:
     """The option says how many there are; the output's own name is its length."""
     rows = {"xs[0]": X[0], "xs[1]": X[1]}

@@ -251,7 +251,7 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
     infos_given = loop.given()
     num_carried = len(loop.carried)
     carried = tensors(loop.carried)
-    collected = infos_given[1 + num_carried :]
+    collected = [_ranked(loop, *pair) for pair in enumerate(infos_given[1 + num_carried :])]
     if any(not info.is_fully_shaped for info in collected):
         fixed = None
     start = [
@@ -272,7 +272,9 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
     for _ in range(2 + sum(len(info.shape or ()) + 1 for info in infos)):
         body = _body(loop, outer_scope, infos, fixed)
         wider = [
-            _declared(loop, number, _widened(before, value.info.shape), value.info.shape)
+            before  # of a collected one, the rank stays
+            if number >= num_carried and value.info.shape is None
+            else _declared(loop, number, _widened(before, value.info.shape), value.info.shape)
             for number, (before, value) in enumerate(zip(infos, body.results, strict=True), -2)
         ]
         if [info.shape for info in wider] == [info.shape for info in infos]:
@@ -282,6 +284,14 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
     operation = While(condition.build(), body.build())
     results = walker.layers(node.data.name, operation, [*start, *outer_scope.handed])
     return list(results[2:])
+
+
+def _ranked(loop: OnnxLoop, number: int, info: TensorInfo) -> TensorInfo:
+    """Give a collected value the rank that the file declares, if no other is known."""
+    declared = loop.body.output[number - loop.num_collected].type.tensor_type
+    if info.shape is not None or not declared.HasField("shape"):
+        return info
+    return info.with_shape((None,) * len(declared.shape.dim))
 
 
 def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
