@@ -52,7 +52,8 @@ def split_at_unknown(graph: Graph) -> Split:
         if _is_shaped(layer) and _reads_only(layer, known):
             head.append(layer)
             known.update(layer.outputs)
-    later = [layer for layer in graph.layers if layer not in set(head)]
+    first = set(head)
+    later = [layer for layer in graph.layers if layer not in first]
     dynamic = [layer for layer in later if is_dynamic(layer) and _reads_only(layer, known)]
     unknown = {value for layer in dynamic for value in layer.outputs}
     rest = [layer for layer in later if layer not in set(dynamic)]
