@@ -68,6 +68,7 @@ def test_requantisation_is_within_half_a_step() -> None:
         functions.hard_swish,
         functions.concatenated,
         functions.reciprocal_square_root,
+        functions.square_root,
         lambda source, target: functions.leaky_relu(source, target, 0.3),
         lambda source, target: functions.clamped_rescaling(source, target, (0.0, 6.0)),
         lambda source, target: by_table(np.tanh, source, target),
@@ -129,6 +130,18 @@ def test_a_reciprocal_root_is_within_a_step_and_saturates_where_there_is_none() 
     assert set(results[~positive].tolist()) == {127}
     values = real(EVERY_INT8[positive], source)
     assert steps_off(results[positive], 1 / np.sqrt(values), target) < 1
+
+
+def test_a_square_root_is_rounded_down() -> None:
+    """By hand, of TFLite's arithmetic: the root of 3 is 17.3 tenths, of 8 28.2."""
+    source = QuantizationParameters.of(1, 0, np.int8)
+    target = QuantizationParameters.of(0.1, -5, np.int8)
+    assert functions.square_root(source, target)(np.array([3, 8, 0, -1])).tolist() == [
+        12,
+        23,
+        -5,
+        -5,
+    ]
 
 
 def test_samples_of_the_sigmoid_are_tflites() -> None:

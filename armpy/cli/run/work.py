@@ -39,7 +39,12 @@ def run(
     picture = _only_picture([*pictures, *images])
     output = options["output"]
     if output is not None:
-        _check_folder(output)
+        if Path(output).suffix.lower() in _RESULT_SUFFIXES:
+            raise _for_pictures("--output names a file of results", "a folder", output)
+        if Path(output).is_file():
+            raise InvalidArgumentError(
+                f"'{output}' is a file", where="--output", expected="a folder"
+            )
     if compile is None:
         measures = profile is not None or options["repeat"] is not None
         is_chosen = load_request.options.backends is not None or load_request.backend_options
@@ -85,14 +90,6 @@ def _only_picture(paths: list[str]) -> str | None:
             fix="Check the path and the current folder",
         )
     return paths[0]
-
-
-def _check_folder(path: str) -> None:
-    """Check that outputs can be written before anything is computed."""
-    if Path(path).suffix.lower() in _RESULT_SUFFIXES:
-        raise _for_pictures("--output names a file of results", "a folder", path)
-    if Path(path).is_file():
-        raise InvalidArgumentError(f"'{path}' is a file", where="--output", expected="a folder")
 
 
 def _for_pictures(failed: str, expected: str, actual: str) -> InvalidArgumentError:

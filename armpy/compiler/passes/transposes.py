@@ -98,7 +98,10 @@ def _choices(graph: Graph, context: PassContext) -> list[dict[Layer, PermutedLay
     tried: set[tuple[Value, Permutation]] = set()
     claimed: set[Value] = set()
     for layer in graph.layers:
-        for value, perm in _seeds(layer):
+        order = _perm(layer)
+        # Of the input and output of a transpose the order on its other side.
+        sides = [(layer["input"], order), (layer.output, inverse(order))] if order else []
+        for value, perm in sides:
             if (value, perm) in tried:
                 continue
             region = _region(graph, context, value, perm)
@@ -128,14 +131,6 @@ def _values(layer: Layer) -> Iterator[Value]:
     for value in (*layer.inputs, *layer.outputs):
         if value is not None and value.data is None:
             yield value
-
-
-def _seeds(layer: Layer) -> Sequence[tuple[Value, Permutation]]:
-    """Return the input and output of a transpose, with the order of each on its other side."""
-    perm = _perm(layer)
-    if perm is None:
-        return ()
-    return (layer["input"], perm), (layer.output, inverse(perm))
 
 
 def _region(graph: Graph, context: PassContext, value: Value, perm: Permutation) -> _Region:

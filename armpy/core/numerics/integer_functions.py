@@ -44,6 +44,7 @@ __all__ = [
     "reciprocal_square_root",
     "requantized",
     "shifted_rescaling",
+    "square_root",
     "tanh16",
 ]
 
@@ -206,6 +207,18 @@ def reciprocal_square_root(
         roots = multiply_high(np.left_shift(1, np.maximum(shift, 0)), inverse)
         roots = to_output.apply(rounding_shift_right(roots, np.maximum(-shift, 0)))
         return np.where(values <= 0, target.highest, target.saturated(roots))
+
+    return compute
+
+
+def square_root(source: QuantizationParameters, target: QuantizationParameters) -> StoredFunction:
+    """SQRT, rounded down, 0 of negative numbers; as ``SqrtEvalQuantized`` of TFLite."""
+
+    def compute(stored: Stored) -> Int64Array:
+        values = np.maximum(source.centred(stored), 0).astype(np.float32)
+        with np.errstate(all="ignore"):  # of odd scales
+            steps = np.nan_to_num(np.sqrt(source.scale * values) / target.scale)
+        return target.saturated(np.minimum(steps, 1 << 17).astype(np.int64))
 
     return compute
 

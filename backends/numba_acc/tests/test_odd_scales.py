@@ -36,6 +36,7 @@ LAYERS: dict[str, tuple[Operation, Callable[..., Reals] | None]] = {
     "abs": (ops.ElementwiseUnary(UNARY.ABS), np.abs),
     "exp": (ops.ElementwiseUnary(UNARY.EXP), None),
     "rsqrt": (ops.ElementwiseUnary(UNARY.RSQRT), None),
+    "sqrt": (ops.ElementwiseUnary(UNARY.SQRT), None),
     "quantize": (ops.Quantize(), lambda x: x),
     "relu": (ops.Activation(FUNCTION.RELU), lambda x: np.maximum(x, 0)),
     "bounded": (ops.Activation(FUNCTION.BOUNDED_RELU, 6.0), lambda x: np.clip(x, 0, 6)),

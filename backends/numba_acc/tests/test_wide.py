@@ -208,6 +208,7 @@ UNARY = [
     (ops.UnaryOperation.EXP, 0.01, 0.001),
     (ops.UnaryOperation.LOG, 0.002, 0.0004),
     (ops.UnaryOperation.RSQRT, 0.02, 0.0003),
+    (ops.UnaryOperation.SQRT, 0.02, 0.0008),
 ]
 
 

@@ -229,7 +229,7 @@ def test_logical_not() -> None:
         # Real numbers are (stored - 2) / 4, results (stored + 3) / 2.
         (UnaryOperation.ABS, [-6, 10, -128], [1, 1, 62]),
         (UnaryOperation.NEG, [-6, 10], [1, -7]),
-        (UnaryOperation.SQRT, [18, 2], [1, -3]),
+        (UnaryOperation.SQRT, [18, 17, 2, -5], [1, 0, -3, -3]),
         (UnaryOperation.RSQRT, [18, 3, 2, 1], [-2, 1, 127, 127]),
         (UnaryOperation.EXP, [2, 6, 127], [-1, 2, 127]),
         (UnaryOperation.LOG, [6, 2, -5], [-3, -128, -128]),

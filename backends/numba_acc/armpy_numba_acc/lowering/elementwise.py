@@ -60,7 +60,10 @@ INTEGER_TYPES = (DataType.SIGNED32, DataType.SIGNED64)
 REAL_TYPES = (DataType.FLOAT32, *QUANTIZED_TYPES)
 
 _WIDE = DataType.QSYMM_S16
-_WIDE_UNARY = (UnaryOperation.ABS, UnaryOperation.EXP, UnaryOperation.LOG, UnaryOperation.RSQRT)
+_WIDE_UNARY = (
+    *(UnaryOperation.ABS, UnaryOperation.EXP, UnaryOperation.LOG),
+    *(UnaryOperation.RSQRT, UnaryOperation.SQRT),
+)
 
 _EVERYWHERE = (
     *(BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL, BinaryOperation.DIV),

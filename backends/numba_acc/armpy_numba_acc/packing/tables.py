@@ -99,6 +99,8 @@ def of_unary(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) 
         return _of_bytes(numerics.absolute(*parameters))
     if operation is UnaryOperation.RSQRT:
         return _of_bytes(numerics.reciprocal_square_root(*parameters))
+    if operation is UnaryOperation.SQRT:
+        return _of_bytes(numerics.square_root(*parameters))
     function = numerics.total_functions(parameters[1]).get(operation.name) or _UNARY[operation]
     return _of_bytes(numerics.by_table(function, *parameters))
 
@@ -158,10 +160,12 @@ def of_gelu16(operation: Activation, source: TensorInfo, target: TensorInfo) -> 
 
 
 def of_unary16(operation: UnaryOperation, source: TensorInfo, target: TensorInfo) -> Int16Array:
-    """Words of ABS, EXP, LOG and RSQRT. Others have no arithmetic."""
+    """Words of ABS, EXP, LOG, RSQRT and SQRT. Others have no arithmetic."""
     parameters = parameters_of(source), parameters_of(target)
     if operation is UnaryOperation.ABS:
         return _of_words(numerics.absolute(*parameters))
+    if operation is UnaryOperation.SQRT:
+        return _of_words(numerics.square_root(*parameters))
     return _of_words(
         numerics.by_interpolation(
             numerics.total_functions(parameters[1])[operation.name], *parameters
@@ -180,7 +184,6 @@ def _of_words(function: numerics.StoredFunction) -> Int16Array:
 
 
 _UNARY: Mapping[UnaryOperation, numerics.RealFunction] = {
-    UnaryOperation.SQRT: np.sqrt,
     UnaryOperation.NEG: np.negative,
     UnaryOperation.SIN: np.sin,
     UnaryOperation.COS: np.cos,

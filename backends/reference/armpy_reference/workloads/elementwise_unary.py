@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from armpy.core.numerics.elementary import erf
-from armpy.core.numerics.integer_functions import absolute, reciprocal_square_root
+from armpy.core.numerics.integer_functions import absolute, reciprocal_square_root, square_root
 from armpy.core.numerics.lookup_table import RealFunction, by_interpolation, total_functions
 from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import Array
@@ -62,6 +62,8 @@ def _quantized_kernel(kind: UnaryOperation, source: TensorInfo, target: TensorIn
         function = absolute(*parameters)
     elif kind is UnaryOperation.RSQRT:
         function = reciprocal_square_root(*parameters)
+    elif kind is UnaryOperation.SQRT:
+        function = square_root(*parameters)
     return unary_kernel(source, target, real, function)
 
 
