@@ -222,7 +222,7 @@ class ElementwiseUnary(Operation):
     -----
     input (...); output as input. Floats are computed in float32, FLOAT64 in itself. Integers allow
     ABS, NEG, SQUARE, SIGN and BITWISE_NOT only, and wrap. Quantised ABS and RSQRT work in fixed
-    point, others before ERF through float32, saturated.
+    point, others before ERF through float32, saturated; SQRT is rounded down.
 
     References
     ----------
