@@ -47,7 +47,7 @@ BYTE_FUNCTIONS = [
 ]
 FLOAT_FUNCTIONS = [
     *BYTE_FUNCTIONS,
-    *(ops.UnaryOperation[name] for name in ("ERF", "RECIPROCAL", "SIGN")),
+    *(ops.UnaryOperation[name] for name in ("ERF", "RECIPROCAL", "SIGN", "ATAN")),
 ]
 """Functions of two numbers and of one that NumbaAcc computes."""
 

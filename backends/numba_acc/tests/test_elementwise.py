@@ -69,7 +69,10 @@ def test_binary_operations_of_integers_with_all_divisors(
 @pytest.mark.parametrize("operation", FLOAT_FUNCTIONS, ids=lambda o: o.name)
 def test_unary_operations_of_floats(operation: ops.UnaryOperation) -> None:
     values = np.concatenate(
-        [np.linspace(-30, 30, 1001), np.logspace(-38, 3, 500), [0, -0.0, 0.5, 1.5, 2.5, -2.5]]
+        [
+            *(np.linspace(-30, 30, 1001), np.linspace(-1, 1, 501), np.logspace(-38, 3, 500)),
+            [0, -0.0, 0.5, 1.5, 2.5, -2.5],
+        ]
     )
     special = np.array([np.inf, -np.inf, np.nan, 1e30, -1e30, 1e-42, 2.0**23, 12582911.5])
     if operation in (ops.UnaryOperation.SIN, ops.UnaryOperation.COS):

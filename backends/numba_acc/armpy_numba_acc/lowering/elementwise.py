@@ -81,6 +81,7 @@ _INTEGER_FUNCTIONS = (
 _FLOAT_FUNCTIONS = (
     *(function for function in UnaryOperation if function.value <= UnaryOperation.SQUARE.value),
     *(UnaryOperation.ERF, UnaryOperation.RECIPROCAL, UnaryOperation.SIGN),
+    UnaryOperation.ATAN,
 )
 _STORED_CHOICES = {
     BinaryOperation.MAXIMUM: "largest_byte",

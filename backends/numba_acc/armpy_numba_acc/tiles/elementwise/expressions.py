@@ -78,6 +78,7 @@ _FLOAT_UNARY: dict[str, Callable[[CodeValue], CodeValue]] = {
     "log": f.log,
     "sin": f.sin,
     "cos": f.cos,
+    "atan": f.atan,
     "ceil": f.ceil,
     "floor": f.floor,
     "round": f.round_to_even,

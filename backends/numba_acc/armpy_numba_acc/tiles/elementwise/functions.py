@@ -358,6 +358,7 @@ def gelu_by_tanh(x: CodeValue) -> CodeValue:
 _ROUND_DOUBLE = 6755399441055744.0
 """1.5 * 2**52: what `_MAGIC` is to float64."""
 
+_QUARTER = 0.7853981633974483
 _HALF_PI_HIGH = 1.5707963267948966
 _HALF_PI_LOW = 6.123233995736766e-17
 
@@ -393,6 +394,26 @@ def sin(x: CodeValue) -> CodeValue:
 def cos(x: CodeValue) -> CodeValue:
     """Cosines."""
     return _sine(x, 1)
+
+
+_ATAN = (-0.333329491539, 0.199777106478, -0.138776856032, 8.05374449538e-2)
+"""Of ``atan(x) / x - 1`` divided by the square of x, in squares, below tan(pi / 8)."""
+
+
+def atan(x: CodeValue) -> CodeValue:
+    """Arc tangents.
+
+    Reference: Moshier, Cephes library, ``atanf``.
+    """
+    magnitude = abs(x)
+    is_far, is_near = magnitude > 2.414213562373095, magnitude <= 0.4142135623730950
+    is_near = is_near | x.is_nan()
+    turn = choose(is_far, 2 * _QUARTER, choose(is_near, x.like(0.0), _QUARTER))
+    above = choose(is_far, -1.0, choose(is_near, magnitude, magnitude - 1.0))
+    below = choose(is_far, magnitude, choose(is_near, 1.0, magnitude + 1.0))
+    r = above / below
+    square = r * r
+    return (turn + (_polynomial(square, _ATAN) * square).times_plus(r, r)).with_sign_of(x)
 
 
 _LOG2_TERMS = tuple(2 / (math.log(2) * (2 * k + 1)) for k in range(9))
