@@ -55,6 +55,20 @@ NETWORKS = {
         places = Range (s, l, step) p = Cast <to = 1> (places)
         column = Constant <value_ints = [1]> () q = Unsqueeze (p, column) y = Add (rows, q)
     }""",
+    "both directions": """(float[L, N, 6] x, float[2, 20, 6] w, float[2, 20, 5] r)
+            => (float[L, 2, N, 5] y) {
+        y = LSTM <hidden_size = 5, direction = "bidirectional"> (x, w, r)
+    }""",
+    "mirrored ends": """(float[N, L] x) => (float[N, M] y) {
+        pads = Constant <value_ints = [0, 8, 0, 5]> () y = Pad <mode = "reflect"> (x, pads)
+    }""",
+    "normalized groups": """(float[N, 3, H, W] x, float[3, 8, 3, 3] w) => (float[N, 8, I, J] y) {
+        p = ConvTranspose <strides = [2, 2], pads = [1, 1, 1, 1], output_padding = [1, 1]> (x, w)
+        groups = Constant <value_ints = [0, 4, -1]> () q = Reshape (p, groups)
+        one = Constant <value_floats = [1.0, 1.0, 1.0, 1.0]> ()
+        zero = Constant <value_floats = [0.0, 0.0, 0.0, 0.0]> ()
+        r = InstanceNormalization (q, one, zero) shape = Shape (p) y = Reshape (r, shape)
+    }""",
 }
 """Networks, in ONNX's textual form."""
 
@@ -66,6 +80,11 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
     "pointwise convolutions": [{"N": n} for n in (8, 12, 7, 9, 13, 15)],
     "sound": [{"L": n} for n in (700, 1000, 999, 641, 1234, 870, 905)],
     "best": [{"N": n, "k": k} for n, k in ((30, 3), (40, 7), (41, 11), (20, 20), (64, 30))],
+    "both directions": [{"L": n, "N": 2} for n in (10, 9, 12, 21, 17, 30)],
+    "mirrored ends": [{"N": 3, "L": n} for n in (40, 33, 100, 12, 64)],
+    "normalized groups": [
+        {"N": 2, "H": h, "W": w} for h, w in ((8, 9), (5, 12), (10, 7), (13, 6), (7, 15))
+    ],
     "window": [
         {"N": n, "start": start, "limit": limit}
         for n, start, limit in ((30, 3, 24), (40, 7, 39), (41, 1, 15), (60, 30, 52), (64, 12, 63))

@@ -17,6 +17,7 @@ from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.filling import emit_fill, stored_element
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import expect
+from armpy_numba_acc.lowering.stand_ins import broadcast
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 from armpy_numba_acc.machine.memory import Buffer
@@ -190,7 +191,7 @@ def _surround(emit: Emitter, layer: Layer, inside: list[slice]) -> None:
             to, source = part(piece.start, piece.count), part(piece.source, piece.length)
             if mode in _CENTRES:
                 source = np.flip(source, axis)
-            repeated = np.broadcast_to(source, to.shape)
+            repeated = broadcast(source, to.shape)
             emit_move(emit, Side(target, whole, repeated), Side(target, whole, to), layer.name)
 
 

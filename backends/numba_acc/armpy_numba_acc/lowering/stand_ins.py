@@ -74,13 +74,17 @@ class Strided:
         shape, strides, offset = [], [], self.offset_bytes
         for item, size, stride in zip(items, self.shape, self.strides, strict=True):
             if not isinstance(item, slice):
-                offset = offset + (item if item >= 0 else item + size) * stride
+                offset = offset + _from_front(item, size) * stride
                 continue
             step = 1 if item.step is None else item.step
-            if step < 1:
-                raise NotImplementedError("steps backwards")
-            start, stop = _bound(item.start, size, 0), _bound(item.stop, size, size)
-            shape.append(-(-max(stop - start, 0) // step))
+            lowest, highest = (0, size) if step > 0 else (-1, size - 1)
+            ends = (lowest, highest) if step > 0 else (highest, lowest)
+            limits = zip((item.start, item.stop), ends, strict=True)
+            start, stop = (
+                otherwise if limit is None else min(max(_from_front(limit, size), lowest), highest)
+                for limit, otherwise in limits
+            )
+            shape.append(max(-((start - stop) // step), 0))
             strides.append(step * stride)
             offset = offset + start * stride
         return Strided(tuple(shape), tuple(strides), self.itemsize, offset)
@@ -127,13 +131,9 @@ def _in_one(sizes: tuple[int | Sequence[int], ...]) -> tuple[int, ...]:
     return tuple(first) if isinstance(first, Sequence) else sizes  # type: ignore[return-value]
 
 
-def _bound(limit: int | None, size: int, otherwise: int) -> int:
-    """Return where a slice begins or ends, within an axis."""
-    if limit is None:
-        return otherwise
-    if limit < 0:
-        limit = limit + size
-    return min(max(limit, 0), size)
+def _from_front(position: int, size: int) -> int:
+    """Return a position that may be counted from the end, from the front."""
+    return position if position >= 0 else position + size
 
 
 def stand_in_of(shape: Sequence[int], itemsize: int, *others: int) -> Array:

@@ -28,6 +28,7 @@ from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import elements_of
 from armpy_numba_acc.lowering.padding import padded_volumes
 from armpy_numba_acc.lowering.patches import Patches
+from armpy_numba_acc.lowering.stand_ins import stand_in_of
 from armpy_numba_acc.lowering.weighted_checks import check_types, is_dynamic
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.origins import Part
@@ -126,7 +127,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
         part = whole[tuple(slice(p.first, None, s) for p, s in zip(phases, stride, strict=True))]
         scratch = emit.scratch(part.nbytes)
         _emit_groups(emit, layer, patches, chosen, scratch, padded.element, weights, met)
-        elements = np.empty(part.shape, part.dtype)
+        elements = stand_in_of(part.shape, part.itemsize)
         emit_move(emit, Side(scratch, elements, elements), Side(target, whole, part), layer.name)
 
 
