@@ -83,7 +83,7 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
     "both directions": [{"L": n, "N": 2} for n in (10, 9, 12, 21, 17, 30)],
     "mirrored ends": [{"N": 3, "L": n} for n in (40, 33, 100, 12, 64)],
     "normalized groups": [
-        {"N": 2, "H": h, "W": w} for h, w in ((8, 9), (5, 12), (10, 7), (13, 6), (7, 15))
+        {"N": 2, "H": h, "W": w} for h, w in ((8, 19), (5, 32), (10, 27), (13, 22), (7, 25))
     ],
     "window": [
         {"N": n, "start": start, "limit": limit}
