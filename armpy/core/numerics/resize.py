@@ -45,7 +45,7 @@ def real_samples(
     Reference: TFLite ``ComputeInterpolationValues``.
     """
     positions = np.arange(out_size, dtype=np.float32)
-    scale = _scale(size, out_size, align_corners)
+    scale = scale_of(size, out_size, align_corners)
     if half_pixel_centers:
         positions = (positions + np.float32(0.5)) * scale - np.float32(0.5)
     else:
@@ -85,13 +85,13 @@ def nearest_positions(
     Reference: TFLite ``GetNearestNeighbor``.
     """
     offset = np.float32(0.5 if half_pixel_centers else 0)
-    scale = _scale(size, out_size, align_corners)
+    scale = scale_of(size, out_size, align_corners)
     positions = (np.arange(out_size, dtype=np.float32) + offset) * scale
     whole = round_half_away(positions) if align_corners else np.floor(positions)
     return np.asarray(np.clip(whole, 0, size - 1), np.int64)
 
 
-def _scale(size: int, out_size: int, align_corners: bool) -> np.float32:
+def scale_of(size: int, out_size: int, align_corners: bool) -> np.float32:
     """Input elements per output element, in float32."""
     if align_corners and out_size > 1:
         return np.float32(size - 1) / np.float32(out_size - 1)

@@ -150,6 +150,7 @@ ELSEWHERE: Mapping[str, str] = {
     "machine_trial": "test_tuning.py",
     "put_run": "test_loops.py",
     "python_call": "every program",
+    "sample_axis": "extensions/onnx/tests/test_open_sizes.py",
     "winograd_u8": "test_winograd_u8.py",
     "worker": "test_threads.py",
 }

@@ -47,6 +47,11 @@ def check_table(node: Node, shape: Sequence[int]) -> None:
         )
 
 
+def nearly_equal(one: float, other: float) -> bool:
+    """Return whether two numbers, which may be traced, are equal but for rounding."""
+    return bool(symbolic.computed(math.isclose, one, other))
+
+
 def sizes(node: Node, numbers: Sequence[int]) -> Value:
     """A vector of numbers, int64, some of which may be traced."""
     return node.constant(symbolic.elements_of(numbers, np.int64))

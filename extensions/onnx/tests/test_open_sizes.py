@@ -49,6 +49,17 @@ NETWORKS = {
     "best": """(float[4, N] x, int64[1] k) => (float[4, M] y, int64[4, M] i) {
         y, i = TopK (x, k)
     }""",
+    "resized": """(float[N, 3, H, W] x, float[N, 5, I, J] like)
+            => (float[N, 3, I, J] y, float[N, 3, I, J] z, float[N, 3, I, J] u) {
+        shape = Shape <start = 2> (like)
+        none = Constant <value = float[0] {}> () whole = Shape <end = 2> (x)
+        sizes = Concat <axis = 0> (whole, shape)
+        y = Resize <mode = "linear"> (x, none, none, sizes)
+        z = Resize <mode = "linear", coordinate_transformation_mode = "align_corners">
+            (x, none, none, sizes)
+        u = Resize <mode = "linear", coordinate_transformation_mode = "asymmetric">
+            (x, none, none, sizes)
+    }""",
     "window": """(float[N, 8] x, int64[1] start, int64[1] limit) => (float[M, 8] y) {
         zero = Constant <value_ints = [0]> () step = Constant <value_int = 1> ()
         rows = Slice (x, start, limit, zero) s = Squeeze (start) l = Squeeze (limit)
@@ -84,6 +95,10 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
     "mirrored ends": [{"N": 3, "L": n} for n in (40, 33, 100, 12, 64)],
     "normalized groups": [
         {"N": 2, "H": h, "W": w} for h, w in ((8, 19), (5, 32), (10, 27), (13, 22), (7, 25))
+    ],
+    "resized": [
+        {"N": 1, "H": h, "W": w, "I": i, "J": j}
+        for h, w, i, j in ((20, 30, 40, 61), (33, 19, 70, 37), (25, 27, 49, 80), (18, 35, 7, 70))
     ],
     "window": [
         {"N": n, "start": start, "limit": limit}

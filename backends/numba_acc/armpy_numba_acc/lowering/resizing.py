@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core import numerics
+from armpy.core.symbolic import computed, is_traced
 from armpy.graph import Layer
 from armpy.ops import Resize, ResizeMethod
 from armpy.ops.operation import Array, OperandInfos, Operation
@@ -15,6 +16,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.registry import LoweringRule
 
@@ -69,27 +71,25 @@ def _emit_bilinear(
     emit: Emitter, layer: Layer, sizes: Sequence[tuple[int, int]], num_images: int, channels: int
 ) -> None:
     """Add the command that interpolates."""
-    operation, value, output = expect(layer.operation, Resize), layer["input"], layer.output
+    value, output = layer["input"], layer.output
     (height, out_height), (width, out_width) = sizes
     kind = _KINDS[value.info.data_type]
     is_wide = kind == "s16"
-    find = (
-        numerics.resize.integer_samples if kind in ("s8", "s16") else numerics.resize.real_samples
-    )
-    rows, columns = (find(*pair, **_rule_of(operation)) for pair in sizes)
     row_bytes = width * channels * value.info.data_type.size_bytes
     num_rows = 2 if kind == "u8" else 1
     pitch = (num_rows * (width * channels + emit.isa.lanes)) * 4
     pitch += (out_width * channels + emit.isa.lanes) * 4
     if is_wide:
         pitch = width * channels * 8
+    rows, row_weights = _emit_samples(emit, layer, kind, sizes[0], row_bytes)
+    columns, column_weights = _emit_samples(emit, layer, kind, sizes[1], channels)
     images = calls.Interpolation(
         source=emit.source(value),
         target=emit.target(output),
-        rows=emit.constant(_positions_of(rows) * row_bytes),
-        row_weights=emit.constant(_weights_of(rows)),
-        columns=emit.constant(_positions_of(columns) * channels),
-        column_weights=emit.constant(_weights_of(columns)),
+        rows=rows,
+        row_weights=row_weights,
+        columns=columns,
+        column_weights=column_weights,
         scratch=emit.scratch(pitch * emit.num_threads),
         scratch_pitch=pitch,
         images=num_images,
@@ -101,6 +101,28 @@ def _emit_bilinear(
     )
     call = calls.ResizeBilinearI16(images) if is_wide else calls.ResizeBilinear(kind, images)
     emit(call, layer.name, num_operations=6 * output.info.num_elements)
+
+
+def _emit_samples(
+    emit: Emitter, layer: Layer, kind: str, sizes: tuple[int, int], pitch: int
+) -> tuple[Buffer, Buffer]:
+    """Return both neighbours' positions times a pitch, and weights; computed if they are traced."""
+    operation, (size, out_size) = expect(layer.operation, Resize), sizes
+    is_real = kind not in ("s8", "s16")
+    if is_real and is_traced(*sizes, pitch):
+        positions, weights = emit.scratch(16 * out_size), emit.scratch(8 * out_size)
+        scale: float = computed(_scale, size, out_size, operation.align_corners)
+        centre = 0.5 if operation.half_pixel_centers else 0.0
+        call = calls.SampleAxis(positions, weights, *sizes, pitch, scale, centre)
+        emit(call, f"sample {layer.name}", part="sample")
+        return positions, weights
+    find = numerics.resize.real_samples if is_real else numerics.resize.integer_samples
+    samples = find(*sizes, **_rule_of(operation))
+    return emit.constant(_positions_of(samples) * pitch), emit.constant(_weights_of(samples))
+
+
+def _scale(size: int, out_size: int, align_corners: bool) -> float:
+    return float(numerics.resize.scale_of(size, out_size, align_corners))
 
 
 def _rule_of(operation: Resize) -> dict[str, bool]:

@@ -17,7 +17,7 @@ from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.slicing import Gather
 from armpy.types import DataType
 from armpy_onnx import sampling
-from armpy_onnx.blocks import check_table, reshaped
+from armpy_onnx.blocks import check_table, nearly_equal, reshaped
 from armpy_onnx.images import channels_first, channels_last, lifted
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
@@ -135,14 +135,21 @@ def _resized(node: Node, scalings: Scalings) -> Value:
     """Resize axis by axis, or in one layer where `Resize` has the same rule."""
     transformation = _transformation(node)
     value = node.value(0)
-    if any(type(dim) is not int for dim in value.info.known_shape):  # sizes are traced
+    is_nearest = _mode(node) == "nearest"
+    if is_nearest and any(type(dim) is not int for dim in value.info.known_shape):  # traced
         repeated = _repeated(node, value, scalings)
         if repeated is not None:
             return repeated
     for scaling in scalings.values():
         check_table(node, (scaling.out_size,))
+    number = DataType.FLOAT64 if value.info.data_type is DataType.FLOAT64 else DataType.FLOAT32
+    if not is_nearest:
+        real = node.cast(value, number)
+        plainly = _plainly_interpolated(node, real, scalings)
+        if plainly is not None:
+            return node.cast(plainly, value.info.data_type)
     where = {a: sampling.positions(axis, transformation) for a, axis in scalings.items()}
-    if _mode(node) == "nearest":
+    if is_nearest:
         chosen = {
             a: sampling.nearest(axis, where[a], _rounding(node, axis))
             for a, axis in scalings.items()
@@ -155,8 +162,7 @@ def _resized(node: Node, scalings: Scalings) -> Value:
             for axis, indices in chosen.items():
                 resized = _gathered(node, resized, axis, indices)
         return _extrapolated(node, resized, scalings, where)
-    number = DataType.FLOAT64 if value.info.data_type is DataType.FLOAT64 else DataType.FLOAT32
-    result = _interpolated(node, node.cast(value, number), scalings, where)
+    result = _interpolated(node, real, scalings, where)
     return node.cast(_extrapolated(node, result, scalings, where), value.info.data_type)
 
 
@@ -179,7 +185,7 @@ def _repeated(node: Node, value: Value, scalings: Scalings) -> Value | None:
     factors = {a: float(axis.scale) for a, axis in scalings.items()}
     changed = [a for a, factor in factors.items() if factor != 1]
     is_whole = all(factor.is_integer() for factor in factors.values())
-    if _mode(node) != "nearest" or not (is_repeating and is_whole) or min(changed, default=0) < 2:
+    if not (is_repeating and is_whole) or min(changed, default=0) < 2:
         return None
     times = lifted([int(factors.get(a, 1)) for a in range(2, len(shape))], 1)
     image = channels_last(node, value)
@@ -192,19 +198,52 @@ def _repeated(node: Node, value: Value, scalings: Scalings) -> Value | None:
     return channels_first(node, reshaped(node, image, (batch, *larger, channels)), len(shape) - 2)
 
 
-def _interpolated(
-    node: Node, value: Value, scalings: Scalings, where: Mapping[int, Float64Array]
-) -> Value:
-    """Interpolate along all axes."""
+_NAMED_RULES = {
+    sampling.TRANSFORMATIONS[name]: rule
+    for name, rule in {
+        "half_pixel": (False, True),
+        "pytorch_half_pixel": (False, True),
+        "align_corners": (True, False),
+        "asymmetric": (False, False),
+    }.items()
+}
+"""Those of `_RULES` that interpolate as ``coordinate_transformation_mode`` says."""
+
+
+def _plainly_interpolated(node: Node, value: Value, scalings: Scalings) -> Value | None:
+    """Interpolate by a named rule, whose sizes may be traced; None where it has to be found."""
+    kernel, transformation = _filter(node), _transformation(node)
+    changed = {a: axis for a, axis in scalings.items() if axis.size != axis.out_size}
+    is_whole = all(nearly_equal(axis.length, axis.out_size) for axis in scalings.values())
+    is_first = transformation is sampling.TRANSFORMATIONS["pytorch_half_pixel"] and any(
+        axis.out_size == 1 for axis in changed.values()
+    )
+    if kernel != Filter("linear", kernel.sharpness) or not is_whole or is_first:
+        return None
+    for scaling in changed.values():
+        check_table(node, (scaling.out_size, sampling.num_taps(scaling, kernel), _TABLES))
+    rule = _NAMED_RULES.get(transformation)
+    return _in_one_layer(node, value, scalings, changed, ResizeMethod.BILINEAR, rule)
+
+
+def _filter(node: Node) -> Filter:
+    """The filter that a node interpolates with."""
     sharpness = node.real("cubic_coeff_a", -0.75)
     if not abs(sharpness) < _SHARPEST:
         raise node.error("the attribute 'cubic_coeff_a' cannot be used", actual=sharpness)
-    kernel = Filter(
+    return Filter(
         _mode(node),
         sharpness,
         node.flag("antialias"),
         node.flag("exclude_outside"),
     )
+
+
+def _interpolated(
+    node: Node, value: Value, scalings: Scalings, where: Mapping[int, Float64Array]
+) -> Value:
+    """Interpolate along all axes."""
+    kernel = _filter(node)
     for scaling in scalings.values():
         check_table(node, (scaling.out_size, sampling.num_taps(scaling, kernel), _TABLES))
     axis_taps = {a: sampling.taps(axis, where[a], kernel) for a, axis in scalings.items()}

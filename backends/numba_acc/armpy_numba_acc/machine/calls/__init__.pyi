@@ -25,6 +25,7 @@ from armpy_numba_acc.machine.calls.images import (
     PadImage as PadImage,
     ResizeBilinear as ResizeBilinear,
     ResizeBilinearI16 as ResizeBilinearI16,
+    SampleAxis as SampleAxis,
 )
 from armpy_numba_acc.machine.calls.loops import Loop as Loop
 from armpy_numba_acc.machine.calls.measuring import MachineTrial as MachineTrial

@@ -30,6 +30,19 @@ class Interpolation(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class SampleAxis(Call):
+    """Compute neighbours and weights of `Interpolation` along an axis, as `real_samples` does."""
+
+    positions: Pointer
+    weights: Pointer
+    size: int
+    out_size: int
+    pitch: int  # what positions are multiplied by
+    scale: float  # input elements per output element
+    centre: float  # of an element
+
+
+@dataclass(frozen=True, slots=True)
 class ResizeBilinear(Call):
     """Resize images by bilinear interpolation."""
 
