@@ -32,13 +32,14 @@ BROADCASTS = [
 """Same shape, channels, channels of each image, a number, pixels, alternating, one element."""
 
 FLOAT_OPERATIONS = [
-    ops.BinaryOperation[name]
-    for name in ["ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "SQUARED_DIFFERENCE", "POWER"]
+    operation
+    for operation in ops.BinaryOperation
+    if operation.value <= ops.BinaryOperation.TRUNC_MOD.value
 ]
 INTEGER_OPERATIONS = [
-    *(operation for operation in FLOAT_OPERATIONS if operation.name != "POWER"),
-    *(operation for operation in ops.BinaryOperation if operation.name.startswith("FLOOR")),
-    *(operation for operation in ops.BinaryOperation if operation.name.startswith("BITWISE")),
+    operation
+    for operation in ops.BinaryOperation
+    if operation not in (ops.BinaryOperation.POWER, ops.BinaryOperation.ATAN2)
 ]
 BYTE_FUNCTIONS = [
     function

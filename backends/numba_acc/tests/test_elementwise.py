@@ -45,6 +45,30 @@ def test_binary_operations_of_floats(operation: ops.BinaryOperation) -> None:
     check_layer(ops.ElementwiseBinary(operation), infos, typed(F32), given=operands)
 
 
+@pytest.mark.parametrize("name", ["FLOOR_DIV", "FLOOR_MOD", "TRUNC_MOD"])
+def test_quotients_of_any_size_leave_the_rests_of_cpu_ref(name: str) -> None:
+    rng = np.random.default_rng(11)
+    exponents = rng.integers(-60, 61, (2, 5000))
+    operands = [*(rng.normal(size=(2, 5000)) * 2.0**exponents).astype(np.float32)]
+    operands[0][:2000] = np.round(operands[1][:2000] * rng.integers(-(2**23), 2**23, 2000))
+    infos = [TensorInfo((5000,), F32)] * 2
+    operation = ops.ElementwiseBinary(ops.BinaryOperation[name])
+    check_layer(operation, infos, typed(F32), given=operands)
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
+@pytest.mark.parametrize("name", ["SHIFT_LEFT", "SHIFT_RIGHT"])
+def test_bits_are_shifted_by_any_distance(name: str, data_type: DataType) -> None:
+    low, high = data_type.integer_range
+    values = np.array([1, -1, 5, -7, 1000, low, high], data_type.dtype).reshape(7, 1)
+    distances = np.array([0, 1, 5, 31, 32, 33, 63, 64, 65, -1, low, high], np.int64)
+    distances = distances.astype(data_type.dtype).reshape(1, 12)
+    infos = [TensorInfo(array.shape, data_type) for array in (values, distances)]
+    operation = ops.ElementwiseBinary(ops.BinaryOperation[name])
+    check_layer(operation, infos, typed(data_type), given=[values, distances])
+
+
 @pytest.mark.parametrize("activation", ops.FusedActivation, ids=lambda a: a.name)
 def test_floats_and_bytes_are_clamped_by_the_activation(activation: ops.FusedActivation) -> None:
     operation = ops.ElementwiseBinary(ops.BinaryOperation.ADD, activation)
@@ -149,9 +173,11 @@ def test_what_cannot_be_lowered_says_why() -> None:
         info = TensorInfo((2, 3), F32)
         refusal = support(ops.ElementwiseUnary(ops.UnaryOperation[function]), [info], [info])
         assert f"{function} of FLOAT32 is not supported" in str(refusal)
-    for pair in ("ATAN2", "TRUNC_MOD"):
-        refusal = support(ops.ElementwiseBinary(ops.BinaryOperation[pair]), [info, info], [info])
-        assert f"{pair} of FLOAT32 is not supported" in str(refusal)
+    refusal = support(ops.ElementwiseBinary(ops.BinaryOperation.ATAN2), [info, info], [info])
+    assert "ATAN2 of FLOAT32 is not supported" in str(refusal)
+    info = quantized((2, 3), U8, 0.1, 3)
+    refusal = support(ops.ElementwiseBinary(ops.BinaryOperation.FLOOR_MOD), [info, info], [info])
+    assert "FLOOR_MOD of QASYMM_U8 is not supported" in str(refusal)
     info = TensorInfo((2, 3), DataType.FLOAT64)
     assert "FLOAT64 is not supported" in str(support(ops.ElementwiseBinary(), [info, info], [info]))
     info = TensorInfo((2, 3), DataType.SIGNED64)

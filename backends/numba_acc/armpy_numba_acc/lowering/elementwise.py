@@ -69,11 +69,13 @@ _EVERYWHERE = (
     *(BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL, BinaryOperation.DIV),
     *(BinaryOperation.MAXIMUM, BinaryOperation.MINIMUM, BinaryOperation.SQUARED_DIFFERENCE),
 )
+_RESTS = (BinaryOperation.FLOOR_DIV, BinaryOperation.FLOOR_MOD, BinaryOperation.TRUNC_MOD)
 _INTEGER_OPERATIONS = (
-    *(*_EVERYWHERE, BinaryOperation.FLOOR_DIV, BinaryOperation.FLOOR_MOD),
+    *(*_EVERYWHERE, *_RESTS, BinaryOperation.SHIFT_LEFT, BinaryOperation.SHIFT_RIGHT),
     *(BinaryOperation.BITWISE_AND, BinaryOperation.BITWISE_OR, BinaryOperation.BITWISE_XOR),
 )
-_FLOAT_OPERATIONS = (*_EVERYWHERE, BinaryOperation.POWER)
+_QUANTIZED_OPERATIONS = (*_EVERYWHERE, BinaryOperation.POWER)
+_FLOAT_OPERATIONS = (*_QUANTIZED_OPERATIONS, *_RESTS)
 _INTEGER_FUNCTIONS = (
     *(UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE),
     UnaryOperation.BITWISE_NOT,
@@ -126,9 +128,14 @@ def check_binary(operation: Operation, inputs: OperandInfos, outputs: Sequence[T
         return reason
     is_integer = outputs[0].data_type in INTEGER_TYPES
     is_wide = outputs[0].data_type is _WIDE
+    allowed: Sequence[BinaryOperation] = _FLOAT_OPERATIONS
+    if is_integer:
+        allowed = _INTEGER_OPERATIONS
+    elif outputs[0].data_type.is_quantized:
+        allowed = _QUANTIZED_OPERATIONS
     if is_wide and operation.operation in (BinaryOperation.DIV, BinaryOperation.POWER):
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
-    if operation.operation not in (_INTEGER_OPERATIONS if is_integer else _FLOAT_OPERATIONS):
+    if operation.operation not in allowed:
         return f"{operation.operation.name} of {outputs[0].data_type.name} is not supported"
     if is_integer and operation.activation is not FusedActivation.NONE:
         return "an activation after integers is not supported"

@@ -67,6 +67,9 @@ _FLOAT_BINARY: dict[str, Callable[[CodeValue, CodeValue], CodeValue]] = {
     "minimum": smaller,
     "squared_difference": _squared_difference,
     "power": f.power,
+    "floor_div": f.floor_divide,
+    "floor_mod": f.floor_modulo,
+    "trunc_mod": f.truncate_modulo,
 }
 
 _FLOAT_UNARY: dict[str, Callable[[CodeValue], CodeValue]] = {
@@ -129,6 +132,22 @@ def _floor_modulo(a: CodeValue, b: CodeValue) -> CodeValue:
     return choose(b.equals(0), 0, a - _floor_divide(a, b) * b)
 
 
+def _truncate_modulo(a: CodeValue, b: CodeValue) -> CodeValue:
+    """Rests that belong to quotients rounded towards zero, 0 where the divisor is 0."""
+    return choose(b.equals(0), 0, a - _divide(a, b) * b)
+
+
+def _shift_left(a: CodeValue, b: CodeValue) -> CodeValue:
+    """Bits moved up; 0 where the distance is negative or as many as there are."""
+    is_near = b.is_below(a.element.width)
+    return choose(is_near, a << choose(is_near, b, 0), 0)
+
+
+def _shift_right(a: CodeValue, b: CodeValue) -> CodeValue:
+    """Bits moved down, with the sign's after them, which alone is left of such distances."""
+    return a >> choose(b.is_below(a.element.width), b, a.element.width - 1)
+
+
 _INTEGER_BINARY: dict[str, Callable[[CodeValue, CodeValue], CodeValue]] = {
     "add": _FLOAT_BINARY["add"],
     "sub": _FLOAT_BINARY["sub"],
@@ -139,6 +158,9 @@ _INTEGER_BINARY: dict[str, Callable[[CodeValue, CodeValue], CodeValue]] = {
     "squared_difference": _squared_difference,
     "floor_div": _floor_divide,
     "floor_mod": _floor_modulo,
+    "trunc_mod": _truncate_modulo,
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
     "bitwise_and": CodeValue.__and__,
     "bitwise_or": CodeValue.__or__,
     "bitwise_xor": CodeValue.__xor__,

@@ -50,10 +50,10 @@ def _polynomial(x: CodeValue, coefficients: tuple[float, ...]) -> CodeValue:
 
 
 def round_to_even(x: CodeValue) -> CodeValue:
-    """Integers next to floats, ties to even."""
-    magnitude = abs(x)
-    rounded = ((magnitude + 8388608.0) - 8388608.0).with_sign_of(x)
-    return choose(magnitude < 8388608.0, rounded, x)
+    """Integers next to floats of either size, ties to even."""
+    magnitude, whole = abs(x), 2.0 ** (52 if x.element == F64 else 23)
+    rounded = ((magnitude + whole) - whole).with_sign_of(x)
+    return choose(magnitude < whole, rounded, x)
 
 
 def round_half_away(x: CodeValue) -> CodeValue:
@@ -379,7 +379,7 @@ def _sine(x: CodeValue, quarters: int) -> CodeValue:
     cosine = _polynomial(square, _COSINE) * square + 1.0
     result = choose((quadrant & 1).equals(0), sine, cosine)
     result = (result.bits() ^ ((quadrant & 2) << 30)).as_float()
-    return from_library(("sin", "cos")[quarters], x, abs(x) > _LARGEST_ANGLE, result)
+    return from_library(("sin", "cos")[quarters], [x], abs(x) > _LARGEST_ANGLE, result)
 
 
 _SINE = (-1 / 6, 1 / 120, -1 / 5040, 1 / 362880)
@@ -394,6 +394,31 @@ def sin(x: CodeValue) -> CodeValue:
 def cos(x: CodeValue) -> CodeValue:
     """Cosines."""
     return _sine(x, 1)
+
+
+def floor_divide(x: CodeValue, y: CodeValue) -> CodeValue:
+    """Quotients rounded down after a division in float64."""
+    return floor(x.to_double() / y.to_double()).to_single()
+
+
+_EXACT_QUOTIENT = 2.0**28
+"""float64 hold smaller ones, whole, and their products with a float32."""
+
+
+def truncate_modulo(x: CodeValue, y: CodeValue) -> CodeValue:
+    """Rests of quotients rounded towards zero."""
+    dividend, divisor = x.to_double(), y.to_double()
+    quotient = abs(dividend / divisor)
+    rest = abs(dividend) - floor(quotient) * abs(divisor)
+    is_exact = (quotient < _EXACT_QUOTIENT) & (abs(y) < math.inf)
+    return from_library("fmod", [x, y], is_exact ^ 1, rest.to_single().with_sign_of(x))
+
+
+def floor_modulo(x: CodeValue, y: CodeValue) -> CodeValue:
+    """Rests of quotients rounded down; a rest of 0 has the sign of the divisor."""
+    rest = truncate_modulo(x, y)
+    is_other = ((rest.bits() ^ y.bits()) < 0) & rest.differs(0.0)
+    return choose(rest.equals(0.0), rest.with_sign_of(y), choose(is_other, rest + y, rest))
 
 
 _ATAN = (-0.333329491539, 0.199777106478, -0.138776856032, 8.05374449538e-2)
