@@ -150,6 +150,18 @@ def test_select_broadcasts_all_three(data_type: DataType) -> None:
     check_layer(ops.Select(), infos, output)
 
 
+@pytest.mark.parametrize("data_type", [S8, U8, DataType.QSYMM_S16], ids=lambda t: t.name)
+def test_select_brings_both_to_the_scale_of_the_output(data_type: DataType) -> None:
+    zero_points = (0, 0, 0) if data_type is DataType.QSYMM_S16 else (3, 120, 5)
+    first, second, output = (
+        quantized(shape, data_type, scale, zero_point)
+        for shape, scale, zero_point in zip(
+            [(4, 1), (3, 4, 170), None], (0.1, 0.07, 0.1), zero_points, strict=True
+        )
+    )
+    check_layer(ops.Select(), [TensorInfo((3, 1, 170), BOOL), first, second], output)
+
+
 def test_prelu() -> None:
     infos = [TensorInfo((2, 3, 4, 35), F32), TensorInfo((1, 1, 35), F32)]
     check_layer(ops.Prelu(), infos, typed(F32))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops import (
     BinaryOperation,
     Comparison,
@@ -46,6 +46,7 @@ from armpy_numba_acc.lowering.fixed_elementwise import (
 from armpy_numba_acc.lowering.lookup import emit_lookup, emit_lookup_of_pairs
 from armpy_numba_acc.lowering.operands import expect, given
 from armpy_numba_acc.lowering.real_functions import emit_real
+from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing import tables
 from armpy_numba_acc.packing.quantized import (
     QUANTIZED_TYPES,
@@ -191,20 +192,25 @@ def _lower_choice(
     emit: Emitter, layer: Layer, kind: BinaryOperation, bounds: tuple[int, int]
 ) -> None:
     """The larger or smaller of two, which are looked up in the output's quantisation first."""
-    output = layer.output
+    inputs, output = (layer["lhs"], layer["rhs"]), layer.output
     is_wide = output.info.data_type is _WIDE
-    sources, inputs = [], (layer["lhs"], layer["rhs"])
-    for value in inputs:
-        table = tables.of_choice(value.info, output.info, bounds)
-        source = emit.source(value)
-        if (table.view(np.uint16 if is_wide else np.uint8) != np.arange(len(table))).any():
-            source = emit.scratch(value.info.size_bytes)
-            emit_lookup(emit, table, value, source, layer.name)
-        sources.append(source)
+    sources = [_in_quantization_of(emit, value, layer, bounds) for value in inputs]
     shapes = [value.info.known_shape for value in inputs]
     expression = f"int_{kind.name.lower()}" if is_wide else _STORED_CHOICES[kind]
     kinds = ("i16" if is_wide else "raw8",) * 3
     emit_on_buffers(emit, expression, sources, shapes, output, layer.name, kinds=kinds)
+
+
+def _in_quantization_of(
+    emit: Emitter, value: Value, layer: Layer, bounds: tuple[int, int]
+) -> Buffer:
+    """Elements looked up in the quantisation of a layer's output, unless none of them changes."""
+    table = tables.of_choice(value.info, layer.output.info, bounds)
+    if (table.view(f"u{table.itemsize}") == np.arange(len(table))).all():
+        return emit.source(value)
+    target = emit.scratch(value.info.size_bytes)
+    emit_lookup(emit, table, value, target, layer.name)
+    return target
 
 
 # ElementwiseUnary
@@ -287,19 +293,30 @@ def lower_prelu(emit: Emitter, layer: Layer) -> None:
 
 
 def check_select(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Elements of one quantisation."""
-    reason = check_types(outputs, tuple(KINDS))
-    others = {info.quantization for info in (*inputs[1:], *outputs) if info is not None}
-    if outputs[0].data_type.is_quantized and len(others) > 1:
-        return reason or "different quantisations are not supported"
-    return reason
+    """Elements of one quantisation, or of several of 8 or 16 bits."""
+    infos = [info for info in (*inputs[1:], *outputs) if info is not None]
+    if len({info.quantization for info in infos}) == 1 or not outputs[0].data_type.is_quantized:
+        return check_types(outputs, tuple(KINDS))
+    if any(info.has_per_axis_quantization for info in infos):
+        return "different scales that run along an axis are not supported"
+    return check_types(outputs, (*QUANTIZED_TYPES, _WIDE))
 
 
 def lower_select(emit: Emitter, layer: Layer) -> None:
-    """Take each element from one of two tensors; its size alone matters."""
-    size = layer.output.info.data_type.size_bytes
-    kind = {1: "raw8", 2: "raw16", 4: "i32", 8: "i64"}[size]
-    _emit(emit, layer, "select", ("bool", kind, kind, kind))
+    """Take each element from one of two tensors, looked up where quantisations differ."""
+    info = layer.output.info
+    kind = {1: "raw8", 2: "raw16", 4: "i32", 8: "i64"}[info.data_type.size_bytes]
+    kinds = ("bool", kind, kind, kind)
+    inputs = given(layer)
+    is_same = all(value.info.quantization == info.quantization for value in inputs[1:])
+    if is_same or not info.data_type.is_quantized:
+        _emit(emit, layer, "select", kinds)
+        return
+    bounds = stored_bounds((None, None), info)
+    chosen = [_in_quantization_of(emit, value, layer, bounds) for value in inputs[1:]]
+    shapes = [value.info.known_shape for value in inputs]
+    sources = [emit.source(inputs[0]), *chosen]
+    emit_on_buffers(emit, "select", sources, shapes, layer.output, layer.name, kinds=kinds)
 
 
 LOWERINGS = {
