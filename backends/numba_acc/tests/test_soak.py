@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import random
+import statistics
 import threading
 import time
 from dataclasses import dataclass, field
@@ -33,8 +35,9 @@ NUM_INPUTS = 4
 NUM_PARTS, MOST_PARTS = 5, 40
 """Parts of the duration: memory is looked at after each. There are more while it grows."""
 MOST_GROWTH_BYTES = 1 << 19
-"""In the least of the parts after the second, in which every caller has been everywhere: what
-allocators keep comes now and then, the later the busier the machine. What leaks does so in all."""
+"""In the median of the last parts, in which every caller has been everywhere: what allocators keep
+comes now and then, the later the busier the machine. What leaks does so in all."""
+NUM_LAST = 4
 
 PAGES = Path("/proc/self/statm")
 
@@ -137,13 +140,12 @@ def soak(seconds: float) -> None:
     for caller in callers:
         caller.start()
     memory: list[int] = []
-    growth: list[int] = []
-    while len(memory) < NUM_PARTS or (
-        min(growth) >= MOST_GROWTH_BYTES and len(memory) < MOST_PARTS
-    ):
+    growth = math.inf
+    while len(memory) < NUM_PARTS or (growth >= MOST_GROWTH_BYTES and len(memory) < MOST_PARTS):
         time.sleep(seconds / NUM_PARTS)
         memory.append(resident_bytes())
-        growth = [after - before for before, after in pairwise(memory[1:])]
+        parts = [after - before for before, after in pairwise(memory)]
+        growth = statistics.median([0, *parts][-NUM_LAST:])
     is_over.set()
     for caller in callers:
         caller.join()
@@ -155,7 +157,7 @@ def soak(seconds: float) -> None:
         case.runtime.unload_network(case.network)
     names = [thread.name for thread in threading.enumerate()]
     assert not [name for name in names if name.startswith("NumbaAcc")]
-    assert min(growth) < MOST_GROWTH_BYTES, shown
+    assert growth < MOST_GROWTH_BYTES, shown
 
 
 @pytest.mark.slow
