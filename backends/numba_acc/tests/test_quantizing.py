@@ -9,7 +9,7 @@ from armpy.ops.tolerance import EXACT
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import check_layer, network_of, quantized
-from backends.numba_acc.tests.support import ISAS, isas_of_this_test, run_compiled
+from backends.numba_acc.tests.support import ISAS, isas_of_this_test, run_compiled, run_reference
 
 F32, S8, U8, BOOL = (
     DataType.FLOAT32,
@@ -120,6 +120,21 @@ def test_casts(types: tuple[DataType, DataType]) -> None:
         for data_type in types
     ]
     check_exactly(ops.Cast(), values, *(info.with_shape(values.shape) for info in infos))
+
+
+def test_bfloat16_is_cast_from_and_to_float32_with_all_subnormals() -> None:
+    stored = np.arange(1 << 16, dtype=np.uint16)
+    rng = np.random.default_rng(5)
+    low = rng.choice([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], 1 << 16).astype(np.uint32)
+    reals = ((stored.astype(np.uint32) << 16) | low).view(np.float32)
+    infos = [TensorInfo(stored.shape, kind) for kind in (DataType.BFLOAT16, F32)]
+    for values, (source, target) in ((stored, infos), (reals, infos[::-1])):
+        network = network_of(ops.Cast(), [source], target)
+        expected = run_reference(network, {"x0": values})["y"]
+        unsigned = f"u{expected.itemsize}"
+        for isa in isas_of_this_test():
+            bits = run_compiled(network, {"x0": values}, isa)["y"].view(unsigned)
+            np.testing.assert_array_equal(bits, expected.view(unsigned))
 
 
 @pytest.mark.slow

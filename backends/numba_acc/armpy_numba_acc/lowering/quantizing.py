@@ -42,6 +42,14 @@ FLOAT_CASTS = {
 }
 """Expressions that convert between floats."""
 
+_BIT_CASTS = {
+    (DataType.BFLOAT16, DataType.FLOAT32): ("bfloat16_to_float", ("u16", "i32")),
+    (DataType.FLOAT32, DataType.BFLOAT16): ("float_to_bfloat16", ("i32", "u16")),
+    # Processors may be set to treat tiny floats as 0.
+    (DataType.FLOAT32, DataType.BOOLEAN): ("has_magnitude", ("i32", "bool")),
+}
+"""Expressions that convert floats by their bits, and how these are handed to them."""
+
 _UNSIGNED_BYTES = {DataType.UNSIGNED8, DataType.QASYMM_U8}
 """The same elements in memory, whatever they stand for."""
 
@@ -141,10 +149,14 @@ def _lower_by_scales(emit: Emitter, layer: Layer, scales: Sequence[float], axis:
 
 
 def check_cast(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
-    """Booleans, float32, and integers of up to 64 bits with a sign, up to 16 without; one type."""
+    """Booleans, floats of up to 32 bits, integers of up to 64 with a sign and 16 without; one type.
+
+    Floats of 16 bits are converted from and to float32 alone.
+    """
     source, target = Operands(operation, inputs)["input"], outputs[0]
     pair = source.data_type, target.data_type
-    if pair[0] is pair[1] or pair in FLOAT_CASTS or all(kind in _CAST_KINDS for kind in pair):
+    is_of_floats = pair in FLOAT_CASTS or pair in _BIT_CASTS
+    if pair[0] is pair[1] or is_of_floats or all(kind in _CAST_KINDS for kind in pair):
         return ""
     return f"{pair[0].name} to {pair[1].name} is not supported"
 
@@ -171,10 +183,9 @@ def lower_cast(emit: Emitter, layer: Layer) -> None:
         emit.alias(output, value)
     elif pair in FLOAT_CASTS:
         emit_elementwise(emit, FLOAT_CASTS[pair], [value], output, layer.name)
-    elif pair == (DataType.FLOAT32, DataType.BOOLEAN):
-        # Asked as an integer: processors may be set to treat tiny floats as 0.
-        kinds = ("i32", "bool")
-        emit_elementwise(emit, "has_magnitude", [value], output, layer.name, kinds=kinds)
+    elif pair in _BIT_CASTS:
+        expression, kinds = _BIT_CASTS[pair]
+        emit_elementwise(emit, expression, [value], output, layer.name, kinds=kinds)
     elif DataType.QASYMM_S8 in pair:
         _lower_signed(emit, layer)
     else:

@@ -245,6 +245,12 @@ def _truncated_exactly(lowest: int, highest: int) -> Callable[[CodeValue], CodeV
     return convert
 
 
+def _rounded_to_bfloat16(bits: CodeValue) -> CodeValue:
+    """Bits of the bfloat16 next to a float32 given by its bits, ties to even; one NaN for all."""
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)).shifted_right(16)
+    return choose((bits & 0x7FFFFFFF) > 0x7F800000, 0x7FC0, rounded)
+
+
 _RANGES = {
     "u8": (0, 255),
     "i8": (-128, 127),
@@ -266,6 +272,8 @@ _CASTS: dict[str, Expression] = {
     "to_i64": Expression(_resize(I64), 1),
     "int_to_float": Expression(lambda x: x.converted("sitofp", F32), 1),
     "bool_to_float": Expression(lambda x: x.converted("uitofp", F32), 1),
+    "bfloat16_to_float": Expression(lambda bits: bits << 16, 1),
+    "float_to_bfloat16": Expression(_rounded_to_bfloat16, 1),
     "has_magnitude": Expression(lambda x: (x & 0x7FFFFFFF).differs(0), 1),
 }
 
