@@ -36,6 +36,9 @@ FLOAT_OPERATIONS = [
     for operation in ops.BinaryOperation
     if operation.value <= ops.BinaryOperation.TRUNC_MOD.value
 ]
+QUANTIZED_OPERATIONS = [
+    operation for operation in FLOAT_OPERATIONS if not operation.name.startswith(("FLOOR", "TRUNC"))
+]
 INTEGER_OPERATIONS = [
     operation
     for operation in ops.BinaryOperation

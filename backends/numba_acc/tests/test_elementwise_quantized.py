@@ -9,7 +9,7 @@ from armpy.types import DataType
 from backends.numba_acc.tests.one_layer import (
     BROADCASTS,
     BYTE_FUNCTIONS,
-    FLOAT_OPERATIONS,
+    QUANTIZED_OPERATIONS,
     check_layer,
     quantized,
 )
@@ -28,7 +28,7 @@ def test_quantized_inputs_broadcast_in_any_way(
 
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("data_type", [S8, U8], ids=lambda t: t.name)
-@pytest.mark.parametrize("operation", FLOAT_OPERATIONS, ids=lambda o: o.name)
+@pytest.mark.parametrize("operation", QUANTIZED_OPERATIONS, ids=lambda o: o.name)
 def test_binary_operations_of_all_pairs_of_bytes(
     operation: ops.BinaryOperation, data_type: DataType
 ) -> None:

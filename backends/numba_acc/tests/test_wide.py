@@ -9,7 +9,7 @@ from armpy.ops import BinaryOperation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import FLOAT_OPERATIONS, check_layer, quantized
+from backends.numba_acc.tests.one_layer import QUANTIZED_OPERATIONS, check_layer, quantized
 
 F32, I32 = DataType.FLOAT32, DataType.SIGNED32
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8
@@ -81,7 +81,7 @@ def test_softmax_of_bytes_has_words(source: DataType, shape: tuple[int, ...]) ->
 
 
 FIXED = [BinaryOperation.ADD, BinaryOperation.SUB, BinaryOperation.MUL]
-BINARY = [kind for kind in FLOAT_OPERATIONS if not kind.name.startswith(("POWER", "DIV"))]
+BINARY = [kind for kind in QUANTIZED_OPERATIONS if not kind.name.startswith(("POWER", "DIV"))]
 
 
 @pytest.mark.sampled(11)
