@@ -45,7 +45,7 @@ _STEPS = (UnaryOperation.CEIL, UnaryOperation.FLOOR, UnaryOperation.ROUND, Reduc
 
 _TABLES = (
     *(UnaryOperation.EXP, UnaryOperation.LOG, UnaryOperation.RSQRT),
-    *(ActivationFunction.TANH, ActivationFunction.SIGMOID),
+    *(ActivationFunction.TANH, ActivationFunction.SIGMOID, ActivationFunction.GELU),
 )
 """Functions of 16-bit elements that are interpolated between entries of a table."""
 
