@@ -56,7 +56,8 @@ def split_at_unknown(graph: Graph) -> Split:
     later = [layer for layer in graph.layers if layer not in first]
     dynamic = [layer for layer in later if is_dynamic(layer) and _reads_only(layer, known)]
     unknown = {value for layer in dynamic for value in layer.outputs}
-    rest = [layer for layer in later if layer not in set(dynamic)]
+    second = set(dynamic)
+    rest = [layer for layer in later if layer not in second]
     crossing = _read(rest, known | unknown)
     # Values that become attributes of layers.
     awaited = {

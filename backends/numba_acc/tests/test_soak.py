@@ -38,6 +38,7 @@ MOST_GROWTH_BYTES = 1 << 19
 """In the median of the last parts, in which every caller has been everywhere: what allocators keep
 comes now and then, the later the busier the machine. What leaks does so in all."""
 NUM_LAST = 4
+"""Parts whose growth counts."""
 
 PAGES = Path("/proc/self/statm")
 
@@ -144,8 +145,9 @@ def soak(seconds: float) -> None:
     while len(memory) < NUM_PARTS or (growth >= MOST_GROWTH_BYTES and len(memory) < MOST_PARTS):
         time.sleep(seconds / NUM_PARTS)
         memory.append(resident_bytes())
-        parts = [after - before for before, after in pairwise(memory)]
-        growth = statistics.median([0, *parts][-NUM_LAST:])
+        if len(memory) >= NUM_PARTS:
+            last = pairwise(memory[-NUM_LAST - 1 :])
+            growth = statistics.median([after - before for before, after in last])
     is_over.set()
     for caller in callers:
         caller.join()

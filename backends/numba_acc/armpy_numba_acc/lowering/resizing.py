@@ -122,6 +122,7 @@ def _emit_samples(
 
 
 def _scale(size: int, out_size: int, align_corners: bool) -> float:
+    """Return the distance of two neighbouring samples."""
     return float(numerics.resize.scale_of(size, out_size, align_corners))
 
 

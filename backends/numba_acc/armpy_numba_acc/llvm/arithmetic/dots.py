@@ -112,16 +112,15 @@ class ByteProducts(Dots):
         if self.isa.dot == "sdot":  # whose second operand may be one lane of a register
             elements, weights = weights, elements
         name = _BYTE_PRODUCTS[self.isa.byte_products].format(bits=self.isa.vector_bytes * 8)
-        operands = elements, weights
         if name.startswith("llvm.x86"):
-            operands = _words(total, operands)
-        return total.code.call(name, total.kind, total, *operands)
+            return _x86_dots(name, total, elements, weights)
+        return total.code.call(name, total.kind, total, elements, weights)
 
 
-def _words(total: CodeValue, operands: tuple[CodeValue, CodeValue]) -> tuple[CodeValue, CodeValue]:
-    """Return operands as LLVM 20 takes them for x86's dot products; later versions do, too."""
-    elements, weights = operands
-    return elements.bitcast(total.kind), weights.bitcast(total.kind)
+def _x86_dots(name: str, total: CodeValue, elements: CodeValue, weights: CodeValue) -> CodeValue:
+    """Add products by an instruction, whose operands LLVM 20 takes as words, as later ones may."""
+    operands = elements.bitcast(total.kind), weights.bitcast(total.kind)
+    return total.code.call(name, total.kind, total, *operands)
 
 
 class WordProducts(Dots):
@@ -196,7 +195,7 @@ class PairProducts(Dots):
         if not self.isa.dot.startswith("vpdp"):
             return total + pair_products(self.isa, elements, weights)
         name = f"llvm.x86.avx512.vpdpwssd.{self.isa.vector_bytes * 8}"
-        return total.code.call(name, total.kind, total, *_words(total, (elements, weights)))
+        return _x86_dots(name, total, elements, weights)
 
 
 class LongProducts(Dots):
