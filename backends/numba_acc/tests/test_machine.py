@@ -398,3 +398,16 @@ def test_tiles_of_few_rows_wait_for_weights_that_the_first_cache_cannot_hold(
     choices = Choices(WIDE, ZEN4)
     near_ns, far_ns = (product_ns(choices, F32, tile, (1, 56, 128, n)) / n for n in (64, 1024))
     assert (far_ns > 1.2 * near_ns) == takes_longer, (near_ns, far_ns)
+
+
+@pytest.mark.parametrize("depth", [1024, 2048])
+def test_rows_that_share_a_place_in_the_first_cache_are_few(depth: int) -> None:
+    choices = Choices(WIDE, ZEN4)
+
+    def tile_with(depth: int) -> Tile:
+        pitch = depth * F32.element_bytes
+        patches = Patches(Buffer(Space.ARENA, 0), 1, 1, 12, 0, 0, pitch, (0,), depth)
+        return tile_of(choices, F32, patches, 512)
+
+    assert tile_with(depth + 16).rows == 12
+    assert tile_with(depth).rows <= 9

@@ -298,6 +298,8 @@ def tile_of(choices: Choices, kind: ProductKind, patches: Patches, columns: int)
     key: tuple[int, ...] = (num_pixels // width, width, columns, steps)
     if kind.is_line:
         key = (num_pixels, columns, steps) if kind is F32 else (1, num_pixels, columns, steps)
+    if _is_crowded(patches):
+        key = (*key, 1)
     best = sorted(costs, key=costs.__getitem__)[:_MOST_TRIED]
     least_ns = costs[best[0]]
     tile = choices.choose(
@@ -314,11 +316,23 @@ def fastest_ns(choices: Choices, kind: ProductKind, patches: Patches, columns: i
     return min(_costs(choices, kind, patches, columns).values())
 
 
-def _shape_of(kind: ProductKind, patches: Patches, columns: int) -> tuple[int, int, int, int]:
+_SET_BYTES = 4096
+"""Addresses that differ by a multiple of it share a place in the first level of the cache, which
+has as many lines there as its size has such parts: it is looked up by the part of an address that
+pages leave as it is."""
+
+
+def _is_crowded(patches: Patches) -> bool:
+    """Return whether all rows of a tile share a place in the first level of the cache."""
+    pitch = patches.pixel_pitch
+    return not is_traced(pitch) and pitch % _SET_BYTES == 0
+
+
+def _shape_of(kind: ProductKind, patches: Patches, columns: int) -> tuple[int, int, int, int, bool]:
     """Return the argument of `product_ns`."""
     num_pixels, _, width, *_ = patches.layout
     lines, width = (1, num_pixels) if kind.is_line else (num_pixels // width, width)
-    return lines, width, columns, kind.steps(patches)
+    return lines, width, columns, kind.steps(patches), _is_crowded(patches)
 
 
 def _costs(
@@ -340,8 +354,8 @@ def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, column
     It is the best one in the mean of sizes like these. Where a product had to be computed by nearly
     the best tile, a network of many layers would have another program for each small size.
     """
-    lines, width, columns, steps = shape = _shape_of(kind, patches, columns)
-    has_lines, is_narrow = lines > 1, _is_narrow(choices, kind, shape)
+    lines, width, columns, steps, is_crowded = _shape_of(kind, patches, columns)
+    has_lines, is_narrow = lines > 1, _is_narrow(choices, kind, (lines, width, columns, steps))
     sizes = [tile for tile in kind.tiles(choices.isa) if not is_narrow or _as_vectors(tile)]
     tiles = _with_tables(sizes, 2 if has_lines else 1)
     figures = [figures_of(choices, kind, tile) for tile in tiles]
@@ -349,7 +363,8 @@ def _modelled_tile(choices: Choices, kind: ProductKind, patches: Patches, column
     losses = [0.0] * len(tiles)
     some_rows = range(2, _FEW_ROWS + 1) if is_narrow else _rows_like(width)
     for rows, number in product(some_rows, some_columns):
-        costs = [f.product_ns(current(lines), rows, number, current(steps)) for f in figures]
+        shape = current(lines), rows, number, current(steps), is_crowded
+        costs = [f.product_ns(*shape) for f in figures]
         least_ns = min(costs)
         losses = [loss + ns / least_ns for loss, ns in zip(losses, costs, strict=True)]
     most = _AS_GOOD * min(losses)
@@ -420,6 +435,7 @@ class TileFigures(NamedTuple):
     has_table: bool
     near_bytes: int  # weights that the first level holds
     far_ns: float  # of a step, at least, with more weights
+    crowded_ns: float  # more of a step whose rows share a place in the first level
 
     @classmethod
     def of(cls, choices: Choices, kind: ProductKind, tile: Tile) -> TileFigures:
@@ -431,6 +447,7 @@ class TileFigures(NamedTuple):
         near, far = model.levels[:2]
         width = tile.width(isa)
         far_ns = 4 * width / (_SHARE_BESIDE_PRODUCTS * far.bytes_per_ns)
+        crowding = max(tile.rows - near.size_bytes // _SET_BYTES, 0)  # rows without a line
         return cls(
             rows=tile.rows,
             width=width,
@@ -441,13 +458,18 @@ class TileFigures(NamedTuple):
             has_table=has_table,
             near_bytes=near.size_bytes,
             far_ns=far_ns,
+            crowded_ns=cycle_ns * crowding,  # about a cycle for each row, on Zen 4
         )
 
-    def product_ns(self, lines: int, width: int, columns: int, steps: int) -> float:
+    def product_ns(
+        self, lines: int, width: int, columns: int, steps: int, is_crowded: int = False
+    ) -> float:
         """About how long a product takes; parameters as for `product_ns`."""
         rows, width_of_panel, step_ns, finish_ns, line_ns, cycle_ns, has_table, *_ = self
         if 4 * columns * steps > self.near_bytes:
             step_ns = max(step_ns, self.far_ns)
+        if is_crowded:
+            step_ns += self.crowded_ns
         panels, panel_ns = -(-columns // width_of_panel), steps * step_ns + finish_ns
         if not has_table:
             return lines * -(-width // rows) * (panels * panel_ns + line_ns)
@@ -465,9 +487,7 @@ def _with_tables(sizes: Sequence[Tile], lines: int) -> list[Tile]:
     ]
 
 
-def product_ns(
-    choices: Choices, kind: ProductKind, tile: Tile, shape: tuple[int, int, int, int]
-) -> float:
+def product_ns(choices: Choices, kind: ProductKind, tile: Tile, shape: tuple[int, ...]) -> float:
     """About how long a product takes one thread.
 
     What a table costs was measured: a cycle for each pixel and panel, three more for each
@@ -476,7 +496,8 @@ def product_ns(
     Parameters
     ----------
     shape
-        Rows of the output, pixels of each, channels, and steps.
+        Rows of the output, pixels of each, channels, and steps; whether all rows of a tile share a
+        place in the first level of the cache.
     """
     return figures_of(choices, kind, tile).product_ns(*shape)
 
