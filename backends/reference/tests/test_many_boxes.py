@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from armpy_reference.workloads.non_max_suppression import NonMaxSuppressionWorkload
 
 from armpy.ops import NonMaxSuppression
 from armpy.ops.operation import Array
@@ -42,6 +45,28 @@ def test_many_boxes_are_chosen_as_one_by_one(size: float, limit: int) -> None:
         for box in one_by_one(boxes[0], scores[0, label], limit, 0.3)
     ]
     assert [tuple(row) for row in chosen.tolist()] == expected
+
+
+@pytest.mark.parametrize("limit", [30, 1 << 62])
+def test_boxes_of_different_classes_far_apart_are_not_compared(
+    limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    random = np.random.default_rng(0)
+    compared, overlap = [], NonMaxSuppressionWorkload._overlap
+
+    def counted(self: Any, boxes: Array, areas: Array, some: Array, others: Array) -> Array:
+        compared.append(len(some) * len(others))
+        return overlap(self, boxes, areas, some, others)
+
+    monkeypatch.setattr(NonMaxSuppressionWorkload, "_overlap", counted)
+    # Exporters of PyTorch move each class's boxes away from those of the others.
+    low = random.random((1000, 2), np.float32) + 3 * random.integers(0, 10, (1000, 1))
+    boxes = np.concatenate([low, low + random.random((1000, 2))], axis=-1).astype(np.float32)
+    scores = random.random(1000, np.float32)
+    inputs = [tensor(boxes[None]), tensor(scores[None, None])]
+    (chosen,) = run_operation(NonMaxSuppression(limit, 0.5), inputs)
+    assert chosen[:, 2].tolist() == one_by_one(boxes, scores, limit, 0.5)
+    assert sum(compared) < 10 * 120**2
 
 
 @pytest.mark.parametrize("limit", [0, -1, -(1 << 63)])

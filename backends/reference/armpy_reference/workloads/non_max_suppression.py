@@ -11,7 +11,10 @@ from armpy.ops.operation import Array
 from armpy_reference.workload import ReferenceWorkload
 
 _BLOCK = 64
-"""Boxes that are compared with all chosen ones at once."""
+"""Boxes that are decided on at once, and the fewest of a group."""
+
+_CHOSEN = 512
+"""Chosen boxes that a block is compared with at once, so that the results stay in a cache."""
 
 
 class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
@@ -22,52 +25,79 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
         boxes_chosen = [
             (image, label, box)
             for image, (boxes, scores) in enumerate(zip(*inputs, strict=True))
+            for corners in (self._corners(boxes),)
             for label, row in enumerate(scores)
-            for box in self._chosen(self._corners(boxes), row)
+            for box in self._chosen(corners, row)
         ]
         return (np.array(boxes_chosen, np.int64).reshape(-1, 3),)
 
     def _corners(self, boxes: Array) -> Array:
         """Lowest and highest coordinates of boxes, shape (s, 2, 2)."""
-        pairs = boxes.reshape(-1, 2, 2)
+        sides = boxes.reshape(-1, 2, 2).swapaxes(0, 1)
         if self.operation.center_point_box:
-            centre, half = pairs[:, 0], pairs[:, 1] / np.float32(2)
+            centre, half = sides[0], sides[1] / np.float32(2)
             return np.stack((centre - half, centre + half), axis=1)
-        return np.stack((pairs.min(axis=1), pairs.max(axis=1)), axis=1)
+        return np.stack((np.minimum(*sides), np.maximum(*sides)), axis=1)
 
     def _chosen(self, corners: Array, scores: Array) -> list[int]:
         """Numbers of the boxes of one image and class that stay."""
         operation = self.operation
-        order = np.argsort(-scores, kind="stable")
+        places = np.arange(len(scores))
         if operation.score_threshold is not None:
-            order = order[scores[order] > np.float32(operation.score_threshold)]
+            places = places[scores > np.float32(operation.score_threshold)]
+        order = places[np.argsort(-scores[places], kind="stable")]
         limit = max(min(operation.max_boxes_per_class, len(order)), 0)
-        corners, chosen = corners[order], np.empty(limit, np.int64)
-        areas = np.prod(corners[:, 1] - corners[:, 0], axis=1)
-        count = 0
-        # Box by box, most of the time would be spent on calling NumPy.
-        for first in range(0, len(order), _BLOCK):
-            block = np.arange(first, min(first + _BLOCK, len(order)))
-            left = block[~self._overlap(corners, areas, block, chosen[:count]).any(axis=1)]
-            among = self._overlap(corners, areas, left, left)
-            while len(left) and count < limit:
-                chosen[count] = left[0]
-                count += 1
-                stays = ~among[:, 0]
-                stays[0] = False
-                left, among = left[stays], among[stays][:, stays]
-            if count == limit:
-                break
-        return [int(number) for number in order[chosen[:count]]]
+        boxes = corners[order].transpose(1, 2, 0)
+        # Mostly, the limit is reached far before the worst boxes.
+        count = 4 * limit
+        while True:
+            groups = _groups(boxes[:, :, :count])
+            best = np.sort(np.concatenate([g[self._best(boxes[:, :, g], limit)] for g in groups]))
+            if len(best) >= limit or count >= len(order):
+                return [int(number) for number in order[best[:limit]]]
+            count *= 4
 
-    def _overlap(self, corners: Array, areas: Array, some: Array, others: Array) -> Array:
+    def _best(self, boxes: Array, limit: int) -> Array:
+        """Places of the boxes that stay, of boxes by falling score, shape (2, 2, s)."""
+        areas = np.prod(boxes[1] - boxes[0], axis=0)
+        chosen = np.empty(0, np.int64)
+        # Box by box, most of the time would be spent on calling NumPy.
+        for first in range(0, boxes.shape[-1], _BLOCK):
+            left = np.arange(first, min(first + _BLOCK, boxes.shape[-1]))
+            for known in range(0, len(chosen), _CHOSEN):
+                others = chosen[known : known + _CHOSEN]
+                left = left[~self._overlap(boxes, areas, left, others).any(axis=1)]
+            worse = np.tril(self._overlap(boxes, areas, left, left), -1)
+            while len(left):
+                stays = ~worse.any(axis=1)
+                chosen = np.append(chosen, left[stays])
+                undecided = ~(stays | worse[:, stays].any(axis=1))
+                left, worse = left[undecided], worse[undecided][:, undecided]
+            if len(chosen) >= limit:
+                break
+        return chosen
+
+    def _overlap(self, boxes: Array, areas: Array, some: Array, others: Array) -> Array:
         """Return whether boxes (s) share too much with others (o), shape (s, o)."""
-        common = np.ones((), np.float32)
+        common: Array = np.ones((), np.float32)
         for axis in range(2):
-            high = np.minimum(corners[some, 1, axis, None], corners[others, 1, axis])
-            low = np.maximum(corners[some, 0, axis, None], corners[others, 0, axis])
-            common = common * np.maximum(high - low, 0)
-        union = areas[some, None] + areas[others] - common
-        share = np.where((union > 0) & (common > 0), common / union, 0)
+            sides = np.minimum(boxes[1, axis, some, None], boxes[1, axis, others])
+            sides -= np.maximum(boxes[0, axis, some, None], boxes[0, axis, others])
+            common = np.maximum(sides, 0, out=sides) * common
+        union = areas[some, None] + areas[others]
+        union -= common
+        is_shared = (union > 0) & (common > 0)
+        share = np.divide(common, union, out=union)
         # A share that is not a number is too much as well.
-        return np.asarray(~(share <= np.float32(self.operation.iou_threshold)))
+        return np.asarray(is_shared & ~(share <= np.float32(self.operation.iou_threshold)))
+
+
+def _groups(boxes: Array) -> list[Array]:
+    """Places of boxes in groups without overlap, as those of the classes of one detector are."""
+    order = np.argsort(boxes[0, 0], kind="stable")
+    ends = np.maximum.accumulate(boxes[1, 0, order])
+    cuts = [0]
+    for cut in (np.flatnonzero(boxes[0, 0, order[1:]] > ends[:-1]) + 1).tolist():
+        if cut - cuts[-1] >= _BLOCK:
+            cuts.append(cut)
+    return [np.sort(group) for group in np.split(order, cuts[1:])]
