@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
@@ -39,7 +40,7 @@ WITHOUT_SCHEMA: Mapping[str, int] = {
 the standard does not have there. Those of ONNX's first years are taken in later ones, too, as
 `onnx.checker` does."""
 
-_LARGE_BYTES = 1 << 16
+_LARGE_ELEMENTS = 1 << 14
 """Of initializers that are checked without their elements."""
 
 _UNCHECKED = "armpy.unchecked"
@@ -217,14 +218,23 @@ def _without_elements(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _is_large(tensor: onnx.TensorProto) -> bool:
-    """Return whether a tensor is nothing but many bytes of plain elements."""
-    fields = {field.name for field, _ in tensor.ListFields()}
+    """Return whether a tensor is nothing but many plain elements, without copying them."""
     return (
-        fields == {"dims", "data_type", "name", "raw_data"}
-        and tensor.ByteSize() > _LARGE_BYTES
+        tensor.HasField("raw_data")
         and tensor.data_type != onnx.TensorProto.STRING
-        and min(tensor.dims) > 0
+        and min(tensor.dims, default=0) > 0
+        and math.prod(tensor.dims) > _LARGE_ELEMENTS
+        and not tensor.HasField("segment")
+        and not any(getattr(tensor, name) for name in _OTHER_ELEMENTS)
     )
+
+
+_OTHER_ELEMENTS = (
+    *(f"{kind}_data" for kind in ("float", "int32", "string", "int64", "double", "uint64")),
+    "external_data",
+    "data_location",
+)
+"""Fields that say where elements are, if not in ``raw_data``."""
 
 
 def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -335,6 +335,13 @@ def test_large_weights_of_another_size_than_their_shape_are_an_error_of_the_file
         armpy.load(data, backends=["CpuRef"])
 
 
+def test_large_weights_in_two_places_are_an_error_of_the_file() -> None:
+    model = _with_weights(bytes(4 * 512 * 64))
+    model.graph.initializer[0].float_data.append(1.0)
+    with pytest.raises(ParserError, match="only one value"):
+        armpy.load(model.SerializeToString(), backends=["CpuRef"])
+
+
 def test_a_node_s_attributes_keep_none_of_the_file_s_weights() -> None:
     """A part of a message keeps all of it alive."""
     (node,) = _with_weights(b"").graph.node
