@@ -127,14 +127,16 @@ class _ImportRewriter:
                 source = rewriter.value(value.info, f"{value.name} at {place}")
                 self._at[value, place] = source
                 inputs[source] = None
-        needed = self._needed_copies()
+        read = {value for layer in graph.layers for value in layer.inputs}
+        read.update(variable.next_value for variable in graph.variables)
+        read.update(v for i, v in enumerate(graph.outputs) if i not in self._outputs)
         for layer in graph.layers:
             if not isinstance(layer.operation, MemCopy):
                 self._add(layer)
             elif layer.inputs[0] in self._source_of:
                 self._source_of[layer.outputs[0]] = self._source_of[layer.inputs[0]]
             # Importing an output saves exactly this copy, unless it has another reader.
-            elif layer.id in needed:
+            elif not read.isdisjoint(layer.outputs):
                 self._add(layer)
         built = rewriter.finish(
             list(inputs),
@@ -179,14 +181,6 @@ class _ImportRewriter:
             tuple(self._outputs[i][0] if i in self._outputs else None for i in range(num_outputs)),
             self._copied_from,
         )
-
-    def _needed_copies(self) -> set[int]:
-        """Find the copies that have readers other than imported outputs."""
-        graph = self._network.graph
-        read = {value for layer in graph.layers for value in layer.inputs}
-        read.update(variable.next_value for variable in graph.variables)
-        read.update(v for i, v in enumerate(graph.outputs) if i not in self._outputs)
-        return {layer.id for layer in graph.layers if not read.isdisjoint(layer.outputs)}
 
     def _add(self, layer: Layer) -> None:
         """Add an unchanged layer, reading its inputs from their present places."""

@@ -66,8 +66,11 @@ def with_fixed_shapes(
     shapes = [info.known_shape for info in infos]
     try:
         condition = specialize(condition, shapes, bound)
+        body = specialize(body, shapes, bound)
         # A constant in the place of the input would hide that no turn changes it.
-        body = _handing_on(specialize(body, shapes, bound), bound)
+        known = {n: body.inputs[n] for n, data in enumerate(bound) if data is not None}
+        outputs = tuple(known.get(n, value) for n, value in enumerate(body.outputs))
+        body = replace(body, outputs=outputs)
         fixed = While(condition, body)
         if not _is_fixed(fixed, infos):
             # Only a loop whose turns can be counted has a counter with known bounds.
@@ -87,15 +90,6 @@ def bindable(value: Value | None) -> Array | None:
     if data is None or data.dtype.hasobject:  # the bytes of an object are its address
         return None
     return data if data.nbytes <= LARGEST_BOUND_BYTES else None
-
-
-def _handing_on(body: Graph, bound: Sequence[Array | None]) -> Graph:
-    """A body that hands on inputs whose elements are known, instead of constants like them."""
-    outputs = [
-        value if number >= len(bound) or bound[number] is None else body.inputs[number]
-        for number, value in enumerate(body.outputs)
-    ]
-    return replace(body, outputs=tuple(outputs))
 
 
 def _is_fixed(loop: While, infos: Sequence[TensorInfo]) -> bool:

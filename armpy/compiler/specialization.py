@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TypeAlias
 
 from armpy import compiler  # folding of sizes: imported when some are traced
@@ -17,8 +18,9 @@ from armpy.compiler.folding.constants import (
 from armpy.core.symbolic import Size, SymbolicTrace, is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value, graphs_of
-from armpy.graph.network import OperatorBuilder
+from armpy.graph.network import Network, OperatorBuilder
 from armpy.graph.rewriter import live_layers
+from armpy.ops.backend_internal import UnfitGraph
 from armpy.ops.composite import Composite
 from armpy.ops.control_flow import ControlFlow, If, While
 from armpy.ops.operation import Array, Operation, as_attribute, located
@@ -321,7 +323,7 @@ def _with_known_shapes(
 ) -> If:
     """An If whose branches know their arguments: shapes, and constants.
 
-    Errors in a branch are raised when it has to run.
+    Errors in a branch are raised when it has to run: one that does not fit is replaced.
     """
     arguments = inputs[1:]
     if not all(value is not None and value.info.is_fully_shaped for value in arguments):
@@ -331,7 +333,27 @@ def _with_known_shapes(
     (_, then), (_, other) = graphs_of(operation)
     if all(graph.is_fully_shaped for graph in (then, other)):
         return operation
-    try:
-        return If(specialize(then, shapes, values), specialize(other, shapes, values))
-    except ArmpyError:
-        return operation
+    branches: list[Graph | ArmpyError] = []
+    for graph in (then, other):
+        try:
+            branches.append(specialize(graph, shapes, values))
+        except ArmpyError as error:
+            branches.append(error)
+    fitting = [branch for branch in branches if isinstance(branch, Graph)]
+    # An error with traced sizes may come of tracing alone.
+    is_sure = len(fitting) == 1 and fitting[0].is_fully_shaped and not is_traced(*chain(*shapes))
+    if len(fitting) == 2 or is_sure:
+        return If(*[b if isinstance(b, Graph) else _unfit(b, fitting[0]) for b in branches])
+    return operation
+
+
+def _unfit(error: ArmpyError, other: Graph) -> Graph:
+    """A branch that raises an error if it is chosen, with the other one's outputs."""
+    network = Network()
+    for value in other.inputs:
+        network.input(value.name, value.info)
+    reason = str(error).removeprefix(f"{error.where}: ")
+    layer = network.add_layer(UnfitGraph(error.where, reason, other.output_infos), ())
+    for name, value in zip(other.output_names, layer.outputs, strict=True):
+        network.output(name, value)
+    return network.build()

@@ -206,6 +206,7 @@ def _expand(
     def mapped(value: Value) -> Value:
         return inner[value] if value in inner else rewriter.mapped(value)
 
+    replaced = tuple(layer.name for layer in view.layers)
     for layer in replacement.layers:
         # Inferred when the backend's answer was checked.
         new_layer = rewriter.append(
@@ -214,16 +215,10 @@ def _expand(
             layer.name,
             layer.output_infos,
             [value.name for value in layer.outputs],
-            _origins(layer, view),
+            # Other names are not a claim that a backend can make.
+            tuple(name for name in replaced if name in layer.origins) or replaced,
         )
         origins[new_layer.id] = tuple(replaced.id for replaced in view.layers)
         inner.update(zip(layer.outputs, new_layer.outputs, strict=True))
     for old, new in zip(view.outputs, replacement.outputs, strict=True):
         rewriter.alias(old, mapped(new))
-
-
-def _origins(layer: Layer, view: SubgraphView) -> tuple[str, ...]:
-    """Return the layers that a replacement's layer stands for: declared ones, or the whole view."""
-    # Names that are not among the replaced layers are not a claim that a backend can make.
-    replaced, said = tuple(layer.name for layer in view.layers), set(layer.origins)
-    return tuple(name for name in replaced if name in said) or replaced

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from armpy.ops.operation import Operand, Operation
+from armpy.ops.operation import Operand, OperandInfos, Operation
 from armpy.tensor import Shape, TensorInfo
 
-__all__ = ["MemCopy", "PreCompiled"]
+__all__ = ["MemCopy", "PreCompiled", "UnfitGraph"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +59,33 @@ class MemCopy(Operation):
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """The input's shape."""
         return (inputs[0].shape,)
+
+
+@dataclass(frozen=True, slots=True)
+class UnfitGraph(Operation):
+    """The only layer of a branch that cannot run for the shapes of its inputs.
+
+    Notes
+    -----
+    A choice of this branch is an error.
+    """
+
+    where: str
+    """The layer of the branch that does not fit."""
+    reason: str
+    """Why it does not."""
+    infos: tuple[TensorInfo, ...]
+    """Outputs of the other branch."""
+
+    inputs: ClassVar[tuple[Operand, ...]] = ()
+    outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
+
+    def infer(
+        self, inputs: OperandInfos, declared: Sequence[TensorInfo | None] = ()
+    ) -> tuple[TensorInfo, ...]:
+        """As of the other branch."""
+        return self.infos
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """As of the other branch."""
+        return tuple(info.shape for info in self.infos)

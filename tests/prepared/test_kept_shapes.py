@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.errors import InvalidArgumentError, ParserError
+from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.model import model_files
 from armpy.model.archive import kept_models
 from armpy.model.archive.model_cache import shapes_path
@@ -455,3 +455,36 @@ def rewrite(path: Path, **changes: object) -> None:
     manifest = {name: value for name, value in container.manifest.items() if name != "sections"}
     sections = {name: container.section(name).tobytes() for name in container.sections}
     write_container(path, {**manifest, **changes}, sections)
+
+
+def save_choice(path: Path) -> Path:
+    """An ONNX model: x plus four numbers if a flag is set, else plus three."""
+    value, node = onnx.helper.make_tensor_value_info, onnx.helper.make_node
+
+    def branch(size: int) -> object:
+        ones = onnx.numpy_helper.from_array(np.ones(size, np.float32), "ones")
+        add = node("Add", ["x", "ones"], ["sum"])
+        return onnx.helper.make_graph([add], "branch", [], [value("sum", 1, None)], [ones])
+
+    choice = node("If", ["flag"], ["y"], then_branch=branch(4), else_branch=branch(3))
+    inputs = [value("flag", 9, []), value("x", 1, ["rows", "columns"])]
+    graph = onnx.helper.make_graph([choice], "choice", inputs, [value("y", 1, None)])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    onnx.save(onnx.helper.make_model(graph, opset_imports=opset), path)
+    return path
+
+
+def test_a_model_with_a_branch_for_other_shapes_starts_from_what_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, wide, narrow = save_choice(tmp_path / "choice.onnx"), rows(2), rows(2)[:, :3]
+    with armpy.load(path) as model:
+        for flag, x in ((True, wide), (False, narrow)):
+            np.testing.assert_array_equal(model(np.array(flag), x), x + 1)
+    read_no_more(monkeypatch)
+    with armpy.load(path) as model:
+        for flag, x in ((True, wide), (False, narrow)):
+            np.testing.assert_array_equal(model(np.array(flag), x), x + 1)
+            with pytest.raises(LayerValidationError, match=r"does not fit.*do not broadcast"):
+                model(np.array(not flag), x)
+        assert model.is_light

@@ -277,6 +277,10 @@ class TestInvalidBranches:
         model = Model(self.graph, runtime_of())
         np.testing.assert_array_equal(model(YES, floats(3, 4)), [4, 5])
 
+    def test_the_outputs_are_those_of_the_branch_that_fits(self) -> None:
+        model = Model(self.graph, runtime_of())
+        assert loaded(model).output_infos([(1,), (2,)])[0].shape == (2,)
+
     def test_one_that_is_taken_is_an_error_that_says_where(self) -> None:
         model = Model(self.graph, runtime_of())
         for _ in range(2):

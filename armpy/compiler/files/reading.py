@@ -98,7 +98,7 @@ class _GraphReader(Generic[NetworkT]):
         self._find_section = find_section
         self._graphs: list[Graph] = []
         self._arrays: dict[tuple[object, ...], Array] = {}
-        self._plain = PlainReader({Subgraph: self._inner})
+        self._plain = PlainReader({Subgraph: partial(_at, self._graphs)})
 
     def contents(self, record: ModelRecord) -> NetworkContents[NetworkT]:
         for number, graph_record in enumerate(record.graphs):
@@ -138,10 +138,6 @@ class _GraphReader(Generic[NetworkT]):
             },
             record.model_options,
         )
-
-    def _inner(self, number: object, where: str) -> Graph:
-        """A graph that control flow runs, which has come before."""
-        return _at(self._graphs, number, where)
 
     def _graph(self, record: GraphRecord, where: str) -> Graph:
         values = [

@@ -243,7 +243,12 @@ class NetworkWriter:
         """A graph whose inner ones are numbered."""
         numbers = {value: number for number, value in enumerate(graph.values())}
         return GraphRecord(
-            tuple(map(self._value, numbers)),
+            tuple(
+                ValueRecord(
+                    v.id, v.name, v.info, None if v.data is None else self._arrays.number(v.data)
+                )
+                for v in numbers
+            ),
             tuple(self._layer(layer, numbers) for layer in graph.layers),
             tuple(numbers[value] for value in graph.inputs),
             tuple(numbers[value] for value in graph.outputs),
@@ -252,11 +257,6 @@ class NetworkWriter:
             graph.default_shapes,
             graph.output_shapes,
         )
-
-    def _value(self, value: Value) -> ValueRecord:
-        """A value with its elements, if it is constant."""
-        array = None if value.data is None else self._arrays.number(value.data)
-        return ValueRecord(value.id, value.name, value.info, array)
 
     def _layer(self, layer: Layer, numbers: dict[Value, int]) -> LayerRecord:
         """A layer with its operation's attributes."""

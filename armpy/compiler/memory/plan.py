@@ -92,17 +92,11 @@ def plan_memory(
     plan = MemoryPlan()
     for arena, arena_blocks in blocks.items():
         strategy = (strategies or {}).get(arena.backend_id, DEFAULT_STRATEGY)
-        block_bytes = _block_bytes(arena, factories or {})
+        own = (factories or {}).get(arena.backend_id, ())
+        blocks_of = (f.block_bytes for f in own if f.factory_id == arena.factory_id)
+        block_bytes = next(blocks_of, ALIGNMENT_BYTES)
         offsets, size = pack(list(arena_blocks.values()), strategy, block_bytes)
         plan.arenas[arena] = size
         for (value, block), offset in zip(arena_blocks.items(), offsets, strict=True):
             plan.tensors[value] = PlannedTensor(arena, offset, (block.start, block.end))
     return plan
-
-
-def _block_bytes(arena: ArenaId, factories: Mapping[BackendId, Factories]) -> int:
-    """Multiple that tensors in an arena begin at, and that their sizes are rounded up to."""
-    for factory in factories.get(arena.backend_id, ()):
-        if factory.factory_id == arena.factory_id:
-            return factory.block_bytes
-    return ALIGNMENT_BYTES

@@ -142,20 +142,14 @@ class SingleAxisPriorityList(IMemoryOptimizerStrategy):
         if near is None:  # bins by the order of time, then
             chosen = place_in_order(lifetimes, [1] * len(blocks))
         else:
-            chosen = _first_bins(order, near)
+            chosen = [-1] * len(near)
+            for number in order:  # the first bin with nothing that lives with it
+                bins_near = {chosen[other] for other in near[number]}
+                chosen[number] = next(bin_ for bin_ in count() if bin_ not in bins_near)
         bins: dict[int, list[MemBlock]] = {}
         for number in order:
             bins.setdefault(chosen[number], []).append(blocks[number])
         return [MemBin(tuple(members), members[0].size_bytes) for members in bins.values()]
-
-
-def _first_bins(order: Iterable[int], near: Sequence[Sequence[int]]) -> list[int]:
-    """Number of the first bin for each block in which nothing is that lives with it."""
-    chosen = [-1] * len(near)
-    for number in order:
-        bins = {chosen[other] for other in near[number]}
-        chosen[number] = next(bin_ for bin_ in count() if bin_ not in bins)
-    return chosen
 
 
 class StrategyValidator(IMemoryOptimizerStrategy):

@@ -91,7 +91,12 @@ def with_input_shapes(
             raise unknown_name("input", name, names)
     chosen = {name: _checked(name, shape) for name, shape in shapes.items()}
     batch = _changed_batch(graph, chosen)
-    changed = _with_infos(graph if batch is None else _with_free_batch(graph, batch), chosen)
+    freed = graph
+    if batch is not None:
+        shaped = {layer.id: layer for layer in specialize(graph).layers}  # which keeps ids
+        layers = [_row_by_row(layer, shaped.get(layer.id), batch) for layer in graph.layers]
+        freed = replace(graph, layers=tuple(layers))
+    changed = _with_infos(freed, chosen)
     try:
         return specialize(changed)
     except ArmpyError as error:
@@ -113,14 +118,6 @@ def _changed_batch(graph: Graph, shapes: Mapping[str, Shape]) -> int | None:
             return None
         before.add(old[0])
     return before.pop() if len(before) == 1 else None
-
-
-def _with_free_batch(graph: Graph, batch: int) -> Graph:
-    """A graph whose Reshape layers take any number of rows where each reshapes row by row."""
-    # Ids of layers survive specialising.
-    shaped = {layer.id: layer for layer in specialize(graph).layers}
-    layers = [_row_by_row(layer, shaped.get(layer.id), batch) for layer in graph.layers]
-    return replace(graph, layers=tuple(layers))
 
 
 def _row_by_row(layer: Layer, shaped: Layer | None, batch: int) -> Layer:

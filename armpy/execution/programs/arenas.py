@@ -7,10 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from armpy.backend import (
-    ICustomAllocator,
-    ITensorHandle,
-)
+from armpy.backend import ITensorHandle
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.memory.plan import ArenaId, MemoryPlan, PlannedTensor
 from armpy.core.vlog import wants_traceback
@@ -129,9 +126,16 @@ def _making(
             )
         allocator = session.allocator
         about = backend_id, pooled_source(allocator), size_bytes
-        make = partial(_allocate, allocator, size_bytes, factory.block_bytes)
+
+        def allocated() -> tuple[Array, Callable[[], object]]:
+            elements = allocator.allocate(size_bytes, factory.block_bytes)
+            return elements, partial(allocator.free, elements)
+
         # Networks that do not run together have it in turn, or each loaded one would keep its own.
-        return _in_host_memory(factory, arena_pool.take(memory, *about, factory.block_bytes, make))
+        whole = arena_pool.take(memory, *about, factory.block_bytes, allocated)
+        return lambda value, tensor: factory.create_tensor_handle(
+            value.info, whole[tensor.offset_bytes :][: factory.room_bytes(value.info)]
+        )
     except ArmpyError as error:
         raise out_of_memory(backend_id, error) from error
 
@@ -156,27 +160,6 @@ def _factory_of(
     except ArmpyError as error:
         raise out_of_memory(session.backend_id, error) from error
     return factory
-
-
-def _in_host_memory(
-    factory: HandleFactoryProxy, memory: Array
-) -> Callable[[Value, PlannedTensor], ITensorHandle]:
-    """Return a maker of handles on parts of an arena of the core's."""
-
-    def make(value: Value, tensor: PlannedTensor) -> ITensorHandle:
-        begin = tensor.offset_bytes
-        part = memory[begin : begin + factory.room_bytes(value.info)]
-        return factory.create_tensor_handle(value.info, part)
-
-    return make
-
-
-def _allocate(
-    allocator: ICustomAllocator, size_bytes: int, alignment_bytes: int
-) -> tuple[Array, Callable[[], object]]:
-    """Get an arena of the core's from a backend's allocator, and what gives it back."""
-    arena = allocator.allocate(size_bytes, alignment_bytes)
-    return arena, partial(allocator.free, arena)
 
 
 def out_of_memory(backend_id: BackendId, error: ArmpyError) -> OutOfMemoryError:

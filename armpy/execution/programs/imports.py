@@ -152,10 +152,15 @@ class Importer:
         else:
             value = graph.inputs[index]
             backend_id = readers_of(self._network, value)[0]
-        if self._is_usable(value.info, memory, backend_id):
+        factories = self._sessions[backend_id].factories
+        knowing = [factory for factory in factories if memory.source & factory.import_sources]
+        problems = [factory.problem_of(value.info, memory) for factory in knowing]
+        if not all(problems):
             tensor = self.output(index, memory) if is_output else self.input(index, memory)
             tensor.is_kept = False
             return tensor
+        if problems:
+            _log.info("%s gets a copy of imported memory: %s", backend_id, problems[0])
         try:
             mapped = self._import(value.info, memory, HOST, write=is_output)
         except MemoryImportError as error:
@@ -164,15 +169,6 @@ class Importer:
             where = f"{'output' if is_output else 'input'} '{name}'"
             raise _named(error, kind, where) from error
         return mapped.handle.map()
-
-    def _is_usable(self, info: TensorInfo, memory: ExternalMemory, backend_id: BackendId) -> bool:
-        """Return whether a factory of the backend can import memory of this kind and alignment."""
-        factories = self._sessions[backend_id].factories
-        knowing = [factory for factory in factories if memory.source & factory.import_sources]
-        problems = [factory.problem_of(info, memory) for factory in knowing]
-        if problems and all(problems):
-            _log.info("%s gets a copy of imported memory: %s", backend_id, problems[0])
-        return not all(problems)
 
     def _import(
         self,

@@ -423,7 +423,17 @@ class SymbolicProgram:
         numbers = self._formula([shapes[n][axis] for n, axis in self._positions])
         if numbers is None:
             return None
-        infos = [info if dims is None else _info(info, dims, numbers) for info, dims in self._kinds]
+        infos = [
+            TensorInfo(
+                tuple([numbers[dim] if is_size else dim for is_size, dim in dims]),  # type: ignore[misc]
+                info.data_type,
+                info.quantization,
+                info.is_constant,
+            )
+            if dims is not None
+            else info
+            for info, dims in self._kinds
+        ]
         every = [*infos, None]
         layers: list[tuple[PreCompiled, WorkloadInfo]] = []
         arena_bytes = 0
@@ -545,14 +555,6 @@ def _scattered(graph: Graph) -> Iterator[tuple[int, int]]:
             is_read = graph.consumers[source] != (layer,) or layer.inputs.count(source) > 1
             if source in graph.sources and source not in graph.results and not is_read:
                 yield graph.sources.index(source), number
-
-
-def _info(
-    info: TensorInfo, dims: Sequence[tuple[bool, int]], numbers: Sequence[Number]
-) -> TensorInfo:
-    """A tensor's info for other sizes."""
-    shape = tuple([numbers[dim] if is_size else dim for is_size, dim in dims])
-    return TensorInfo(shape, info.data_type, info.quantization, info.is_constant)  # type: ignore[arg-type]
 
 
 def _needed(network: OptimizedNetwork, layer: Layer) -> tuple[object, ...]:

@@ -31,9 +31,10 @@ from armpy.backend.control_flow import (
     is_for_one_turn,
 )
 from armpy.compiler import Evaluator, Placement
-from armpy.errors import ArmpyError, ExecutionTimeoutError, MemoryLimitError
+from armpy.errors import ArmpyError, ExecutionTimeoutError, LayerValidationError, MemoryLimitError
 from armpy.execution.steps.appending import AppendedElements, find_appends, with_lists
 from armpy.graph import Graph, graphs_of
+from armpy.ops.backend_internal import UnfitGraph
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, located, require
 from armpy.tensor import TensorInfo, check_shape_fits
@@ -123,6 +124,9 @@ class NestedGraph:
         """
         network = self._network
         if network is None:
+            first = self._graph.layers[0].operation if self._graph.layers else None
+            if isinstance(first, UnfitGraph):
+                raise LayerValidationError(first.reason, where=first.where)
             network = self._network = self._subnetworks.network_of(self._graph)
         shapes = [array.shape for array in sources]
         for index in self._unread:

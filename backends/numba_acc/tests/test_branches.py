@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import armpy
 from armpy import Model, Network, Runtime, RuntimeOptions
+from armpy.errors import LayerValidationError
 from armpy.graph import Graph
 from armpy.ops import (
     BinaryOperation,
@@ -172,3 +176,28 @@ def test_graphs_of_different_shapes_are_left_to_the_core() -> None:
     with Model(graph, Runtime(RuntimeOptions(backends=["NumbaAcc", "CpuRef"]))) as model:
         shapes = [np.asarray(model(flag, random_elements(VECTOR, 1))).shape for flag in FLAGS]
     assert shapes == [(2, 5), (3, 5)]
+
+
+def test_a_branch_that_does_not_fit_the_shapes_is_an_error_of_the_program(tmp_path: Path) -> None:
+    def with_three(*, fits: bool) -> Graph:
+        net = Network()
+        x = net.input("x", TensorInfo((1, None), DataType.FLOAT32))
+        other = net.constant(np.ones((1, 5 if fits else 3), np.float32))
+        net.output("out0", net.add(ADD, x, other, name="sum"))
+        return net.build()
+
+    for fitting in (0, 1):
+        net = Network()
+        flag, x = net.input("flag", FLAG), net.input("x", VECTOR)
+        choice = If(with_three(fits=fitting == 0), with_three(fits=fitting == 1))
+        net.output("out0", net.add(choice, flag, x, name="choice"))
+        graph, values = net.build(), random_elements(VECTOR, 1)
+        assert_equal_to_reference(graph, FLAGS[fitting], values)
+        path = tmp_path / f"{fitting}.armpy"
+        with Model(graph, Runtime(RuntimeOptions(backends=["NumbaAcc"]))) as model:
+            model.save(path)
+        with armpy.load(path) as light, armpy.load(path, code="never") as whole:
+            for model in (light, light, whole):
+                with pytest.raises(LayerValidationError, match=r"does not fit.*'sum': .*\(1, 3\)"):
+                    model(FLAGS[1 - fitting], values)
+                np.testing.assert_array_equal(model(FLAGS[fitting], values), values + 1)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.pointers import load_i64, load_u8, store_i64
+from armpy_numba_acc.llvm.threads.fork_join import fail
 from armpy_numba_acc.llvm.threads.waiting import clock_of
 from armpy_numba_acc.machine.calls.loops import Loop
 from armpy_numba_acc.machine.execution import (
@@ -15,17 +16,19 @@ from armpy_numba_acc.machine.execution import (
     CONTROL_NEXT,
     CONTROL_PAUSE,
     CONTROL_TURNS,
+    NO_AXIS,
     STAY,
 )
 from armpy_numba_acc.machine.isa import Isa
 
 
 def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
-    """Make one of five kernels, which one thread runs.
+    """Make one of six kernels, which one thread runs.
 
     ``begin`` stands in front of a loop; ``test`` in front of the body, and jumps after the loop
     if there is no other turn; ``back`` after the body, and jumps to in front of the test.
     ``unless`` jumps if its flag is 0, ``skip`` always: they choose one of two branches.
+    ``refuse`` fails, in a branch that does not fit its inputs; its flag is where it says so.
 
     The test ends the execution at its own command if the outermost loop's time is up, or if
     Python is to check for an interrupt; the execution can go on there.
@@ -70,5 +73,15 @@ def make(isa: Isa, part: str) -> Callable[[int, int, int], None]:
         call = read(args)
         store_i64(call.control, CONTROL_NEXT, call.target + 1)
 
-    parts = {"begin": begin, "test": test, "back": back, "unless": unless, "skip": skip}
+    def refuse(args: int, shares: int, num_shares: int) -> None:
+        fail(read(args).flag, NO_AXIS, 0)
+
+    parts = {
+        "begin": begin,
+        "test": test,
+        "back": back,
+        "unless": unless,
+        "skip": skip,
+        "refuse": refuse,
+    }
     return parts[part]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from armpy.graph import Graph, Layer
 from armpy.graph.nesting import graphs_of
 from armpy.ops import If
+from armpy.ops.backend_internal import UnfitGraph
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.nested_graphs import copy, jump, lowered, refusal_of_graphs
@@ -67,4 +68,16 @@ def _branch(
         copy(emit, layer, nested.source(value), result, output.info.size_bytes)
 
 
-LOWERINGS = {If: LoweringRule(check, lower_if)}
+def lower_unfit(emit: Emitter, layer: Layer) -> None:
+    """The command that ends the execution with an error."""
+    operation = expect(layer.operation, UnfitGraph)
+    refuse = calls.Loop("refuse", emit.control(), 0, emit.failure())
+    emit(refuse, f"{operation.where}: {operation.reason}", part="refuse")
+    for output in layer.outputs:
+        emit.place(output, emit.scratch(output.info.size_bytes))
+
+
+LOWERINGS = {
+    If: LoweringRule(check, lower_if),
+    UnfitGraph: LoweringRule(lambda *_: "", lower_unfit),
+}

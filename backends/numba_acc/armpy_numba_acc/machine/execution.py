@@ -132,6 +132,9 @@ LINE_BYTES = 64
 FAILURE, CONTROL = (LINE_BYTES * line for line in range(2))
 """Offsets in an execution's own memory: which index was out of range; what loops need."""
 
+NO_AXIS = -2
+"""The size in a failure where no index was out of range: a branch does not fit its inputs."""
+
 SYNC_BYTES = 2 * LINE_BYTES
 
 CONTROL_NEXT, CONTROL_DEPTH, CONTROL_LIMIT, CONTROL_END, CONTROL_PAUSE, CONTROL_TURNS = range(6)

@@ -17,6 +17,7 @@ from armpy.errors import (
     BackendUnavailableError,
     ExecutionTimeoutError,
     InvalidArgumentError,
+    LayerValidationError,
 )
 from armpy_numba_acc import program as programs
 from armpy_numba_acc import runtime, store
@@ -525,10 +526,16 @@ class Instance:
             raise self._error(left)
         return left
 
-    def _error(self, left: int) -> InvalidArgumentError:
+    def _error(self, left: int) -> InvalidArgumentError | LayerValidationError:
         """Return the error of the command that has failed: the first one of those that are left."""
         size, index = int(self._failure[0]) - 1, int(self._failure[1])
         info = self.code.sized.infos[-left]
+        if size == layout.NO_AXIS:
+            return LayerValidationError(
+                "the branch that the condition chooses does not fit the inputs' shapes: "
+                f"{info.label}",
+                where="NumbaAcc",
+            )
         return InvalidArgumentError(
             "an index is out of range",
             where=f"NumbaAcc / '{info.label}'",

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import onnx
 
-from armpy.errors import ParserError
+from armpy.errors import ParserError, UnsupportedOperatorError
 from armpy.graph import Value
+from armpy.ops.backend_internal import UnfitGraph
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.ops.control_flow import If
 from armpy.tensor import Shape, TensorInfo
@@ -36,7 +37,7 @@ from armpy_onnx.structures.appending import run_appending
 from armpy_onnx.structures.counted_slices import with_gathers
 from armpy_onnx.structures.functions import Functions
 from armpy_onnx.structures.loops import MOST_UNROLLED_NODES, ControlNode, OnnxLoop, Turn
-from armpy_onnx.structures.outer_scope import OuterScope
+from armpy_onnx.structures.outer_scope import InnerGraph, OuterScope
 from armpy_onnx.structures.walking import Refusals, RefusedDependency, Scope, Walker
 
 # If
@@ -55,8 +56,19 @@ def run_if(node: ControlNode) -> list[Item]:
     graphs = []
     for label, branch in zip(("then", "else"), branches, strict=True):
         enclosed = outer_scope.enclosed((), ())
-        enclosed.finish(enclosed.walk(branch, (), f"{label}/")[:count])
+        enclosed.walker.refusals = Refusals()
+        with enclosed.walker.refusals.collected(enclosed.scope, label=node.data.label):
+            enclosed.finish(enclosed.walk(branch, (), f"{label}/")[:count])
         graphs.append(enclosed)
+    refused = [g for g in graphs if g.walker.refusals or len(g.forms) < count]
+    for graph in refused:
+        other = graphs[1 - graphs.index(graph)]
+        unfit = None if len(refused) > 1 else _unfit(node, outer_scope, graph, other)
+        if unfit is None:
+            for branch_graph in refused:
+                node.walker.refusals.take(branch_graph.walker.refusals)
+            raise RefusedDependency
+        graphs[graphs.index(graph)] = unfit
     first, other = graphs
     if first.forms != other.forms:
         condition = node.inputs[0]
@@ -67,6 +79,27 @@ def run_if(node: ControlNode) -> list[Item]:
     inputs = [tensors(node.inputs[:1])[0], *outer_scope.handed]
     results = node.walker.layers(node.data.name, If(first.build(), other.build()), inputs)
     return first.restored(results)
+
+
+def _unfit(
+    node: ControlNode, outer_scope: OuterScope, refused: InnerGraph, other: InnerGraph
+) -> InnerGraph | None:
+    """A graph that raises an error in the place of a branch that does not fit known shapes.
+
+    None if the branch may be wrong for all shapes, or the other one's outputs are not known.
+    """
+    try:
+        refused.walker.refusals.check()
+    except UnsupportedOperatorError:
+        return None
+    except ParserError as error:
+        if node.walker.folds and all(value.info.is_fully_shaped for value in other.results):
+            graph = outer_scope.enclosed((), ())
+            infos = tuple(value.info for value in other.results)
+            operation = UnfitGraph("", str(error).rstrip("."), infos)
+            graph.finish(formed(graph.walker.layers("unfit", operation, []), other.forms))
+            return graph
+    return None
 
 
 def run_loop(node: ControlNode) -> list[Item]:

@@ -105,6 +105,14 @@ class Refusals:
         self._unknown: Counter[str] = Counter()
         self._reasons: list[str] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._unknown or self._reasons)
+
+    def take(self, other: Refusals) -> None:
+        """Add those of a graph inside."""
+        self._unknown.update(other._unknown)
+        self._reasons += other._reasons
+
     def unknown(self, node: onnx.NodeProto) -> None:
         """Note a node of an operator that armpy does not have."""
         self._unknown[kind_of(node)] += 1
