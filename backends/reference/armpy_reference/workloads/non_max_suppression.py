@@ -10,8 +10,11 @@ from armpy.ops import NonMaxSuppression
 from armpy.ops.operation import Array
 from armpy_reference.workload import ReferenceWorkload
 
-_BLOCK = 64
+_BLOCK = 128
 """Boxes that are decided on at once, and the fewest of a group."""
+
+_BETTER = np.tri(_BLOCK, k=-1, dtype=bool)
+"""Per box of a block, which boxes have better scores."""
 
 _CHOSEN = 512
 """Chosen boxes that a block is compared with at once, so that the results stay in a cache."""
@@ -52,7 +55,8 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
         count = 4 * limit
         while True:
             groups = _groups(boxes[:, :, :count])
-            best = np.sort(np.concatenate([g[self._best(boxes[:, :, g], limit)] for g in groups]))
+            bests = [group[self._best(boxes.take(group, axis=2), limit)] for group in groups]
+            best = np.sort(np.concatenate(bests))
             if len(best) >= limit or count >= len(order):
                 return [int(number) for number in order[best[:limit]]]
             count *= 4
@@ -67,23 +71,27 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
             for known in range(0, len(chosen), _CHOSEN):
                 others = chosen[known : known + _CHOSEN]
                 left = left[~self._overlap(boxes, areas, left, others).any(axis=1)]
-            worse = np.tril(self._overlap(boxes, areas, left, left), -1)
+            worse = self._overlap(boxes, areas, left, left)
+            worse &= _BETTER[: len(left), : len(left)]
+            stay = [chosen]
             while len(left):
                 stays = ~worse.any(axis=1)
-                chosen = np.append(chosen, left[stays])
+                stay.append(left[stays])
                 undecided = ~(stays | worse[:, stays].any(axis=1))
                 left, worse = left[undecided], worse[undecided][:, undecided]
+            chosen = np.concatenate(stay)
             if len(chosen) >= limit:
                 break
         return chosen
 
     def _overlap(self, boxes: Array, areas: Array, some: Array, others: Array) -> Array:
         """Return whether boxes (s) share too much with others (o), shape (s, o)."""
-        common: Array = np.ones((), np.float32)
-        for axis in range(2):
-            sides = np.minimum(boxes[1, axis, some, None], boxes[1, axis, others])
-            sides -= np.maximum(boxes[0, axis, some, None], boxes[0, axis, others])
-            common = np.maximum(sides, 0, out=sides) * common
+        low, high = boxes.take(some, axis=2)[..., None]
+        other_low, other_high = boxes.take(others, axis=2)[:, :, None]
+        sides = np.minimum(high, other_high)
+        sides -= np.maximum(low, other_low)
+        np.maximum(sides, 0, out=sides)
+        common = sides[0] * sides[1]
         union = areas[some, None] + areas[others]
         union -= common
         is_shared = (union > 0) & (common > 0)
