@@ -26,7 +26,7 @@ from armpy_numba_acc.program.limits import GivenBackError
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import needed_kernels
 from armpy_numba_acc.store import packs
-from armpy_numba_acc.store.objects import object_codes
+from armpy_numba_acc.store.objects import object_codes, shared_texts
 from armpy_numba_acc.store.programs import compiled_program
 
 NAMES = (HOST, *PROCESSORS)
@@ -154,7 +154,7 @@ def kernels_for(
     codes = object_codes(list(kernels), isa, usable_cores())
     return SavedKernels(
         packs.about_kernels(aim._replace(isa=isa)),
-        {kernel.symbol: code for kernel, code in codes.items()},
+        {kernel.symbol: code for kernel, code in codes.items()} | shared_texts(list(kernels), isa),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -26,7 +27,7 @@ from armpy_numba_acc.machine.processors.targets import (
 )
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.store import keys, objects, packs
-from armpy_numba_acc.store.objects import object_codes
+from armpy_numba_acc.store.objects import object_codes, shared_texts
 from armpy_numba_acc.store.packs import about_kernels, packed_code, why_not
 
 from armpy.backend.caches import gathered_cache_uses
@@ -228,6 +229,44 @@ def test_a_model_runs_from_a_pack_as_from_what_is_compiled_here(
     # The second process has an empty cache, and imports no compiler.
     assert packed == here.replace('"compiler": true', '"compiler": false')
     assert '"compiler": false' in packed
+
+
+_COMPILE = """
+import sys
+from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.store.objects import object_codes
+kernel = Kernel(sys.argv[1], tuple(int(p) if p.isdigit() else p for p in sys.argv[2:]))
+print(object_codes([kernel], host_isas()[0])[kernel].hex(), "numba" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["pack", "disk"])
+@pytest.mark.parametrize(
+    ("kernel", "other"),
+    [
+        (Kernel("elementwise", ("x0.tanh.x1.mul", "f32xf32xf32", "vv")), ("exp", "f32xf32", "v")),
+        (Kernel("pooling_u8", (64, 1, "max", 0)), (64, 2, "max", 0)),
+    ],
+    ids=str,
+)
+def test_what_kernels_share_is_translated_once_for_all_processes(
+    folder: Path, place: str, kernel: Kernel, other: tuple[int | str, ...]
+) -> None:
+    alike = Kernel(kernel.name, other)
+    if place == "pack":
+        write_pack(folder / "host.kernels", "NumbaAcc", about(), shared_texts([alike], ISA))
+    for made in (alike, kernel):
+        command = [sys.executable, "-c", _COMPILE, made.name, *map(str, made.parameters)]
+        ended = subprocess.run(command, check=True, capture_output=True, text=True)
+        code, has_numba = ended.stdout.split()
+        assert has_numba == str(place == "disk" and made == alike)
+        # Numba numbers the functions of a process, and names have the numbers.
+        known, found = (
+            re.sub(rb"\d+", b"", x) for x in (build_kernel(made, ISA), bytes.fromhex(code))
+        )
+        assert known == found
 
 
 _LOAD = """

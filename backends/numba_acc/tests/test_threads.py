@@ -395,7 +395,7 @@ def time_of_shares(speeds: Sequence[float], num_shares: int, claim: float = 0.0)
     claim
         What each claim costs the thread.
     """
-    left, size_of = num_shares, fork_join.claim_size.py_func  # type: ignore[attr-defined]
+    left, size_of = num_shares, fork_join.claim_size.function  # type: ignore[attr-defined]
     times = [(0.0, number) for number in range(len(speeds))]
     while left:
         now, number = heapq.heappop(times)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import int32
+from numpy import int32
 
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.compiler import LinkedKernel

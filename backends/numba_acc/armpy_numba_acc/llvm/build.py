@@ -7,22 +7,49 @@ import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from armpy_numba_acc.llvm.compiler import compile_kernel
+from armpy_numba_acc.llvm.compiler import (
+    Function,
+    KeepText,
+    LinkedKernel,
+    compile_kernel,
+    make_text,
+    shared_text,
+)
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 
 
-def build_kernel(kernel: Kernel, isa: Isa) -> bytes:
+def build_kernel(kernel: Kernel, isa: Isa, keep: KeepText = make_text) -> bytes:
     """Make a kernel's function and compile it.
+
+    Parameters
+    ----------
+    keep
+        Keeps what kernels have in common: with it, Numba need not be imported.
 
     Returns
     -------
     bytes
         Object code that defines `kernel.symbol`.
     """
-    module = importlib.import_module(f"armpy_numba_acc.kernels.{kernel.name}")
     with _uncollected():
-        return compile_kernel(module.make(isa, *kernel.parameters), kernel.symbol, isa)
+        return compile_kernel(_made(kernel, isa), kernel.symbol, isa, keep)
+
+
+def text_for(kernel: Kernel, isa: Isa, keep: KeepText) -> dict[str, str]:
+    """Return the text that a kernel shares with others, by its name; or nothing."""
+    function = _made(kernel, isa)
+    if not isinstance(function, LinkedKernel):
+        return {}
+    name, text = shared_text(function, isa, keep)
+    return {name: text} if name else {}
+
+
+def _made(kernel: Kernel, isa: Isa) -> Function:
+    """Make the function that a kernel is compiled from."""
+    module = importlib.import_module(f"armpy_numba_acc.kernels.{kernel.name}")
+    function: Function = module.make(isa, *kernel.parameters)
+    return function
 
 
 @contextmanager

@@ -12,17 +12,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
-import numba
 
-from armpy_numba_acc.llvm.translation import module_of, translated
+from armpy_numba_acc import llvm as writers  # translation: imported where it is not kept
 from armpy_numba_acc.machine.isa import Isa
 
 _Llvm: TypeAlias = Any  # Any: Numba and llvmlite have no types
-_ARGUMENTS = (numba.int64, numba.int64, numba.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +39,9 @@ class KernelWithResult:
     function: Callable[[int, int, int], int]
 
 
+KeepText: TypeAlias = Callable[[str, Isa, Callable[[], str]], str]
+"""``keep(name, isa, make)``: a text by its name, kept ones before what ``make()`` returns."""
+
 Function: TypeAlias = Callable[[int, int, int], None] | LinkedKernel | KernelWithResult
 """What a kernel is compiled from."""
 
@@ -52,7 +53,12 @@ def _initialize() -> None:
     llvm.initialize_all_asmprinters()
 
 
-def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
+def make_text(name: str, isa: Isa, make: Callable[[], str]) -> str:
+    """Keep no texts."""
+    return make()
+
+
+def compile_kernel(function: Function, symbol: str, isa: Isa, keep: KeepText = make_text) -> bytes:
     """Compile a kernel to object code.
 
     Parameters
@@ -63,6 +69,8 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
         `armpy_numba_acc.llvm.pointers` for memory, and raises nothing.
     symbol
         The compiled function's name.
+    keep : callable
+        Keeps `shared_text`.
 
     Returns
     -------
@@ -70,28 +78,28 @@ def compile_kernel(function: Function, symbol: str, isa: Isa) -> bytes:
         An object file with one function ``void(int64, int64, int64)``, or ``int64(...)`` if it
         is `KernelWithResult`.
     """
-    module, machine = _module(function, symbol, isa)
+    module, machine = _module(function, symbol, isa, keep)
     code: bytes = machine.emit_object(module)
     return code
 
 
 def compile_assembly(function: Function, symbol: str, isa: Isa) -> str:
     """Compile a kernel to assembly text; parameters as for `compile_kernel`."""
-    module, machine = _module(function, symbol, isa)
+    module, machine = _module(function, symbol, isa, make_text)
     text: str = machine.emit_assembly(module)
     return text
 
 
-def _module(function: Function, symbol: str, isa: Isa) -> tuple[_Llvm, _Llvm]:
+def _module(function: Function, symbol: str, isa: Isa, keep: KeepText) -> tuple[_Llvm, _Llvm]:
     """The optimised module of a kernel, and the machine that it is for."""
     _initialize()
     machine = _machine(isa)
     if isinstance(function, LinkedKernel):
-        return _linked(function, symbol, isa, machine), machine
+        return _linked(function, symbol, isa, machine, keep), machine
     if isinstance(function, KernelWithResult):
-        text = _wrapped(_unoptimized(function.function, numba.int64), symbol, "i64")
+        text = _wrapped(writers.text_of(function.function, "int64"), symbol, "i64")
     else:
-        text = _wrapped(_unoptimized(function), symbol)
+        text = _wrapped(writers.text_of(function), symbol)
     module = _parsed(text, machine, isa)
     module.name = symbol
     _hide_all_but(module, symbol)
@@ -129,13 +137,14 @@ def _optimize(module: _Llvm, machine: _Llvm) -> None:
     passes.getModulePassManager().run(module, passes)
 
 
-def _linked(function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm) -> _Llvm:
+def _linked(function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm, keep: KeepText) -> _Llvm:
     """The optimised module of a kernel and the functions that it calls.
 
     Both are optimised before they are joined: what Numba translates is the same for many
     kernels, and LLVM takes twice as long for both in one. Afterwards little is left to do.
     """
-    module = _parsed(_optimized_once(function.function, isa).replace(_ANY, symbol), machine, isa)
+    text = _kept_once(function.function, isa, keep).replace(_ANY, symbol)
+    module = _parsed(text, machine, isa)
     module.name = symbol
     definitions = _parsed(function.definitions, machine, isa)
     _optimize(definitions, machine)
@@ -154,22 +163,39 @@ def _linked(function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm) -> _L
     return module
 
 
+def shared_text(function: LinkedKernel, isa: Isa, keep: KeepText) -> tuple[str, str]:
+    """Return the text that many kernels share, and the name that it is kept by.
+
+    Returns
+    -------
+    name : str
+        Says which LLVM can read it; empty if the function has none to itself: it is not kept.
+    text : str
+        A kernel in LLVM's language, optimised, but for the functions that it is linked with.
+    """
+    _initialize()
+    return _name_of(function.function), _kept_once(function.function, isa, keep)
+
+
 @cache
-def _optimized_once(function: Callable[..., object], isa: Isa) -> str:
-    """A kernel in LLVM's language, optimised, but for the functions that it is linked with."""
+def _kept_once(function: Callable[..., object], isa: Isa, keep: KeepText) -> str:
+    name = _name_of(function)
+    return (keep if name else make_text)(name, isa, partial(_optimized, function, isa))
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    """Name of a function's text; empty if others share it, as functions within functions do."""
+    version = ".".join(map(str, llvm.llvm_version_info))
+    name = f"{function.__module__}.{function.__qualname__} for LLVM {version}"
+    return "" if "<locals>" in name else name
+
+
+def _optimized(function: Callable[..., object], isa: Isa) -> str:
     machine = _machine(isa)
-    module = _parsed(_wrapped(_translated_once(function), _ANY), machine, isa)
+    module = _parsed(_wrapped(writers.text_once(function), _ANY), machine, isa)
     _hide_all_but(module, _ANY)
     _optimize(module, machine)
     return str(module)
-
-
-def _unoptimized(function: Callable[..., object], result: _Llvm = numba.types.void) -> str:
-    """A function in LLVM's language as Numba writes it."""
-    return str(module_of(translated(function, _ARGUMENTS, result)))
-
-
-_translated_once = cache(_unoptimized)
 
 
 def _wrapped(text: str, symbol: str, result: str = "") -> str:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from llvmlite import ir
-from numba import types
 
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
 from armpy_numba_acc.llvm.values import F32, F64, I8, I16, I32, I64, Code, CodeValue, Kind
@@ -44,19 +43,19 @@ def _make_store(kind: Any, element: Kind) -> Callable[[Pointer, int, Any], None]
     return store
 
 
-load_i64: LoadInteger = _make_load(types.int64, I64)
-load_i32: LoadInteger = _make_load(types.int32, I32)
-load_i16: LoadInteger = _make_load(types.int16, I16)
-load_i8: LoadInteger = _make_load(types.int8, I8)
-load_u8: LoadInteger = _make_load(types.uint8, I8)
-load_f32: LoadFloat = _make_load(types.float32, F32)
-load_f64: LoadFloat = _make_load(types.float64, F64)
-store_i64: StoreInteger = _make_store(types.int64, I64)
-store_i32: StoreInteger = _make_store(types.int32, I32)
-store_i16: StoreInteger = _make_store(types.int16, I16)
-store_u8: StoreInteger = _make_store(types.uint8, I8)
-store_f32: StoreFloat = _make_store(types.float32, F32)
-store_f64: StoreFloat = _make_store(types.float64, F64)
+load_i64: LoadInteger = _make_load("int64", I64)
+load_i32: LoadInteger = _make_load("int32", I32)
+load_i16: LoadInteger = _make_load("int16", I16)
+load_i8: LoadInteger = _make_load("int8", I8)
+load_u8: LoadInteger = _make_load("uint8", I8)
+load_f32: LoadFloat = _make_load("float32", F32)
+load_f64: LoadFloat = _make_load("float64", F64)
+store_i64: StoreInteger = _make_store("int64", I64)
+store_i32: StoreInteger = _make_store("int32", I32)
+store_i16: StoreInteger = _make_store("int16", I16)
+store_u8: StoreInteger = _make_store("uint8", I8)
+store_f32: StoreFloat = _make_store("float32", F32)
+store_f64: StoreFloat = _make_store("float64", F64)
 
 INTEGERS: Mapping[int, tuple[LoadInteger, StoreInteger]] = {
     1: (load_u8, store_u8),
@@ -67,19 +66,19 @@ INTEGERS: Mapping[int, tuple[LoadInteger, StoreInteger]] = {
 """What loads and stores integers of so many bytes, or anything else as such; bytes are unsigned."""
 
 
-@primitive(types.float32, WORD, WORD)
+@primitive("float32", WORD, WORD)
 def load_bf16(code: Code, base: CodeValue, index: CodeValue) -> CodeValue:
     """Load element `index` of an array of bfloat16 at an address, as float32."""
     return (base.load(I16, index).unsigned(I32) << 16).as_float()
 
 
-@primitive(types.float32, WORD)
+@primitive("float32", WORD)
 def bits_to_f32(code: Code, bits: CodeValue) -> CodeValue:
     """A float32 whose bits are the low half of an integer; how kernels get float arguments."""
     return bits.narrowed(I32).as_float()
 
 
-@primitive(types.float64, WORD)
+@primitive("float64", WORD)
 def bits_to_f64(code: Code, bits: CodeValue) -> CodeValue:
     """A float64 that has an integer's bits."""
     return bits.bitcast(F64)

@@ -2,52 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import Parameter, Signature, signature
 from typing import Any, TypeAlias, TypeVar
 
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-from armpy_numba_acc.llvm.translation import OPTIONS, translated
 from armpy_numba_acc.llvm.values import I64, Code, CodeValue
+from armpy_numba_acc.machine.layout import MemoryLayout
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 Primitive: TypeAlias = Callable[..., Any]
 """What Numba's code calls; the call has no types that mypy could check (Any)."""
 
-WORD, FLOAT, NOTHING = types.int64, types.float32, types.void
+NumbaType: TypeAlias = "str | type[MemoryLayout]"
+"""By its name, or a tuple of the words of a record."""
+
+WORD, FLOAT, NOTHING = "int64", "float32", "void"
 """What Numba's code hands over: integers and addresses, float32; and what gives nothing back."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InlinedFunction:
+    """A function that Numba translates in the place of each call."""
+
+    function: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TranslatedFunction:
+    """A function that Numba translates once for all calls with arguments of the same types."""
+
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenFunction:
+    """A function that writes LLVM's instructions where Numba's code calls it."""
+
+    write: Callable[..., Any]  # ``write(code, *values)``: a `CodeValue`, `CallFields` or None
+    result: NumbaType
+    kinds: tuple[NumbaType, ...]  # of the arguments
 
 
 def inlined(function: FunctionT) -> FunctionT:
     """Have Numba inline a function into its callers."""
-    dispatcher: FunctionT = njit(inline="always", **OPTIONS)(function)
-    return dispatcher
+    stand_in: Any = InlinedFunction(function)  # Any: to callers it is the function
+    return stand_in  # type: ignore[no-any-return]
 
 
 def compiled(function: FunctionT) -> FunctionT:
     """Have Numba translate a function that others call; LLVM may put it into them."""
-
-    def typed(_: Any, *kinds: Any) -> Any:  # Any: Numba has no types
-        translation = translated(function, kinds)
-
-        def generate(context: Any, builder: Any, called: Any, args: Any) -> Any:
-            context.active_code_library.add_linking_library(translation.library)
-            return context.call_internal(builder, translation.fndesc, called, args)
-
-        return translation.signature, generate
-
-    intrinsic_function: FunctionT = _intrinsic(typed, function, signature(function).parameters)
-    return intrinsic_function
+    stand_in: Any = TranslatedFunction(function)  # Any: as above
+    return stand_in  # type: ignore[no-any-return]
 
 
 def primitive(
-    result: Any,  # Any: a type of Numba's
-    *kinds: Any,  # Any: types of Numba's
+    result: NumbaType, *kinds: NumbaType
 ) -> Callable[[Callable[..., CodeValue | None]], Primitive]:
     """Let Numba's code call a function that writes LLVM's instructions.
 
@@ -65,32 +80,10 @@ def primitive(
     """
 
     def decorate(write: Callable[..., CodeValue | None]) -> Primitive:
-        def typed(*_: Any) -> Any:  # Any: Numba has no types
-            def generate(context: Any, builder: Any, _: Any, args: Any) -> Any:
-                code = Code(builder)
-                value = write(code, *(code.of(argument) for argument in args))
-                return context.get_dummy_value() if value is None else value.value
-
-            return result(*kinds), generate
-
-        names = [f"argument_{number}" for number in range(len(kinds))]
-        primitive_made: Primitive = _intrinsic(typed, write, names)
-        return primitive_made
+        stand_in: Any = WrittenFunction(write, result, kinds)  # Any: as above
+        return stand_in  # type: ignore[no-any-return]
 
     return decorate
-
-
-def _intrinsic(typed: Callable[..., Any], of: Callable[..., Any], names: Iterable[str]) -> Any:
-    """Make a function of Numba's that is typed and written by another one.
-
-    Numba looks at the parameters' names, and at nothing else of them.
-    """
-    parameters = [
-        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("typingctx", *names)
-    ]
-    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    typed.__name__, typed.__doc__ = of.__name__, of.__doc__
-    return intrinsic(typed)
 
 
 def linked(name: str, count: int, *, returns: bool = False) -> Primitive:

@@ -12,8 +12,9 @@ from numba.core.interpreter import Interpreter
 from numba.core.ir_utils import build_definitions, simplify_CFG
 from numba.core.lowering import Lower
 from numba.core.postproc import PostProcessor
-from numba.core.registry import CPUDispatcher
 from numba.core.typed_passes import NativeLowering, PreLowerStripPhis
+
+from armpy_numba_acc.llvm.primitives import InlinedFunction
 
 _Numba: TypeAlias = Any  # Any: Numba has no types
 
@@ -51,9 +52,9 @@ def _inline_first(function: _Numba, label: int) -> list[int]:
         if isinstance(call, ir.Expr) and call.op == "call":
             called = function.get_definition(call.func)
             if isinstance(called, ir.Global | ir.FreeVar) and isinstance(
-                called.value, CPUDispatcher
+                called.value, InlinedFunction
             ):
-                return _inline(function, label, index, called.value.py_func)
+                return _inline(function, label, index, called.value.function)
     return []
 
 

@@ -11,6 +11,7 @@ the code that sets Numba's target up.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from functools import cached_property
 from types import BuiltinFunctionType
 from typing import Any, NoReturn, TypeAlias
@@ -29,6 +30,8 @@ from numba.core.target_extension import (
 from numba.core.typing import templates
 from numba.core.typing.context import BaseContext
 from numba.cpython import builtins, numbers, rangeobj, tupleobj
+
+from armpy_numba_acc.llvm.primitives import InlinedFunction, TranslatedFunction, WrittenFunction
 
 _Numba: TypeAlias = Any  # Any: Numba has no types
 
@@ -82,8 +85,10 @@ class _TypeContext(BaseContext):  # type: ignore[misc]  # Numba has no types
     """Types of what kernels are made of."""
 
     def init(self) -> None:
-        """Begin without operators."""
+        """Begin without operators and functions."""
         self._operators: dict[_Numba, _Operator] = {}
+        self._written: dict[TranslatedFunction | WrittenFunction, _Numba] = {}
+        self.typed: Callable[[TranslatedFunction | WrittenFunction], Callable[..., _Numba]]
 
     def load_additional_registries(self) -> None:
         """Know `min` and `max`."""
@@ -91,6 +96,14 @@ class _TypeContext(BaseContext):  # type: ignore[misc]  # Numba has no types
 
     def resolve_value_type(self, val: _Numba) -> _Numba:
         """The type of a constant or function."""
+        if isinstance(val, InlinedFunction):  # whose calls are gone
+            return types.none
+        if isinstance(val, TranslatedFunction | WrittenFunction):
+            if val not in self._written:
+                typed = self.typed(val)
+                template = templates.make_intrinsic_template(val, typed, typed.__name__)
+                self._written[val] = types.Function(template)
+            return self._written[val]
         value_type = super().resolve_value_type(val)
         if not (isinstance(val, BuiltinFunctionType) and isinstance(value_type, types.Function)):
             return value_type

@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from llvmlite import ir
-from numba.core import cgutils
 
 Kind: TypeAlias = Any  # Any: llvmlite's types have no types
 """A type of LLVM's: of a number or a vector."""
@@ -97,7 +96,8 @@ class Code:
         """
         kinds = [argument.kind for argument in arguments]
         function_kind = ir.FunctionType(ir.VoidType() if result is None else result, kinds)
-        function = cgutils.get_or_insert_function(self.builder.module, function_kind, name)
+        module = self.builder.module
+        function = module.globals.get(name) or ir.Function(module, function_kind, name)
         return self.of(self.builder.call(function, [a.value for a in arguments], **options))
 
     def stack(self, kind: Kind, count: int = 1) -> CodeValue:

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from armpy.backend import (
     CacheUse,
@@ -211,7 +211,30 @@ def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes
 def _compiled(kernel: Kernel, isa: Isa) -> bytes:
     """A kernel's object code, made now."""
     check_working_directory()
-    return llvm.build_kernel(kernel, isa)
+    return llvm.build_kernel(kernel, isa, _kept_text)
+
+
+def shared_texts(kernels: Sequence[Kernel], isa: Isa) -> dict[str, bytes]:
+    """Texts that kernels are made with, by name, as packs have them among kernels."""
+    texts: dict[str, str] = {}
+    for kernel in kernels:
+        texts |= llvm.text_for(kernel, isa, _kept_text)
+    return {name: text.encode() for name, text in texts.items()}
+
+
+def _kept_text(name: str, isa: Isa, make: Callable[[], str]) -> str:
+    """A text that kernels are made with: from disk, from a kernel pack, or made now and kept."""
+    entries, kernel = disk_entries(), Kernel(name)
+    key = object_key(kernel, isa) if entries is not None else ""
+    if entries is not None and key and (parts := entries.read(_KIND, key)):
+        return bytes(parts[0]).decode()
+    if (packed := store.packed_code(kernel, isa)) is not None:
+        return packed.code.decode()
+    text = make()
+    if entries is not None and key and is_current():
+        about = f"{name} for {isa.name}"
+        entries.write(_KIND, key, [text.encode()], about, f"kernels for {isa.name}, of all models")
+    return text
 
 
 def _report(done: int, total: int) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from numba import types
-
 from armpy_numba_acc.llvm.control import when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, I32, Code, CodeValue, first_lanes, vector
@@ -21,7 +19,7 @@ def make_blend(isa: Isa, is_float: bool) -> Primitive:
     far after both; the four products are rounded and added in the reference's order.
     """
     kind = vector(F32 if is_float else I32, isa.lanes)
-    weight = types.float32 if is_float else types.int32
+    weight = "float32" if is_float else "int32"
 
     @primitive(NOTHING, WORD, WORD, WORD, weight, weight, WORD, WORD)
     def blend(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from numba import types
-
 from armpy_numba_acc.llvm.primitives import FLOAT, primitive
 from armpy_numba_acc.llvm.values import Code, CodeValue
 
@@ -14,19 +12,19 @@ def square_root_f32(code: Code, value: CodeValue) -> CodeValue:
     return value.sqrt()
 
 
-@primitive(types.float64, types.float64)
+@primitive("float64", "float64")
 def square_root_f64(code: Code, value: CodeValue) -> CodeValue:
     """Square root of a float64."""
     return value.sqrt()
 
 
-@primitive(types.boolean, FLOAT)
+@primitive("boolean", FLOAT)
 def is_nan(code: Code, value: CodeValue) -> CodeValue:
     """Return whether a float32 is not a number."""
     return value.is_nan()
 
 
-@primitive(types.float64, types.float64)
+@primitive("float64", "float64")
 def absolute_f64(code: Code, value: CodeValue) -> CodeValue:
     """Absolute value of a float64."""
     return abs(value)

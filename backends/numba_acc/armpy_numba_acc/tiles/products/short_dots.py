@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from numba import types
-
 from armpy_numba_acc.llvm.arithmetic.dots import spread_products
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, primitive
@@ -34,7 +32,7 @@ def make_short_dot(formats: tuple[str, str], lanes: int) -> Callable[[Pointer, P
         elements, after which nothing is read. Gives an int32, which wraps.
     """
 
-    @primitive(types.int32, WORD, WORD, WORD)
+    @primitive("int32", WORD, WORD, WORD)
     def dot(code: Code, first: CodeValue, second: CodeValue, count: CodeValue) -> CodeValue:
         def step(width: int) -> Callable[[CodeValue, list[CodeValue]], list[CodeValue]]:
             def add(index: CodeValue, totals: list[CodeValue]) -> list[CodeValue]:

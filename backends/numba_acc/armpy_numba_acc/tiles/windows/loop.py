@@ -178,4 +178,5 @@ def window_kernel(
                     out_y = 0
                     image += 1
 
+    windows.__qualname__ = f"windows with {prepare}"  # of which there is one
     return windows
