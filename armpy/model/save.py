@@ -134,12 +134,11 @@ def save_model(
     # them, and the texts say where.
     if shares:
         _share(arrays, programs)
-    sections: dict[str, bytes | Array] = {
-        name: NetworkWriter.text(replace(record, arrays=arrays.records()))
-        for name, record in records.items()
-    }
-    sections[CONSTANTS] = arrays.elements()
-    sections |= programs.sections
+    places = arrays.records()
+    texts = {name: NetworkWriter.text(replace(r, arrays=places)) for name, r in records.items()}
+    # The metadata before all constants are gathered: both together take much memory.
+    sections: dict[str, bytes | Array] = {**texts, **_metadata_section(contents)}
+    sections |= {CONSTANTS: arrays.elements(), **programs.sections}
     manifest: dict[str, object] = {
         "kind": KIND_MODEL,
         "armpy": __version__,
@@ -154,7 +153,7 @@ def save_model(
     if entry is not None:
         manifest["entry"] = entry
         manifest["interface"] = _open_interface(network) if takes_many_shapes(network) else None
-    return write_container(path, manifest, {**sections, **_metadata_section(contents)}, sign)
+    return write_container(path, manifest, sections, sign)
 
 
 def _metadata_section(contents: ModelContents) -> dict[str, bytes | Array]:

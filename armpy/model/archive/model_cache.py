@@ -36,7 +36,7 @@ SUFFIX = ".armpy"
 SENT_SUFFIX = ".model"
 """Of a model's own file that was sent from elsewhere, and is named by its SHA-256."""
 
-LIMIT_BYTES = 1 << 30
+LIMIT_BYTES = 4 << 30
 """Of all files together."""
 
 NODE_FOLDER = "node"

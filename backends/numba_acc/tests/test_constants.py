@@ -1,12 +1,15 @@
 """Packed constants of a program: what is equal is there once, and nothing lies between them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.program.program import Program
 
-from armpy import Network
+import armpy
+from armpy import Network, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
@@ -49,3 +52,17 @@ def test_weights_of_one_size_that_differ_are_packed_each(weights: Array) -> None
     single = program_of(matrices(weights)).constants.size - SLACK_BYTES
     three = program_of(matrices(weights, weights + 1, weights * 2)).constants.size - SLACK_BYTES
     assert three == 3 * single
+
+
+def test_constants_go_as_they_are_packed() -> None:
+    weights = np.random.default_rng(0).normal(size=(6, 512, 512)).astype(np.float32)
+    with armpy.Runtime(RuntimeOptions(backends=["NumbaAcc"], num_threads=1)) as runtime:
+        armpy.Model(matrices(*weights), runtime).close()  # compiles
+        network = matrices(*(weights + 1))
+        tracemalloc.start()
+        try:
+            armpy.Model(network, runtime).close()
+            _, peak_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak_bytes < 2.7 * weights.nbytes

@@ -49,7 +49,7 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
     ----------
     ONNX, MetadataProps.md and TypeDenotation.md.
     """
-    model = load_model(file)
+    model = load_model(file, with_elements=False)
     graph = model.graph
     properties = {entry.key: entry.value for entry in model.metadata_props}
     author, license_text = _taken(properties, _AUTHOR), _taken(properties, _LICENSE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
@@ -40,7 +39,7 @@ WITHOUT_SCHEMA: Mapping[str, int] = {
 the standard does not have there. Those of ONNX's first years are taken in later ones, too, as
 `onnx.checker` does."""
 
-_LARGE_ELEMENTS = 1 << 14
+_LARGE_BYTES = 1 << 16
 """Of initializers that are checked without their elements."""
 
 _UNCHECKED = "armpy.unchecked"
@@ -57,8 +56,8 @@ def _unsound(file: ModelFile, error: Exception) -> ParserError:
     )
 
 
-def load_model(file: ModelFile) -> onnx.ModelProto:
-    """The model in a file, not checked.
+def load_model(file: ModelFile, *, with_elements: bool = True) -> onnx.ModelProto:
+    """The model in a file, not checked, perhaps without the elements of large initializers.
 
     Raises
     ------
@@ -66,6 +65,9 @@ def load_model(file: ModelFile) -> onnx.ModelProto:
         If the file is damaged.
     """
     try:
+        if not with_elements:
+            path = _GRAPH, _INITIALIZER
+            return onnx.load_model_from_string(_without_elements(file.data, *path))
         return onnx.load_model_from_string(bytes(file.data))
     except Exception as error:  # whatever the library raises, the file is the cause
         raise _unsound(file, error) from error
@@ -79,10 +81,11 @@ def read_model(file: ModelFile) -> onnx.ModelProto:
     ParserError
         If the file is damaged, or its operator set not supported.
     """
-    model = load_model(file)
+    model, light = (load_model(file, with_elements=whole) for whole in (True, False))
     sort_nodes(model.graph)
+    sort_nodes(light.graph)
     try:
-        onnx.checker.check_model(_without_harmless(_without_elements(model)))
+        onnx.checker.check_model(_without_harmless(light))
     except Exception as error:  # whatever the library raises, the file is the cause
         raise _unsound(file, error) from error
     version = versions_of(model).get("", 1)
@@ -188,53 +191,97 @@ def declared_shape(
     )
 
 
-def _without_elements(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model without the elements of large initializers, of which the checker makes two copies.
+def _without_elements(message: memoryview, *path: int) -> bytes:
+    """A message of ONNX without the elements of large tensors, of which the checker makes copies.
 
-    They are checked where they are read.
+    They are checked where they are read. `path` has the numbers of the fields that lead from the
+    message to tensors. Damage raises IndexError or ValueError, or stays as it is.
     """
-    large = {tensor.name for tensor in model.graph.initializer if _is_large(tensor)}
-    if not large:
-        return model
-    light = onnx.ModelProto()
-    for source, target, without in (
-        (model, light, "graph"),
-        (model.graph, light.graph, "initializer"),
-    ):
-        for field, value in source.ListFields():
-            if field.name == without:
-                continue
-            if isinstance(value, int | str):
-                setattr(target, field.name, value)
-            else:  # a message or several
-                getattr(target, field.name).MergeFrom(value)
-    for tensor in model.graph.initializer:
-        copy = light.graph.initializer.add()
-        if tensor.name in large:
-            copy.name, copy.data_type, copy.dims[:] = tensor.name, tensor.data_type, [0]
-        else:
-            copy.CopyFrom(tensor)
-    return light
+    if not path:
+        return _without_raw_data(message)
+    parts: list[bytes | memoryview] = []
+    copied = 0
+    for number, begin, value, end in _fields(message):
+        if number == path[0]:
+            content = _without_elements(message[value:end], *path[1:])
+            key = _varint(number << 3 | _SIZED)
+            parts += [message[copied:begin], key, _varint(len(content)), content]
+            copied = end
+    return b"".join((*parts, message[copied:]))
 
 
-def _is_large(tensor: onnx.TensorProto) -> bool:
-    """Return whether a tensor is nothing but many plain elements, without copying them."""
-    return (
-        tensor.HasField("raw_data")
-        and tensor.data_type != onnx.TensorProto.STRING
-        and min(tensor.dims, default=0) > 0
-        and math.prod(tensor.dims) > _LARGE_ELEMENTS
-        and not tensor.HasField("segment")
-        and not any(getattr(tensor, name) for name in _OTHER_ELEMENTS)
-    )
+def _without_raw_data(message: memoryview) -> bytes:
+    """A tensor without elements, if it has nothing but many bytes of plain ones."""
+    for number, begin, value, end in _fields(message):
+        if number == _RAW_DATA and end - value > _LARGE_BYTES:
+            tensor = onnx.TensorProto.FromString(b"".join((message[:begin], message[end:])))
+            others = any(getattr(tensor, name) for name in _OTHER_ELEMENTS)
+            is_typed = tensor.data_type != onnx.TensorProto.STRING
+            is_whole = not others and not tensor.HasField("segment")
+            if is_typed and is_whole and min(tensor.dims, default=0) > 0:
+                tensor.dims[:] = [0]
+                return bytes(tensor.SerializeToString())
+    return bytes(message)
 
 
 _OTHER_ELEMENTS = (
-    *(f"{kind}_data" for kind in ("float", "int32", "string", "int64", "double", "uint64")),
+    *(f"{kind}_data" for kind in ("float", "int32", "string", "int64", "double", "uint64", "raw")),
     "external_data",
     "data_location",
 )
 """Fields that say where elements are, if not in ``raw_data``."""
+
+_GRAPH, _INITIALIZER, _RAW_DATA = (
+    kind.DESCRIPTOR.fields_by_name[name].number
+    for kind, name in (
+        (onnx.ModelProto, "graph"),
+        (onnx.GraphProto, "initializer"),
+        (onnx.TensorProto, "raw_data"),
+    )
+)
+
+_NUMBER, _SIZED = 0, 2
+"""Kinds of fields in Protocol Buffers: a number of any length, and a length before its bytes."""
+
+_FIXED_BYTES = {1: 8, 5: 4}
+"""Size of fields of the other kinds."""
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, int, int, int]]:
+    """Numbers of a message's fields, where each and its value begin, and where it ends."""
+    at = 0
+    while at < len(message):
+        begin = at
+        key, at = _number(message, at)
+        value = at
+        if key & 7 == _SIZED:
+            size, value = _number(message, at)
+            at = value + size
+        elif key & 7 == _NUMBER:
+            _, at = _number(message, at)
+        elif key & 7 in _FIXED_BYTES:
+            at += _FIXED_BYTES[key & 7]
+        else:
+            raise ValueError(f"a field is of kind {key & 7}")
+        yield key >> 3, begin, value, at
+
+
+def _number(message: memoryview, at: int) -> tuple[int, int]:
+    """A number of any length in a message, and where it ends."""
+    number = shift = 0
+    while True:
+        number |= (message[at] & 0x7F) << shift
+        shift += 7
+        at += 1
+        if message[at - 1] < 0x80:
+            return number, at
+
+
+def _varint(number: int) -> bytes:
+    """A number as messages have it."""
+    if number < 0x80:
+        return bytes([number])
+    return bytes([number & 0x7F | 0x80]) + _varint(number >> 7)
 
 
 def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:

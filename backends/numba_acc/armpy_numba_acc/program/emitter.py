@@ -508,7 +508,7 @@ class Emitter:
         """All constants in one array, their offsets set; those of the same bytes lie there once."""
         sizes = collections.Counter(array.nbytes for _, array in self._constants)
         placed: dict[bytes, int] = {}
-        size, parts = 0, []
+        size, parts = 0, collections.deque[tuple[int, Array]]()
         for buffer, array in self._constants:
             data = array.reshape(-1).view(np.uint8)
             # Large ones are seldom of a size that another one has as well.
@@ -520,8 +520,11 @@ class Emitter:
                 parts.append((size, data))
                 size += -(-data.size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         packed = aligned(size + SLACK_BYTES if size else 0)
-        for offset, data in parts:
-            packed[offset : offset + data.size] = data
+        self._constants.clear()  # each goes as soon as it lies among the others
+        del array, data
+        while parts:
+            offset, part = parts.popleft()
+            packed[offset : offset + part.size] = part
         return packed
 
 
