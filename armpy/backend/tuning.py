@@ -104,9 +104,9 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
 
     Notes
     -----
-    It holds for the thread that asks. A backend stores the results where it stores what it
-    compiles, so that later loads use it without being asked; one that has nothing to measure
-    does nothing.
+    It holds for the thread that asks; in a free-threaded Python, also for threads that it starts
+    in the block. A backend stores the results where it stores what it compiles, so that later loads
+    use it without being asked; one that has nothing to measure does nothing.
 
     Examples
     --------

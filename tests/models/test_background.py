@@ -24,7 +24,7 @@ import pytest
 
 import armpy
 from armpy.backend import postpone_compilation
-from armpy.backend.preparation import postponed_compilation
+from armpy.backend.preparation import are_compilations_postponed, postponed_compilation
 from armpy.errors import (
     BackendError,
     CompilationPostponedError,
@@ -397,6 +397,23 @@ def test_what_fails_to_compile_stays_where_it_is_and_says_so(
         assert "the compiler has a mistake" in str(placement)
     warned = [record for record in caplog.records if record.levelname == "WARNING"]
     assert any("Gated could not be compiled in the background" in r.message for r in warned)
+
+
+def test_the_thread_that_compiles_has_not_the_caller_s_context(
+    compiler: GatedCompiler, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Free-threaded Pythons let threads inherit it.
+    work, postpones = tiers._work, []
+
+    def noted(reference: Any) -> None:
+        postpones.append(are_compilations_postponed())
+        work(reference)
+
+    monkeypatch.setattr(tiers, "_work", noted)
+    compiler.open_gate()
+    with postponed_compilation(), load(path) as model:
+        model.warm_up()
+    assert postpones == [False]
 
 
 @pytest.mark.slow

@@ -56,7 +56,7 @@ def test_load_takes_every_option_by_name_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_load_documents_every_option(name: str) -> None:
-    assert f"\n    {name} : " in (armpy.load.__doc__ or "")
+    assert f"\n{name} : " in (inspect.getdoc(armpy.load) or "")
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -296,7 +296,13 @@ static PyMethodDef functions[] = {
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "x", NULL, -1, functions};
-PyMODINIT_FUNC PyInit_Acme_Npu_backend(void) { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit_Acme_Npu_backend(void) {
+    PyObject *module = PyModule_Create(&definition);
+#ifdef Py_GIL_DISABLED
+    if (module) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
+#endif
+    return module;
+}
 """
 
 

@@ -200,7 +200,7 @@ def test_a_public_key_may_be_a_file_or_bytes_or_text(key_file: Path, tmp_path: P
         ("ed25519:AAAA", r"32 bytes that are not all zero; got 3 bytes"),
         ("ed25519:é", r"44 characters of 32 bytes in Base64"),
         ("absent.pem", r"absent\.pem: the key cannot be read: No such file"),
-        ("a\0b", r"the key cannot be read: embedded null byte"),
+        ("a\0b", r"the key cannot be read: .*embedded null"),
         ("\ud800", r"the key cannot be read: .*surrogates not allowed"),
         ("/dev/zero", r"Expected a regular file of at most 65536 bytes; got no regular file"),
         (7, r"PEM file's path, 32 bytes, or the text ed25519:BASE64; got 7"),

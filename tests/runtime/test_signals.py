@@ -29,6 +29,11 @@ pytestmark = [
     pytest.mark.timeout(method="thread"),  # the other way is the timer that these tests set
 ]
 
+raising = pytest.mark.skipif(
+    sys.version_info[:2] == (3, 14),
+    reason="a handler that raises can leave a lock taken (github.com/python/cpython/issues/148874)",
+)
+
 X = np.ones(4, np.float32)
 LONGEST_S = 400e-6
 
@@ -96,6 +101,7 @@ def raise_alarm() -> None:
     raise AlarmError
 
 
+@raising
 @pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("deadline_s", [None, 60.0])
@@ -119,6 +125,7 @@ def test_handlers_that_raise_leave_the_runtime_able_to_execute(
     assert num_alarms > 10
 
 
+@raising
 def test_bound_execution_can_be_started_again_after_a_handler_has_raised(
     on_alarm: Callable[[Callable[[], None]], Alarms],
 ) -> None:
@@ -138,6 +145,7 @@ def test_bound_execution_can_be_started_again_after_a_handler_has_raised(
     np.testing.assert_array_equal(execution()["y"], X + 1)
 
 
+@raising
 @pytest.mark.parametrize("deadline_s", [None, 60.0])
 def test_bound_execution_can_be_called_again_after_a_handler_has_raised(
     on_alarm: Callable[[Callable[[], None]], Alarms], deadline_s: float | None

@@ -65,7 +65,13 @@ static PyMethodDef functions[] = {
 #define SLOTS NULL
 #else
 static int import_at_load(PyObject *module) { IMPORT; return 0; }
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, import_at_load}, {0, NULL}};
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, import_at_load},
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
 #define SLOTS slots
 #endif
 
@@ -77,7 +83,11 @@ static struct PyModuleDef definition = {
 #define INIT(name) JOINED(PyInit_, name)
 PyMODINIT_FUNC INIT(MODULE)(void) {
 #ifdef SINGLE_PHASE
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+#ifdef Py_GIL_DISABLED
+    if (module) PyUnstable_Module_SetGIL(module, Py_MOD_GIL_NOT_USED);
+#endif
+    return module;
 #else
     return PyModuleDef_Init(&definition);
 #endif

@@ -133,6 +133,8 @@ class Worker:
                 stderr=their_output,
                 pass_fds=(theirs.fileno(), their_life.fileno()),
                 start_new_session=True,  # so that the terminal's interrupts are the application's
+                # A free-threaded Python commits 1 GiB at its start, which would count as used.
+                env={"MIMALLOC_ARENA_EAGER_COMMIT": "0", **os.environ},
             )
             ours.pop_all()
         ends = self._connection, self._life
@@ -291,11 +293,8 @@ class Output:
             ends.callback(os.close, stopped)
             ends.callback(os.close, self._stop)
             # It does not refer to this object, which could never be collected then.
-            self._thread = threading.Thread(
-                target=_keep_tail, args=(descriptor, stopped, self._kept, log)
-            )
-            # It must not keep the application from ending.
-            self._thread.daemon = True
+            about = descriptor, stopped, self._kept, log
+            self._thread = threading.Thread(target=_keep_tail, args=about, daemon=True)
             try:
                 self._thread.start()
             except RuntimeError as error:

@@ -8,6 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextvars import Context
 from dataclasses import dataclass, replace
 from pickle import PicklingError
 from types import TracebackType
@@ -278,7 +279,7 @@ class Tiers:
         if self._thread is None or not self._thread.is_alive():
             name, about = "armpy compiles in the background", (weakref.ref(self),)
             self._thread = threading.Thread(target=_work, args=about, name=name, daemon=True)
-            self._thread.start()
+            Context().run(self._thread.start)  # free-threaded Pythons hand the caller's on
 
     def next_pending(self) -> _Exchange | None:
         """Return the thread's next step; None if it is to end."""

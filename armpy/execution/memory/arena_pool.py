@@ -46,8 +46,7 @@ class PooledArena:
         self.owner: weakref.ref[ArenaUser] | None = None
         # Every working memory with handles in it, and how many bytes that needs.
         self.users: weakref.WeakKeyDictionary[ArenaUser, int] = weakref.WeakKeyDictionary()
-        finalizer = weakref.finalize(self, free)
-        finalizer.atexit = False  # their owners, such as runtimes, end before
+        weakref.finalize(self, free).atexit = False  # their owners, such as runtimes, end before
 
     def is_vacated(self, claimant: ArenaUser) -> bool:
         """Return whether no other owner uses it, or its owner was idle and has released it."""

@@ -11,6 +11,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextvars import Context
 from typing import Any, TypeVar
 
 from armpy.backend import IBackendContext, OptionValues
@@ -314,7 +315,7 @@ class Supervisor(IBackendContext):
                 run = _spare_starter(weakref.ref(self), self._hurry)
                 starting = threading.Thread(target=run, name=name, daemon=True)
                 try:
-                    starting.start()
+                    Context().run(starting.start)  # free-threaded Pythons hand the caller's on
                 except RuntimeError as error:  # the application can start no more threads
                     _log.warning("no spare process of backend '%s': %s", self.backend_id, error)
                 else:

@@ -84,7 +84,7 @@ def test_a_program_without_all_of_its_code_is_refused(
     aim, program, codes = compiled
     addresses = addresses_of(codes)
     del addresses[PYTHON_CALL]
-    with pytest.raises(BackendUnavailableError, match="python_call_16 missing"):
+    with pytest.raises(BackendUnavailableError, match=f"{PYTHON_CALL.symbol} missing"):
         LoadedCode(program, aim.isa, addresses=addresses)
 
 

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -43,6 +44,21 @@ def many_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def num_workers() -> int:
     """Threads that are NumbaAcc's."""
     return pool().num_workers
+
+
+def test_threads_that_ask_first_at_the_same_time_get_the_same_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    together = threading.Barrier(4)
+
+    def make() -> object:
+        together.wait(30)  # in the middle of making it, all have asked
+        return object()
+
+    with monkeypatch.context() as patched, ThreadPoolExecutor(4) as askers:
+        patched.setattr(threads, "_pools", {})
+        patched.setattr(threads, "Pool", make)
+        assert len({*askers.map(lambda _: pool(), range(4))}) == 1
 
 
 def worker_code() -> int:

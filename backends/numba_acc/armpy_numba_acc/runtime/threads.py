@@ -333,7 +333,10 @@ def _function_for_processor() -> Callable[[], int] | None:
     return function
 
 
-@cache
+_pools: dict[None, Pool] = {}
+
+
 def pool() -> Pool:
     """The process's workers."""
-    return Pool()
+    # Threads that ask first at the same time get the same one: `setdefault` is one step.
+    return _pools.get(None) or _pools.setdefault(None, Pool())

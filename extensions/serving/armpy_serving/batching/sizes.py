@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from contextvars import Context
 from typing import TypeAlias
 
 from armpy import Model
@@ -113,7 +114,7 @@ class PreparedSizes:
                 target=self._prepare_wanted, name="armpy-batcher-prepares", daemon=True
             )
             try:
-                thread.start()
+                Context().run(thread.start)  # free-threaded Pythons hand the caller's on
             except RuntimeError as error:  # the system gives no more threads
                 self.problem = f"no thread prepares sizes: {error}"
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from contextvars import Context
 
 from armpy.errors import QueueFullError
 from armpy_serving.batching.direct_calls import DirectCalls
@@ -56,7 +57,7 @@ class Workers:
                 name = f"armpy-batcher-{number}"
                 thread = threading.Thread(target=self._work, name=name, daemon=True)
                 try:
-                    thread.start()
+                    Context().run(thread.start)  # free-threaded Pythons hand the caller's on
                 except RuntimeError as error:
                     if self._threads:  # which do all of it, in more time
                         return

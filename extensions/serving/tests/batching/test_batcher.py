@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,18 @@ def test_every_caller_gets_the_answer_to_its_own_item(model: Model) -> None:
     assert statistics.items == 8 * 60
     assert statistics.batches < statistics.items
     assert statistics.mean_batch > 1
+
+
+def test_workers_have_not_the_context_of_the_first_caller(model: Model, gate: Gate) -> None:
+    # Free-threaded Pythons let threads inherit it.
+    caller: ContextVar[str] = ContextVar("caller", default="")
+    context, seen = copy_context(), list[str]()
+    context.run(caller.set, "first")
+    with Batcher(model, 5, 1) as batcher:
+        future = context.run(batcher.submit, {"x": floats(0, 0, 0)})
+        future.add_done_callback(lambda _: seen.append(caller.get()))
+        gate.opened.set()
+    assert seen == [""]
 
 
 def test_items_are_what_they_were_when_they_were_submitted(model: Model, gate: Gate) -> None:
