@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
@@ -156,6 +157,12 @@ def _loaded(request: LoadRequest) -> Model:
 
 def _from_file(request: LoadRequest) -> Model:
     """The model as its front-end reads it; errors as for `load`."""
-    from armpy.model.model_files import load_file
+    is_collecting = gc.isenabled()
+    gc.disable()  # most of what is imported and made lives on
+    try:
+        from armpy.model.model_files import load_file
 
-    return load_file(request, load)
+        return load_file(request, load)
+    finally:
+        if is_collecting:
+            gc.enable()

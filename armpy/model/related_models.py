@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 MOST_KEPT = 8
 """So many models with other outputs does a model keep."""
 
-
 ModelT = TypeVar("ModelT", bound=Any)  # Any: `armpy.Model`, which has them
 
 

@@ -132,7 +132,5 @@ def finish_compiling(model: Model) -> None:
     assert tiers is not None  # as something is compiled
     try:
         tiers.wait()
-    except KeyboardInterrupt:
-        return  # the answer is there, and the compiled parts are stored
-    except ArmpyError:
-        return  # the log has the error, and the answer is complete
+    except (KeyboardInterrupt, ArmpyError):
+        return  # the answer is there, the compiled parts are stored, and the log has the error

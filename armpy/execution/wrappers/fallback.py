@@ -22,10 +22,8 @@ _FAILURES = (*FAILURES, MemoryLimitError)
 
 _log = logging.getLogger("armpy.execution")
 
-
 PlanWithout: TypeAlias = Callable[[BackendId, ArmpyError, PlanKey], NetworkProgram]
 """Makes another plan when a backend has failed; see `LoadedNetwork.plan_without`."""
-
 
 WeakPlanWithout: TypeAlias = Callable[[], PlanWithout | None]
 """Weak reference to a `PlanWithout`, as a `weakref.WeakMethod`."""

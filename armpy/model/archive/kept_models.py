@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 MOST_SHAPES = 8
 """Sets of input shapes that programs of one model are kept for."""
 
-
 _log = logging.getLogger("armpy.execution")
 
 

@@ -202,9 +202,7 @@ def _paths(setting: str) -> list[str]:
         try:
             names = sorted(name for name in os.listdir(place) if name.endswith(SUFFIX))
             paths += [os.path.join(place, name) for name in names]
-        except NotADirectoryError:
-            paths.append(place)
-        except OSError:  # a missing file is reported where it is opened
+        except OSError:  # it is a file; a missing one is reported where it is opened
             paths.append(place)
     return list(dict.fromkeys(paths))
 
