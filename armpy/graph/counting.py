@@ -50,8 +50,6 @@ def counted(
 ) -> LoopCount | None:
     """Return how often a loop runs, where its condition compares counters with constants.
 
-    Notes
-    -----
     The condition is ``counter < constant``, or several of these that must all hold. A counter is
     a carried integer to which the body adds a constant above 0.
     """

@@ -205,10 +205,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 
         The function that is returned executes once, for one thread at a time, and raises as `run`.
 
-        Raises
-        ------
-        BackendError
-            If a backend fails to prepare them.
+        Raises BackendError if a backend fails to prepare them.
         """
         if self._limited:  # it may be abandoned, so that nothing of it can be prepared
             # Another one after a failure: the execution that was abandoned has the last.

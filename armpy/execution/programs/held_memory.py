@@ -16,20 +16,12 @@ if TYPE_CHECKING:
 
 
 class HeldMemory:
-    """A program's working memory that one execution at a time has; errors as for `new_memory`.
-
-    Parameters
-    ----------
-    new_memory : callable
-        Makes the program's memory.
-    run_rest_after : callable, optional
-        Makes the program's results of its sources and of what executions in the memory give,
-        where more has to run.
-    """
+    """A program's working memory that one execution at a time has; errors as for `new_memory`."""
 
     def __init__(
         self,
-        new_memory: Callable[[], WorkingMemory],
+        new_memory: Callable[[], WorkingMemory],  # makes the program's memory
+        # Makes the results of the sources and the results in the memory, where more has to run.
         run_rest_after: Callable[
             [Sequence[Array], Sequence[Array], Targets | None, Cancellation | None], list[Array]
         ]

@@ -111,10 +111,7 @@ class Importer:
     def preferred(self, index: int, *, is_output: bool) -> tuple[int, int]:
         """Alignment and padding that suit all readers of an input, or the writer of an output.
 
-        Returns
-        -------
-        alignment_bytes, padding_bytes : int
-            Powers of two; the alignment suits the elements, too.
+        Both are powers of two; the alignment suits the elements, too.
         """
         info = self.info(index, is_output=is_output)
         factories = [
@@ -136,13 +133,9 @@ class Importer:
     ) -> ImportedTensor | Array:
         """Import an input or output if its backend can use such memory, else map it.
 
-        Raises
-        ------
-        MemoryImportError, MemoryExportError
-            If a backend refuses, or the memory cannot be mapped.
+        Raises MemoryImportError, MemoryExportError if a backend refuses, or the memory cannot be
+        mapped.
 
-        Notes
-        -----
         Memory that does not lie as the backend declares is copied, which is logged.
         """
         graph = self._network.graph
@@ -269,12 +262,8 @@ def import_by_name(
 ) -> dict[str, ImportedTensor]:
     """Import memory for some inputs or outputs of a network by name, all or none.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If the input or output does not exist, or the argument is not memory of one.
-    MemoryImportError, MemoryExportError
-        If a backend refuses.
+    Raises InvalidArgumentError if the input or output does not exist, or the argument is not memory
+    of one; MemoryImportError, MemoryExportError if a backend refuses.
     """
     graph = network.graph
     names = [*graph.output_names] if is_output else [value.name for value in graph.inputs]
@@ -308,19 +297,10 @@ def import_given(
 ) -> None:
     """Import what a call gives to be imported, in its place in these lists.
 
-    Notes
-    -----
-    What the first reader's (the writer's) backend does not import by kind is used as the host sees
-    it.
+    Memory that the first reader's (the writer's) backend does not import by kind is used as the
+    host sees it. See Arm NN's LoadedNetwork::EnqueueInput, EnqueueOutput.
 
-    Raises
-    ------
-    MemoryImportError, MemoryExportError
-        If a backend refuses, or the host cannot see it.
-
-    References
-    ----------
-    Arm NN LoadedNetwork::EnqueueInput, EnqueueOutput.
+    Raises MemoryImportError, MemoryExportError if a backend refuses, or the host cannot see it.
     """
     for tensors, is_output in ((inputs, False), (targets, True)):
         for index, tensor in enumerate(tensors):
@@ -337,14 +317,9 @@ def imports_in(
 ) -> tuple[object, ...]:
     """Return the imports of a call by backend; empty if all is plain host memory.
 
-    Notes
-    -----
     Tensors are checked; in a list, those that are plain host memory become their arrays.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If one is closed, or of another input, output or network.
+    Raises InvalidArgumentError if one is closed, or of another input, output or network.
     """
     key: list[object] = []
     both = ((inputs, prepared.inputs, False), (targets, prepared.outputs, True))

@@ -175,11 +175,8 @@ def run_apart(
 class LoopLimits:
     """Limits of the loops that are executed in a working memory, for the core to stop them.
 
-    Parameters
-    ----------
-    in_place : bool
-        Whether results are written where the caller has them, so that nothing can be abandoned: an
-        execution whose time is up fails when its backend is done.
+    Executions that write results `in_place`, where the caller has them, cannot be abandoned: those
+    whose time is up fail when their backend is done.
     """
 
     def __init__(self, executors: Executors, *, in_place: bool) -> None:

@@ -177,8 +177,6 @@ class Planner:
     ) -> AnyProgram:
         """Make a plan; a backend that fails at a layer loses it to the next one.
 
-        Notes
-        -----
         What fails for these shapes is no reason to leave the backend out for others.
         """
         excluded = self._subgraphs.excluded(graph)

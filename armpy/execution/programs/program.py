@@ -171,8 +171,6 @@ MemoryT = TypeVar("MemoryT", bound=StepMemory)
 class StepProgram(ABC, Generic[MemoryT]):
     """Steps over planned memory, whose executions side by side take it from a small pool.
 
-    Notes
-    -----
     The first execution makes memory. Between executions it is idle, from where the next one takes
     it without a lock. It rests while others have its arenas, or when it was not used for a while;
     then it is given back (`armpy.execution.memory.idle_release`).
@@ -276,13 +274,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         return is_resting
 
     def free_idle(self) -> bool:
-        """Give idle memory back, that of workloads included; the next execution makes it anew.
-
-        Returns
-        -------
-        bool
-            Whether there was any.
-        """
+        """Give idle memory back, that of workloads included; return whether there was any."""
         self.free_workloads()
         with arena_pool.lock:
             self._rest_all()
@@ -301,13 +293,7 @@ class StepProgram(ABC, Generic[MemoryT]):
                 return
 
     def release_if_idle(self) -> bool:
-        """Release memory that was not used since the last call of this.
-
-        Returns
-        -------
-        bool
-            Whether there may be something left.
-        """
+        """Release memory not used since the last call; return whether some may be left."""
         with arena_pool.lock:
             # The first look lets it rest, which the next call undoes; the second gives it back.
             stale = [memory for memory in self._resting if memory.is_stale]
@@ -334,17 +320,9 @@ class StepProgram(ABC, Generic[MemoryT]):
     ) -> list[Array]:
         """Execute once; any number of threads may do so at the same time.
 
-        Returns
-        -------
-        list of ndarray
-            One per result of the graph (outputs, then variables' next values).
-
-        Raises
-        ------
-        MemoryLimitError
-            If there is no memory left for one more execution.
-        BackendError
-            If a backend fails; its own ArmpyErrors are raised as they are.
+        Returns one array per result of the graph (outputs, then variables' next values). Raises
+        MemoryLimitError if there is no memory left for one more execution; BackendError if a
+        backend fails, whose own ArmpyErrors are raised as they are.
         """
         try:
             # Without asking first, as other threads take some as well.

@@ -71,16 +71,8 @@ class SharedState:
 
 
 class VariableState:
-    """The arrays of a network's variables, and arrays for their next contents.
+    """The arrays of a network's variables, and `spare` ones to write their next contents to.
 
-    Attributes
-    ----------
-        What each variable holds; not to be written to.
-    spare : list of ndarray, optional
-        Arrays of this caller alone to write to.
-
-    Notes
-    -----
     Two sets of arrays take turns, as allocating them anew takes long next to small networks.
     """
 

@@ -48,12 +48,8 @@ class ImportRefusedError(Exception):
 class WorkingMemory(StepMemory):
     """Arenas and tensor handles of one execution at a time.
 
-    Raises
-    ------
-    OutOfMemoryError
-        If a backend cannot make its arenas or the handles in them.
-    ImportRefusedError
-        If a backend cannot import an input.
+    Raises OutOfMemoryError if a backend cannot make its arenas or the handles in them;
+    ImportRefusedError if a backend cannot import an input.
     """
 
     def __init__(

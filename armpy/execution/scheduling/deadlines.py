@@ -46,8 +46,6 @@ class Watch:
 class Deadlines:
     """Watches by time, and the thread that waits for the next one.
 
-    Notes
-    -----
     The thread is there only while there is something to watch, and a little longer. A process that
     forks goes on without it in the child.
     """
