@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from armpy.core.symbolic import current
 from armpy.graph import Graph, Layer, Value
 
 RESHAPES = frozenset(("ExpandDims", "Reshape", "Squeeze"))
@@ -137,6 +138,6 @@ def moves_nothing(layer: Layer) -> bool:
     if kind_of(layer) != "Transpose" or layer.output.info.has_per_axis_quantization:
         return False
     perm, shape = layer.operation.attributes()["perm"], layer["input"].info.known_shape
-    # Axes of one element can be anywhere without moving any.
-    axes = [axis for axis in perm or () if shape[axis] != 1]
+    # Axes of one element can be anywhere without moving any; larger ones may have one later.
+    axes = [axis for axis in perm or () if current(shape[axis]) != 1 or shape[axis] != 1]
     return perm is not None and axes == sorted(axis % len(shape) for axis in axes)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 
 from armpy.compiler.folding.constants import Evaluator
-from armpy.core.symbolic import elements_of
+from armpy.core.symbolic import computed, elements_of
 from armpy.graph import SIZE_TYPES, SizesValue, Value
 from armpy.ops.activations import FusedActivation
 from armpy.ops.elementwise import (
@@ -164,6 +165,10 @@ def _fits(elements: Sequence[int], output: TensorInfo) -> bool:
     return all(low <= element <= high for element in elements)
 
 
+# NumPy's would compare sizes, and the results hold for one order of them alone.
+_LARGER, _SMALLER = (
+    np.frompyfunc(partial(computed, choice), 2, 1, identity=None) for choice in (max, min)
+)
 _ARITHMETIC: MappingProxyType[BinaryOperation, Callable[[Array, Array], Array]] = MappingProxyType(
     {
         BinaryOperation.ADD: np.add,
@@ -173,8 +178,8 @@ _ARITHMETIC: MappingProxyType[BinaryOperation, Callable[[Array, Array], Array]] 
         BinaryOperation.FLOOR_DIV: np.floor_divide,
         BinaryOperation.FLOOR_MOD: np.remainder,
         BinaryOperation.TRUNC_MOD: np.remainder,
-        BinaryOperation.MAXIMUM: np.maximum,
-        BinaryOperation.MINIMUM: np.minimum,
+        BinaryOperation.MAXIMUM: _LARGER,
+        BinaryOperation.MINIMUM: _SMALLER,
     }
 )
 _DIVIDING = (
@@ -187,8 +192,8 @@ _REDUCED: MappingProxyType[ReduceOperation, np.ufunc] = MappingProxyType(
     {
         ReduceOperation.SUM: np.add,
         ReduceOperation.PROD: np.multiply,
-        ReduceOperation.MAX: np.maximum,
-        ReduceOperation.MIN: np.minimum,
+        ReduceOperation.MAX: _LARGER,
+        ReduceOperation.MIN: _SMALLER,
     }
 )
 _COMPARED: MappingProxyType[ComparisonOperation, Callable[[Array, Array], Array]] = (

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from armpy.compiler.assign import is_dynamic
 from armpy.errors import UnimplementedError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.composite import Composite
+
+_MOST_NUMBERS = 16
+"""Of a constant that may be a shape, or a part of one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,21 +58,64 @@ def split_at_unknown(graph: Graph) -> Split:
     first = set(head)
     later = [layer for layer in graph.layers if layer not in first]
     dynamic = [layer for layer in later if is_dynamic(layer) and _reads_only(layer, known)]
-    unknown = {value for layer in dynamic for value in layer.outputs}
     second = set(dynamic)
     rest = [layer for layer in later if layer not in second]
-    crossing = _read(rest, known | unknown)
-    # Values that become attributes of layers.
-    awaited = {
-        v for layer in rest for i, v in enumerate(layer.inputs) if layer.operation.decides(i)
-    }
-    decisive = tuple(value in awaited for value in crossing)
-    if not dynamic and not any(decisive):
+    split = _split(graph, head, dynamic, rest)
+    if not dynamic and not any(split.decisive):
         raise UnimplementedError(
             "the shapes of these outputs do not follow from the inputs",
             where=rest[0].where,
             fix="Give the inputs concrete shapes or a constant operand",
         )
+    return split
+
+
+def split_before_unknown(
+    graph: Graph,
+    decisive: Sequence[bool],  # per input, whether its elements are known in time
+    shaped: Sequence[Value],  # all layers' outputs in order, for some shapes
+) -> Split | None:
+    """Cut a graph of open shapes where they are not known; None if all layers come after that.
+
+    Numbers that follow from shapes are computed in both parts, so that others follow in both.
+    """
+    values = [value for layer in graph.layers for value in layer.outputs]
+    known = dict(zip(values, shaped, strict=True))
+    later: set[Value | None] = set()
+    for layer in graph.layers:
+        is_shaped = all(known[value].info.is_fully_shaped for value in layer.outputs)
+        if not is_shaped or not later.isdisjoint(layer.inputs):
+            later.update(layer.outputs)
+    constants = [value for value in values if known[value].is_constant]
+    numbers = {value for value in constants if known[value].info.num_elements <= _MOST_NUMBERS}
+    rest: list[Layer] = []
+    read: set[Value | None] = set()
+    for layer in reversed(graph.layers):
+        is_repeated = numbers.issuperset(layer.outputs) and not read.isdisjoint(layer.outputs)
+        if is_repeated or not later.isdisjoint(layer.outputs):
+            rest.insert(0, layer)
+            read.update(layer.inputs)
+    head = [layer for layer in graph.layers if later.isdisjoint(layer.outputs)]
+    deciding = [value for value, decides in zip(graph.inputs, decisive, strict=False) if decides]
+    return None if set(rest).issuperset(head) else _split(graph, head, (), rest, deciding)
+
+
+def _split(
+    graph: Graph,
+    head: Sequence[Layer],
+    dynamic: Sequence[Layer],
+    rest: Sequence[Layer],
+    deciding: Collection[Value] = (),  # besides those that become attributes
+) -> Split:
+    """Connect the parts of a graph; layers of the rest may be repeated from the head."""
+    known = {*graph.sources, *(value for layer in head for value in layer.outputs)}
+    unknown = {value for layer in dynamic for value in layer.outputs}
+    own = {value for layer in rest for value in layer.outputs}
+    crossing = _read(rest, (known | unknown) - own)
+    # Values that become attributes of layers.
+    awaited = {
+        v for layer in rest for i, v in enumerate(layer.inputs) if layer.operation.decides(i)
+    }
     computed, ready = known.difference(graph.sources), known | unknown
     read = (*graph.results, *_read(dynamic, known), *crossing)
     passed = dict.fromkeys(v for v in read if v in computed)
@@ -80,7 +126,7 @@ def split_at_unknown(graph: Graph) -> Split:
         _part(graph.sources, head, list(passed)),
         _part(_read(dynamic, known), dynamic, list(shown)) if dynamic else None,
         _part(crossing, rest, left) if rest else None,
-        decisive,
+        tuple([value in awaited or value in deciding for value in crossing]),
         graph.results,
     )
 
@@ -113,22 +159,18 @@ def _read(layers: Sequence[Layer], known: set[Value]) -> list[Value]:
 
 
 def _part(sources: Sequence[Value], layers: Sequence[Layer], results: Sequence[Value]) -> GraphPart:
-    """Some layers of a graph."""
-    return GraphPart(_graph_of(sources, layers, results), tuple(sources), tuple(results))
-
-
-def _graph_of(inputs: Sequence[Value], layers: Sequence[Layer], outputs: Sequence[Value]) -> Graph:
-    """A part of a graph as a graph of its own, its inputs named apart by their ids."""
-    fresh = {value: replace(value, name=f"{value.name}#{value.id}") for value in inputs}
-    return Graph(
+    """Some layers of a graph, with inputs named apart by their ids."""
+    fresh = {value: replace(value, name=f"{value.name}#{value.id}") for value in sources}
+    graph = Graph(
         tuple(fresh.values()),
-        tuple(fresh.get(value, value) for value in outputs),
-        tuple(str(value.id) for value in outputs),
+        tuple(fresh.get(value, value) for value in results),
+        tuple(str(value.id) for value in results),
         tuple(
             replace(layer, inputs=tuple(v and fresh.get(v, v) for v in layer.inputs))
             for layer in layers
         ),
     )
+    return GraphPart(graph, tuple(sources), tuple(results))
 
 
 def _is_shaped(layer: Layer) -> bool:

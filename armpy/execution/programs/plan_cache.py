@@ -85,13 +85,7 @@ class PlanCache:
         self.ready.clear()
 
     def free_idle(self, latest: BoundProgram | None) -> None:
-        """Give back the working memory that no execution is using.
-
-        Parameters
-        ----------
-        latest : BoundProgram or None
-            May have dropped out of the cache; calls use it without looking here.
-        """
+        """Give back idle working memory, also of the latest plan, which may not be kept here."""
         plans = [
             *self.plans.values(),
             *self._inner.values(),
@@ -209,14 +203,32 @@ class PlanCache:
     ) -> NetworkProgram:
         """The plan for the rest of a network once some values are known."""
         with self._lock:
-            plan = self.plans.get(key)
-            if plan is None:
-                numbers = [tuple(value.ravel().tolist()) for value in values if value is not None]
-                plan = self._resized(symbolic, (*shapes, *numbers))
-            if plan is None:
-                # The plan keeps the values, and the caller may be handed the same arrays.
-                copies = [None if value is None else value.copy() for value in values]
-                with profiled_by(self._settings.profiler), phase("prepare"):
-                    plan = self._make(specialize(graph, shapes, copies, self._evaluator))
-                symbolic.add(plan)
+            plan = self.plans.get(key) or self._rest_plan(symbolic, graph, shapes, values)
             return self.keep(key, plan)
+
+    def _rest_plan(
+        self,
+        symbolic: SymbolicPrograms,
+        graph: Graph,
+        shapes: Sequence[tuple[int, ...]],
+        values: Sequence[Array | None],
+    ) -> NetworkProgram:
+        """Make the plan for the rest of a network."""
+        if symbolic.parts is not None:
+            split, head, rest = symbolic.parts
+            program = self._rest_plan(head, split.head.graph, shapes, values)
+            if isinstance(program, CompiledProgram):
+                return StagedProgram(split, program, None, partial(self._rest, rest))
+            symbolic.forget()  # shapes are unknown in other places now
+        numbers = [tuple(value.ravel().tolist()) for value in values if value is not None]
+        plan: NetworkProgram | None = self._resized(symbolic, (*shapes, *numbers))
+        if plan is not None:
+            return plan
+        # The plan keeps the values, and the caller may be handed the same arrays.
+        copies = [None if value is None else value.copy() for value in values]
+        with profiled_by(self._settings.profiler), phase("prepare"):
+            plan = self._make(specialize(graph, shapes, copies, self._evaluator))
+            symbolic.add(plan)
+            if isinstance(plan, StagedProgram) and symbolic.is_due:
+                symbolic.cut(tuple(shapes), copies)
+        return plan

@@ -37,10 +37,17 @@ from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace, elements_o
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.memory_limits import check_layers
 from armpy.execution.programs.compiled_program import CompiledProgram, SizedNetwork
-from armpy.execution.programs.graph_split import is_shaped
+from armpy.execution.programs.graph_split import (
+    Split,
+    is_shaped,
+    split_before_unknown,
+    with_every_value,
+)
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import SIZE_TYPES, Graph, Layer, Value
+from armpy.graph.rewriter import remove_dead
 from armpy.ops.backend_internal import PreCompiled
+from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase, profiled_by
@@ -105,6 +112,8 @@ class SymbolicPrograms:
         self._symbolic: list[SymbolicProgram] = []
         # By symbolic program, the program that those for other sizes are resized from.
         self._originals: dict[SymbolicProgram, CompiledProgram] = {}
+        # The network cut in two, with the templates for both, where only the first can be traced.
+        self.parts: tuple[Split, SymbolicPrograms, SymbolicPrograms] | None = None
         # How the backend's program has broken the contract, after which no sizes are traced.
         self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
@@ -116,6 +125,17 @@ class SymbolicPrograms:
         """Templates for a part of the network that waits for elements of its inputs."""
         about = graph, self._backends, self._evaluator, self._settings
         return SymbolicPrograms(*about, is_possible=self._may_trace, decisive=decisive)
+
+    def cut(self, shapes: Shapes, values: Sequence[Array | None]) -> None:
+        """Cut the network where shapes were not known for some shapes and values of inputs."""
+        graph = remove_dead(self._graph)
+        every = specialize(with_every_value(graph), shapes, values, self._evaluator)
+        shaped = every.outputs[len(graph.outputs) :]
+        split = split_before_unknown(graph, self._decisive, shaped)
+        if split is not None and split.rest is not None:
+            head = self.of_rest(split.head.graph, self._decisive)
+            head.trace_at_once()
+            self.parts = split, head, self.of_rest(split.rest.graph, split.decisive)
 
     def program(self, shapes: Shapes, planner: Planner) -> CompiledProgram | None:
         """The program for some shapes; None if it is to be made the ordinary way.
@@ -208,6 +228,7 @@ class SymbolicPrograms:
         """Forget everything: a backend has lost its layers."""
         self._symbolic.clear()
         self._originals.clear()
+        self.parts = None
         self._is_possible = False
 
     def _resized(self, symbolic: SymbolicProgram, shapes: Shapes) -> SizedNetwork | None:
