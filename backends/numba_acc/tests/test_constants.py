@@ -14,7 +14,7 @@ from armpy.graph import SubgraphView
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
 from backends.numba_acc.tests.support import run_compiled
-from tests.support.networks import f32
+from tests.support.networks import ADD, f32
 
 SLACK_BYTES = 64
 """That kernels may read after the last one."""
@@ -66,3 +66,10 @@ def test_constants_go_as_they_are_packed() -> None:
         finally:
             tracemalloc.stop()
     assert peak_bytes < 2.7 * weights.nbytes
+
+
+def test_a_program_may_have_no_constants() -> None:
+    net = Network()
+    x = net.input("x", f32(4))
+    net.output("y", net.add(ADD, x, x))
+    assert program_of(net).constants.size == 0

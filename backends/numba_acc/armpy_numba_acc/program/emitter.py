@@ -521,7 +521,7 @@ class Emitter:
                 size += -(-data.size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         packed = aligned(size + SLACK_BYTES if size else 0)
         self._constants.clear()  # each goes as soon as it lies among the others
-        del array, data
+        array = data = packed  # of which there may be none
         while parts:
             offset, part = parts.popleft()
             packed[offset : offset + part.size] = part
