@@ -505,7 +505,17 @@ class Emitter:
         return tuple(held)
 
     def _packed_constants(self) -> Array:
-        """All constants in one array, their offsets set; those of the same bytes lie there once."""
+        """All constants in one array, their offsets set; each goes as soon as it lies there."""
+        parts, size = self._placed_constants()
+        self._constants.clear()
+        packed = aligned(size + SLACK_BYTES if size else 0)
+        while parts:
+            offset, data = parts.popleft()
+            packed[offset : offset + data.size] = data
+        return packed
+
+    def _placed_constants(self) -> tuple[collections.deque[tuple[int, Array]], int]:
+        """Bytes and their places, and the size of all; those of the same bytes lie there once."""
         sizes = collections.Counter(array.nbytes for _, array in self._constants)
         placed: dict[bytes, int] = {}
         size, parts = 0, collections.deque[tuple[int, Array]]()
@@ -519,13 +529,7 @@ class Emitter:
                     placed[key] = size
                 parts.append((size, data))
                 size += -(-data.size // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
-        packed = aligned(size + SLACK_BYTES if size else 0)
-        self._constants.clear()  # each goes as soon as it lies among the others
-        array = data = packed  # of which there may be none
-        while parts:
-            offset, part = parts.popleft()
-            packed[offset : offset + part.size] = part
-        return packed
+        return parts, size
 
 
 def _dims(layer: Layer) -> Iterator[int]:
