@@ -16,6 +16,7 @@ from armpy.ops import (
     ActivationFunction,
     BatchMatMul,
     BinaryOperation,
+    BlockwiseFullyConnected,
     Concat,
     Convolution2d,
     DepthwiseConvolution2d,
@@ -34,10 +35,13 @@ from armpy.ops import (
     Resize,
     ResizeMethod,
     Softmax,
+    TransposeConvolution2d,
+    UnidirectionalSequenceLstm,
 )
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from backends.numba_acc.tests.hostile_weights import hostile_array, hostile_weights
 from backends.numba_acc.tests.support import random_array
 
 T = TypeVar("T")
@@ -45,8 +49,11 @@ _MOST_PRODUCTS = 30_000
 """Sums of more may not fit 32 bits, and are refused."""
 
 F32, U8, S8 = DataType.FLOAT32, DataType.QASYMM_U8, DataType.QASYMM_S8
-S16 = DataType.QSYMM_S16
+S16, SYMM, S32 = DataType.QSYMM_S16, DataType.QSYMM_S8, DataType.SIGNED32
 TYPES = (F32, U8, S8, S16)
+
+HOSTILE_SHARE = 0.5
+"""Of the networks of integers; their weights and elements make sums as large as they can be."""
 
 
 @dataclass
@@ -67,6 +74,13 @@ class Sketch:
 
     def __post_init__(self) -> None:
         self.net = Network()
+        share = 0.0 if self.data_type is F32 else HOSTILE_SHARE
+        self.is_hostile = bool(self.random.random() < share)
+        # What most elements of a hostile network's inputs are; any if there is none.
+        self.usual: int | None = None
+        if self.is_hostile:
+            low, high = self.data_type.integer_range
+            self.usual = self.one_of(low, high, high, high, None)
 
     def one_of(self, *options: T) -> T:
         return options[self.random.integers(len(options))]
@@ -86,34 +100,61 @@ class Sketch:
         zero_point = int(self.random.integers(low + 64, high - 63))
         return TensorInfo(shape, self.data_type, Quantization.per_tensor(scale / 64, zero_point))
 
-    def input(self, shape: tuple[int, ...]) -> Value:
-        return self.net.input(f"x{self.random.integers(1 << 60)}", self.info(shape, 1.0))
+    def sums_info(self, scale: float) -> TensorInfo:
+        """A product's output; in hostile networks finer, as `bias` takes most of its sums away."""
+        if self.is_hostile:
+            scale *= 2.0 ** -self.random.uniform(0, 7)
+        return self.info(None, scale)
+
+    def input(self, shape: tuple[int, ...], info: TensorInfo | None = None) -> Value:
+        info = self.info(shape, 1.0) if info is None else info
+        return self.net.input(f"x{self.random.integers(1 << 60)}", info)
+
+    def channels(self, most: int = 130) -> int:
+        """Channels of an image, or filters: one of three times a multiple of 16."""
+        count = self.upto(most)
+        return -(-count // 16) * 16 if self.random.random() < 0.3 else count
 
     def image(self) -> Value:
-        batch, *shape = self.upto(3), self.upto(20), self.upto(20), self.upto(130)
+        batch, *shape = self.upto(3), self.upto(20), self.upto(20), self.channels()
         return self.input((self.batch or batch, *shape))
 
-    def weights(self, shape: tuple[int, ...], channel_axis: int) -> Value:
-        """Weights whose real elements are around 0, a tenth large."""
+    def weights(self, shape: tuple[int, ...], channel_axis: int, has_scales: bool = True) -> Value:
+        """Weights whose real elements are around 0, a tenth large; maybe a scale per channel."""
         if self.data_type is F32:
             return self.net.constant(self.random.normal(0, 0.1, shape).astype(np.float32))
+        zero_point, kind = 0, SYMM
+        quantization = Quantization.per_tensor(0.1 / 75, 0)
         if self.data_type is U8:
-            zero_point = int(self.random.integers(90, 160))
-            data = self.random.integers(0, 256, shape).astype(np.uint8)
+            zero_point, kind = int(self.random.integers(90, 160)), U8
+            if self.is_hostile:  # with 127, one weight is just too large for a signed byte
+                zero_point = self.one_of(127, 127, 0, 255, zero_point)
             quantization = Quantization.per_tensor(0.1 / 75, zero_point)
-            return self.net.constant(data, data_type=U8, quantization=quantization)
-        scales = self.random.uniform(0.05 / 75, 0.2 / 75, shape[channel_axis]).tolist()
-        data = self.random.integers(-127, 128, shape).astype(np.int8)
-        per_axis = Quantization.per_axis(scales, channel_axis)
-        return self.net.constant(data, data_type=DataType.QSYMM_S8, quantization=per_axis)
+        elif has_scales and self.random.random() < 0.8:
+            scales = self.random.uniform(0.05 / 75, 0.2 / 75, shape[channel_axis]).tolist()
+            quantization = Quantization.per_axis(scales, channel_axis)
+        least, most = (limit - zero_point for limit in kind.integer_range)
+        if self.is_hostile:
+            values = hostile_weights(self.random, shape, (least, most), self.data_type is S16)
+        else:
+            values = self.random.integers(least + (kind is SYMM), most, shape, endpoint=True)
+        self._sums = values.sum(axis=tuple({*range(len(shape))} - {channel_axis}))
+        stored = (values + zero_point).astype(kind.dtype)
+        return self.net.constant(stored, data_type=kind, quantization=quantization)
 
-    def bias(self, count: int) -> Value | None:
+    def bias(self, value: Value, count: int) -> Value | None:
+        """The bias of a product with the last weights; with it, most usual sums are around 0."""
         if self.random.random() < 0.2:
             return None
         if self.data_type is F32:
             return self.net.constant(self.random.normal(size=count).astype(np.float32))
-        most, dtype = (10**6, np.int64) if self.data_type is S16 else (2000, np.int32)
-        return self.net.constant(self.random.integers(-most, most, count).astype(dtype))
+        is_wide = self.data_type is S16 and self.random.random() < 0.7
+        most, dtype = (10**6, np.int64) if is_wide else (2000, np.int32)
+        bias = self.random.integers(-most, most, count)
+        if self.usual is not None:
+            bias -= self._sums * (self.usual - value.info.zero_point)
+        largest = 1 << (40 if is_wide else 30)
+        return self.net.constant(bias.clip(-largest, largest).astype(dtype))
 
     def activation(self) -> FusedActivation:
         return self.one_of(FusedActivation.NONE, FusedActivation.RELU, FusedActivation.RELU6)
@@ -133,17 +174,36 @@ class Sketch:
 
 
 def convolution(sketch: Sketch, value: Value) -> Value:
-    """A convolution, sometimes dilated."""
-    channels, filters = value.info.known_shape[3], sketch.upto(130)
+    """A convolution, sometimes dilated, of groups, or 3x3 of many channels."""
+    depth, filters = value.info.known_shape[3], sketch.channels()
     size, stride, padding = sketch.window(value)
-    dilation = (1, 1)
-    if sketch.random.random() < 0.2:
+    dilation, kind = (1, 1), sketch.random.random()
+    if kind < 0.2:
         stride, padding = (1, 1), Padding.SAME
         dilation = (sketch.upto(3), sketch.upto(3))
+    elif kind < 0.3:
+        groups = sketch.one_of(*(n for n in range(1, depth + 1) if depth % n == 0))
+        depth, filters = depth // groups, groups * sketch.upto(max(1, 130 // groups))
+    elif depth % 16 == 0 and kind < 0.6:
+        filters, size, stride = -(-filters // 16) * 16, (3, 3), (1, 1)
+        padding = Padding.SAME
     operation = Convolution2d(stride, dilation, padding, sketch.activation())
-    weights = sketch.weights((filters, *size, channels), 0)
-    output = sketch.info(None, 0.1 * float(np.sqrt(prod(size) * channels)))
-    return sketch.net.add(operation, value, weights, sketch.bias(filters), output=output)
+    weights = sketch.weights((filters, *size, depth), 0)
+    output = sketch.sums_info(0.1 * float(np.sqrt(prod(size) * depth)))
+    return sketch.net.add(operation, value, weights, sketch.bias(value, filters), output=output)
+
+
+def transposed(sketch: Sketch, value: Value) -> Value:
+    """A transposed convolution."""
+    filters, depth = sketch.upto(40), value.info.known_shape[3]
+    size = (sketch.upto(4), sketch.upto(4))
+    stride = sketch.one_of((1, 1), (2, 2), (2, 2), (3, 2))
+    operation = TransposeConvolution2d(
+        stride, sketch.one_of(Padding.SAME, Padding.VALID), sketch.activation()
+    )
+    weights = sketch.weights((filters, *size, depth), 0)
+    output = sketch.sums_info(0.1 * float(np.sqrt(prod(size) * depth)))
+    return sketch.net.add(operation, value, weights, sketch.bias(value, filters), output=output)
 
 
 def depthwise(sketch: Sketch, value: Value) -> Value:
@@ -154,8 +214,8 @@ def depthwise(sketch: Sketch, value: Value) -> Value:
         stride=stride, padding=padding, activation=sketch.activation()
     )
     weights = sketch.weights((1, *size, filters), 3)
-    output = sketch.info(None, 0.1 * float(np.sqrt(prod(size))))
-    return sketch.net.add(operation, value, weights, sketch.bias(filters), output=output)
+    output = sketch.sums_info(0.1 * float(np.sqrt(prod(size))))
+    return sketch.net.add(operation, value, weights, sketch.bias(value, filters), output=output)
 
 
 def fully_connected(sketch: Sketch, value: Value) -> Value:
@@ -165,9 +225,9 @@ def fully_connected(sketch: Sketch, value: Value) -> Value:
         return activation(sketch, value)
     columns = sketch.upto(130)
     operation = FullyConnected(activation=sketch.activation())
-    output = sketch.info(None, 0.1 * float(np.sqrt(depth)))
+    output = sketch.sums_info(0.1 * float(np.sqrt(depth)))
     weights = sketch.weights((columns, depth), 0)
-    return sketch.net.add(operation, value, weights, sketch.bias(columns), output=output)
+    return sketch.net.add(operation, value, weights, sketch.bias(value, columns), output=output)
 
 
 def pooling(sketch: Sketch, value: Value) -> Value:
@@ -275,7 +335,7 @@ def joined(sketch: Sketch, value: Value) -> Value:
 
 Layer = Callable[[Sketch, Value], Value]
 _OF_IMAGES: tuple[Layer, ...] = (
-    *(convolution, convolution, convolution, depthwise, depthwise),
+    *(convolution, convolution, convolution, depthwise, depthwise, transposed),
     *(pooling, joined, mean, resized, rectifier),
 )
 _OF_ANY: tuple[Layer, ...] = (
@@ -295,8 +355,9 @@ def random_network(seed: int, batch: int | None = None) -> tuple[Network, dict[s
     """
     random = np.random.default_rng(seed)
     sketch = Sketch(random, TYPES[seed % len(TYPES)], batch)
-    if random.random() < 0.1 and batch is None:
-        value = _matrices(sketch)
+    share = 0.7 if sketch.is_hostile else 0.3
+    if random.random() < share and batch is None:
+        value = sketch.one_of(*_ALONE)(sketch)
     else:
         value = sketch.image()
         for _ in range(sketch.one_of(1, 1, 1, 1, 2, 3)):
@@ -305,9 +366,13 @@ def random_network(seed: int, batch: int | None = None) -> tuple[Network, dict[s
             value = layers[random.integers(len(layers))](sketch, value)
     sketch.net.output("y", value)
     inputs = sketch.net.build().inputs
-    return sketch.net, {
+    arrays = {
         value.name: random_array(value.info, seed + number) for number, value in enumerate(inputs)
     }
+    if sketch.is_hostile:
+        for value in inputs:
+            arrays[value.name] = hostile_array(random, value.info, sketch.usual)
+    return sketch.net, arrays
 
 
 UNLIKE = (np.nan, np.inf, -np.inf, 1e-39, -1e-39, 0.0, -0.0)
@@ -341,3 +406,144 @@ def _matrices(sketch: Sketch) -> Value:
     x, y = sketch.input((batch % 5 + 1, rows, depth)), sketch.input((batch % 5 + 1, depth, columns))
     output = sketch.info(None, float(np.sqrt(depth)))
     return sketch.net.add(BatchMatMul(), x, y, output=output)
+
+
+def _sums(sketch: Sketch) -> Value:
+    """A product of bytes whose sums are the output; of others, a product with small weights."""
+    if sketch.data_type not in (U8, S8):
+        return _dynamic(sketch)
+    value = sketch.image() if sketch.random.random() < 0.7 else sketch.input((1, sketch.upto(300)))
+    is_image, channels = len(value.info.known_shape) == 4, sketch.channels()
+    depth = value.info.known_shape[-1]
+    output = TensorInfo(None, S32)
+    if not is_image:
+        operands = value, sketch.weights((channels, depth), 0), sketch.bias(value, channels)
+        return sketch.net.add(FullyConnected(), *operands, output=output)
+    size, stride, padding = sketch.window(value)
+    weights = sketch.weights((channels, *size, depth), 0)
+    operands = value, weights, sketch.bias(value, channels)
+    return sketch.net.add(Convolution2d(stride, padding=padding), *operands, output=output)
+
+
+def _one_row(sketch: Sketch) -> Value:
+    """One vector times a matrix."""
+    depth = sketch.one_of(sketch.upto(600), int(sketch.random.integers(500, 1200)))
+    value = sketch.input((1, depth))
+    return fully_connected(sketch, value)
+
+
+def _product(sketch: Sketch) -> Value:
+    """A convolution of an input."""
+    return convolution(sketch, sketch.image())
+
+
+def _many_channels(sketch: Sketch) -> Value:
+    """A convolution that is worth fewer multiplications, on some instruction sets."""
+    batch, (height, width) = sketch.upto(2), map(int, sketch.random.integers(13, 30, 2))
+    depth, filters = (32 * sketch.one_of(1, 2) for _ in range(2))
+    value = sketch.input((batch, height, width, depth))
+    padding = sketch.one_of(Padding.SAME, Padding.VALID)
+    operation = Convolution2d(padding=padding, activation=sketch.activation())
+    weights = sketch.weights((filters, 3, 3, depth), 0)
+    output = sketch.sums_info(0.3 * float(np.sqrt(depth)))
+    return sketch.net.add(operation, value, weights, sketch.bias(value, filters), output=output)
+
+
+def _dynamic(sketch: Sketch) -> Value:
+    """A product of floats with weights of 8 bits or less; of others, one of a vector."""
+    if sketch.data_type is not F32:
+        return _one_row(sketch)
+    if sketch.random.random() < 0.5:
+        return _blocks(sketch, sketch.upto(20), sketch.upto(300), sketch.channels())
+    is_image = sketch.random.random() < 0.5
+    value = sketch.image() if is_image else sketch.input((sketch.upto(20), sketch.upto(300)))
+    depth, columns, random = value.info.known_shape[-1], sketch.channels(), sketch.random
+    operation: Convolution2d | FullyConnected = FullyConnected()
+    shape: tuple[int, ...] = columns, depth
+    if is_image:
+        size, stride, padding = sketch.window(value)
+        operation, shape = Convolution2d(stride, padding=padding), (columns, *size, depth)
+    stored = random.integers(-127, 128, shape)
+    if random.random() < HOSTILE_SHARE:
+        stored = hostile_weights(random, shape, (-127, 127))
+    scales = random.uniform(0.05 / 75, 0.2 / 75, sketch.one_of(1, columns)).tolist()
+    quantization = Quantization.per_axis(scales, 0)
+    if len(scales) == 1:
+        quantization = Quantization.per_tensor(scales[0], 0)
+    weights = sketch.net.constant(stored.astype(np.int8), data_type=S8, quantization=quantization)
+    return sketch.net.add(operation, value, weights, sketch.bias(value, columns))
+
+
+def _blocks(sketch: Sketch, rows: int, depth: int, columns: int) -> Value:
+    """Weights of few bits in blocks, all of them or half of them the least or the largest."""
+    random, bits, size = sketch.random, sketch.one_of(2, 4, 4, 8), sketch.one_of(16, 32, 64, 128)
+    blocks = -(-depth // size)
+    stored = random.integers(0, 256, (columns, blocks, size * bits // 8)).astype(np.uint8)
+    if random.random() < HOSTILE_SHARE:
+        is_extreme = random.random(stored.shape) < random.choice([0.5, 1.0])
+        stored = np.where(is_extreme, random.choice([0, 255], stored.shape), stored)
+    points = random.integers(0, 1 << bits, (columns, blocks)).astype(np.uint8)
+    operation = BlockwiseFullyConnected(
+        bits, quantizes_input=bool(bits == 4 and random.random() < 0.5)
+    )
+    operands = [
+        sketch.input((rows, depth)),
+        sketch.net.constant(stored.astype(np.uint8), data_type=DataType.UNSIGNED8),
+        sketch.net.constant(random.normal(0, 0.05, (columns, blocks)).astype(np.float32)),
+        sketch.net.constant(points, data_type=DataType.UNSIGNED8),
+    ]
+    return sketch.net.add(operation, *operands, sketch.bias(operands[0], columns))
+
+
+def _recurrent(sketch: Sketch) -> Value:
+    """An LSTM of floats or of signed bytes; of others, a product of matrices."""
+    if sketch.data_type not in (F32, S8):
+        return _matrices(sketch)
+    batch, time, size, cells = sketch.upto(4), sketch.upto(6), sketch.upto(40), sketch.upto(40)
+    operation = UnidirectionalSequenceLstm(
+        cell_clip=10.0 * sketch.random.integers(2),
+        hidden_state_scale=0.007,
+        hidden_state_zero_point=4,
+    )
+    state, cell_state = TensorInfo((batch, cells), F32), TensorInfo((batch, cells), F32)
+    if sketch.data_type is S8:
+        state = TensorInfo((batch, cells), S8, Quantization.per_tensor(0.007, 4))
+        cell_state = TensorInfo((batch, cells), S16, Quantization.per_tensor(2.0**-11, 0))
+    operands: list[Value | None] = []
+    has_input_gate = sketch.random.random() < 0.5
+    for operand in operation.inputs:
+        name = operand.name
+        is_left_out = "layer_norm" in name or "projection" in name or name.startswith("cell_to_")
+        is_left_out |= not has_input_gate and (
+            "_input_weights" in name or name.startswith("input_gate")
+        )
+        if name == "input":
+            operands.append(sketch.input((batch, time, size)))
+        elif name.endswith("_state_in"):
+            info = state if name.startswith("output") else cell_state
+            operands.append(sketch.input((batch, cells), info))
+        elif is_left_out:
+            operands.append(None)
+        elif name.endswith("bias"):
+            operands.append(_gate_bias(sketch, cells))
+        else:
+            depth = size if name.startswith("input_to") else cells
+            operands.append(sketch.weights((cells, depth), 0, has_scales=False))
+    outputs = [replace(info, shape=None) for info in (state, cell_state, state)]
+    layer = sketch.net.add_layer(
+        operation, operands, outputs=() if sketch.data_type is F32 else outputs
+    )
+    return layer.outputs[2]
+
+
+def _gate_bias(sketch: Sketch, cells: int) -> Value:
+    """The bias of a gate."""
+    if sketch.data_type is F32:
+        return sketch.net.constant(sketch.random.normal(size=cells).astype(np.float32))
+    return sketch.net.constant(sketch.random.integers(-5000, 5000, cells).astype(np.int32))
+
+
+_ALONE: tuple[Callable[[Sketch], Value], ...] = (
+    *(_matrices, _sums, _one_row, _dynamic, _recurrent),
+    *(_product, _product, _product, _product, _many_channels, _many_channels),
+)

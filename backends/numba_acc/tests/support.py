@@ -20,6 +20,7 @@ from armpy_numba_acc.machine.space import Space
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
+from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.store import objects
@@ -64,8 +65,21 @@ _GUARDED: list[mmap.mmap] = []
 """Mappings stay for good: arrays that are not tracked may still point into them."""
 
 
-def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dict[str, Array]:
+def run_compiled(
+    network: Network,
+    inputs: Mapping[str, Array],
+    isa: Isa,
+    choices: Choices | None = None,
+    num_threads: int = 0,
+) -> dict[str, Array]:
     """Outputs of a network that is compiled as one region.
+
+    Parameters
+    ----------
+    choices
+        As `lower_region` takes them.
+    num_threads
+        Whose shares are run in turn, as `run_in_turn` does; the program runs by itself if it is 0.
 
     Notes
     -----
@@ -80,7 +94,12 @@ def run_compiled(network: Network, inputs: Mapping[str, Array], isa: Isa) -> dic
     view = SubgraphView.of(graph, graph.layers)
     inputs_guarded = [guarded(np.ascontiguousarray(inputs[value.name])) for value in view.inputs]
     outputs = {value: _garbage(value.info) for value in view.outputs}
-    Instance(LoadedCode(lower_region(view, isa), isa)).run([*inputs_guarded, *outputs.values()])
+    tensors = [*inputs_guarded, *outputs.values()]
+    program = lower_region(view, isa, max(num_threads, 1), choices)
+    if num_threads:
+        run_in_turn(program, isa, tensors, program.num_threads)
+    else:
+        Instance(LoadedCode(program, isa)).run(tensors)
     return {n: outputs[value] for n, value in zip(graph.output_names, graph.outputs, strict=True)}
 
 
