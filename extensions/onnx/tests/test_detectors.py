@@ -102,14 +102,14 @@ def test_counts_after_the_third_do_not_prepare_the_classes_anew(
     content = detector().SerializeToString()
     session = onnxruntime.InferenceSession(content)
     model = armpy.load(content, backends=["NumbaAcc", "CpuRef"], num_threads=1)
-    random = np.random.default_rng(1)
+    random = np.random.default_rng(2)
     corner = random.random((NUM_BOXES, 2), np.float32)
     inputs = {
         "scores": random.random((NUM_BOXES, NUM_CLASSES), np.float32),
         "boxes": np.hstack([corner, corner + random.random((NUM_BOXES, 2), np.float32)]),
     }
-    # Below and above `MOST` boxes of each class.
-    for turn, threshold in enumerate((0.5, 0.55, 0.6, 0.3, 0.9, 0.62, 0.8, 0.71, 0.4, 0.5)):
+    # Below and above `MOST` boxes of each class, and a single one of one class at the end.
+    for turn, threshold in enumerate((0.5, 0.55, 0.6, 0.3, 0.9, 0.62, 0.8, 0.71, 0.4, 0.5, 0.95)):
         prepared.clear()
         inputs["threshold"] = np.array(threshold, np.float32)
         for array, expected in zip(
