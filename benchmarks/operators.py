@@ -7,15 +7,20 @@ NumbaAcc are named with the reason.
 Usage::
 
     python -m benchmarks.operators [OPERATOR]... [--seconds S]
+    python -m benchmarks.operators [OPERATOR]... --write FOLDER
+
+``--write`` writes the models instead, of which `scripts/build_kernels.py` takes kernels that the
+usual networks do not need.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +108,11 @@ def _cumulative_sum(name: str, array: Array, axis: int) -> Case:
 
 def _reductions(operator: str) -> Iterator[Case]:
     """Of rows, of columns, and of everything."""
-    arrays = {"i32": _integers(2, 128, 1024).astype(np.int32), "i64": _integers(9, 128, 1024)}
+    arrays: dict[str, Array] = {
+        "f32": _floats(128, 1024),
+        "i32": _integers(2, 128, 1024).astype(np.int32),
+        "i64": _integers(9, 128, 1024),
+    }
     if operator in ("ReduceMax", "ReduceMin"):
         arrays["u8"] = _integers(256, 128, 1024).astype(np.uint8)
         arrays["i8"] = _integers(127, 128, 1024).astype(np.int8)
@@ -180,6 +189,70 @@ def _largest() -> Iterator[Case]:
     yield Case("computed 5 of 100x1000", "TopK", inputs, {}, 2)
 
 
+def _mapped(operator: str) -> Iterator[Case]:
+    """Of each element."""
+    yield Case("f32", operator, {"x": _floats(64, 1024)})
+
+
+_OPERANDS: Mapping[str, tuple[Sequence[int], Sequence[int]]] = {
+    "elements": ((64, 1024), (64, 1024)),
+    "and a number": ((64, 1024), (1,)),
+    "of a number": ((1,), (64, 1024)),
+}
+
+
+def _combined(operator: str) -> Iterator[Case]:
+    """Elements with others, and with one number."""
+    for kind in ("float32",) if operator == "Pow" else ("float32", "int32", "int64"):
+        for name, shapes in _OPERANDS.items():
+            x, y = ((1 + _integers(9, *shape)).astype(kind) for shape in shapes)
+            yield Case(f"{kind} {name}", operator, {"x": x, "y": y})
+
+
+def _conversions() -> Iterator[Case]:
+    """Between numbers of all sorts."""
+    dtypes = [np.dtype(name) for name in ("f4", "f2", "i4", "i8", "u1", "i1", "?")]
+    for one, other in permutations(dtypes, 2):
+        to = helper.np_dtype_to_tensor_dtype(other)
+        x = _integers(2, 64, 1024).astype(one)
+        yield Case(f"{one} to {other}", "Cast", {"x": x}, {"to": to})
+
+
+def _choices() -> Iterator[Case]:
+    """Of elements and numbers."""
+    is_first = _integers(2, 64, 1024).astype(bool)
+    for dtype in (np.float32, np.int32, np.int64):
+        for name, shapes in _OPERANDS.items():
+            x, y = (_integers(9, *shape).astype(dtype) for shape in shapes)
+            yield Case(f"{dtype.__name__} {name}", "Where", {"c": is_first, "x": x, "y": y})
+
+
+def _normalizations(operator: str) -> Iterator[Case]:
+    """Of rows, or of images."""
+    shape, size = ((64, 768), 768) if operator == "LayerNormalization" else ((2, 32, 28, 28), 32)
+    yield Case("f32", operator, {"x": _floats(*shape), "scale": _floats(size), "b": _floats(size)})
+
+
+def _narrow_transpositions() -> Iterator[Case]:
+    """Of two to four columns or rows."""
+    for dtype in (np.float32, np.int64, np.uint8):
+        for count in (2, 3, 4):
+            for shape in ((count, 4096), (4096, count)):
+                x = _integers(99, *shape).astype(dtype)
+                name = f"{dtype.__name__} {shape}"
+                yield Case(name, "Transpose", {"x": x}, {"perm": [1, 0]})
+
+
+_MAPPED = (
+    *("Abs", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid", "HardSwish", "LeakyRelu"),
+    *("Log", "Mish", "Neg", "Reciprocal", "Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus"),
+    *("Softsign", "Sqrt", "Tanh"),
+)
+_COMBINED = (
+    *("Add", "Div", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Max", "Min"),
+    *("Mul", "Pow", "Sub"),
+)
+
 CASES: Mapping[str, Callable[[], Iterator[Case]]] = {
     "CumSum": _cumulative_sums,
     **{
@@ -190,6 +263,15 @@ CASES: Mapping[str, Callable[[], Iterator[Case]]] = {
     "GridSample": _samples,
     **{name: partial(_recurrent, name) for name in ("GRU", "LSTM", "RNN")},
     "TopK": _largest,
+    **{name: partial(_mapped, name) for name in _MAPPED},
+    **{name: partial(_combined, name) for name in _COMBINED},
+    "Cast": _conversions,
+    "Where": _choices,
+    **{
+        name: partial(_normalizations, name)
+        for name in ("LayerNormalization", "InstanceNormalization")
+    },
+    "Transpose": _narrow_transpositions,
 }
 """By operator."""
 
@@ -226,12 +308,24 @@ def measure(case: Case, folder: Path, seconds: float) -> None:
     print(f"| {case.operator} {case.name} | {' | '.join(figures)} |", flush=True)
 
 
+def write_models(operators: Iterable[str], folder: Path) -> None:
+    """Write the model of each case."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for operator in operators:
+        for number, case in enumerate(CASES[operator]()):
+            (folder / f"{operator}_{number}.onnx").write_bytes(case.model())
+
+
 def main() -> None:
     """Print a table of the operators that the command line names; of all if it names none."""
     parser = argparse.ArgumentParser(description=description(__doc__))
     parser.add_argument("operators", nargs="*", choices=[*CASES, []], metavar="OPERATOR")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each case")
+    parser.add_argument("--write", type=Path, metavar="FOLDER", help="the models, and measure none")
     options = parser.parse_args()
+    if options.write is not None:
+        write_models(options.operators or CASES, options.write)
+        return
     keep_to_cores(1)
     print("| case | armpy, us | ONNX Runtime, us | ratio | difference | not on NumbaAcc |")
     print("|---|---|---|---|---|---|")
