@@ -123,6 +123,7 @@ def test_outputs_that_overlap_inputs_in_part_are_right(compilation: Compilation)
     assert buffer.tolist() == [1, 11, 12]
 
 
+@pytest.mark.filterwarnings("ignore:Setting the (shape|dtype):DeprecationWarning")  # NumPy 2.5
 def test_changing_an_arrays_shape_after_it_was_set_changes_nothing(
     compilation: Compilation,
 ) -> None:
