@@ -333,3 +333,49 @@ def test_inputs_that_layers_of_postponed_nodes_do_not_take_are_reported_as_such(
         assert loaded.run({"x": np.ones((2, 6), np.float32)})[loaded.outputs[0].name].shape[1] == 11
         with pytest.raises(LayerValidationError, match=r"mirrored.*at most 3"):
             loaded.run({"x": np.ones((3, 4), np.float32)})
+
+
+_KEPT = "other = Identity (w)"
+_APPENDED = "part = Reshape (x, s) m = Concat <axis = 0> (v, part)"
+
+
+@pytest.mark.parametrize(
+    ("place", "backends"), [("loop", ["NumbaAcc", "CpuRef"]), ("branch", ["CpuRef"])]
+)
+@pytest.mark.parametrize(
+    ("before", "after", "turn"),
+    [
+        ("float[?, 2, 3]", "float[p, q, r]", f"{_APPENDED} {_KEPT}"),
+        ("float[?, 2, 3]", "float[?, 2, 3]", f"{_APPENDED} {_KEPT}"),
+        ("float", "float", f"{_APPENDED} {_KEPT}"),
+        ("float", "float", f"{_APPENDED} l = Concat <axis = -1> (w, w) other = Slice (l, k, e, k)"),
+        ("float[?, 2, 3]", "float[p, 2, 3]", f"m = Slice (v, k, e, j) {_KEPT}"),
+        ("float", "float", f"m = Slice (v, k, e, j) {_KEPT}"),
+    ],
+)
+def test_a_loop_may_carry_what_the_file_does_not_say_that_it_changes(
+    before: str, after: str, turn: str, place: str, backends: list[str]
+) -> None:
+    """A turn appends or takes away a part whose size follows from elements."""
+    rows = 4 if "v, k" in turn else 0
+    loop = f"""z = Constant <value = int64[3] {{{rows}, 2, 3}}> () first = ConstantOfShape (z)
+    last, kept = Loop (n, c, first, x) <body = b (int64 i, bool go, {before} v, float w)
+        => (bool on, {after} m, float other) {{ {turn} on = Identity (go) }}>"""
+    if place == "branch":
+        loop = f"""last, kept = If (c) <then_branch = t () => (float last, float kept) {{ {loop} }},
+        else_branch = f () => (float a, float b) {{ a = Neg (x) b = Neg (x) }}>"""
+    head = "graph (int64 n, bool c, float[2, 3] x, int64[r] s, int64[q] k, int64[q] e, int64[q] j)"
+    text = f"{head} => (float last, float kept) {{ {loop} }}"
+    model = onnx.parser.parse_model(HEAD + text)
+    for value in model.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    reference = onnx.reference.ReferenceEvaluator(model)
+    loaded = armpy.load(model.SerializeToString(), backends=backends)
+    numbers = {name: np.array([n]) for name, n in (("k", 1), ("e", 5), ("j", 0))}
+    for turns in (3, 0, 1):
+        sizes = {"n": np.int64(turns), "s": np.array([1, 2, 3]), "c": YES}
+        inputs = {"x": X[:2], **numbers, **sizes}
+        outputs, expected = loaded.run(inputs), reference.run(None, inputs)
+        for name, wanted in zip(("last", "kept"), expected, strict=True):
+            assert outputs[name].shape == wanted.shape
+            np.testing.assert_array_equal(outputs[name], wanted)

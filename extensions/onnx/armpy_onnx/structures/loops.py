@@ -274,7 +274,7 @@ def _as_while(loop: OnnxLoop, fixed: int | None) -> list[Item]:
         wider = [
             before  # of a collected one, the rank stays
             if number >= num_carried and value.info.shape is None
-            else _declared(loop, number, _widened(before, value.info.shape), value.info.shape)
+            else _opened(loop, number, _widened(before, value.info.shape), value.info.shape)
             for number, (before, value) in enumerate(zip(infos, body.results, strict=True), -2)
         ]
         if [info.shape for info in wider] == [info.shape for info in infos]:
@@ -301,24 +301,26 @@ def _widened(info: TensorInfo, other: Shape | None) -> TensorInfo:
     return info.with_shape(tuple(a if b is None or a == b else None for a, b in pairs))
 
 
-def _declared(loop: OnnxLoop, number: int, info: TensorInfo, result: Shape | None) -> TensorInfo:
-    """A carried value whose dimensions are open where only their names say that turns change them.
+def _opened(loop: OnnxLoop, number: int, info: TensorInfo, result: Shape | None) -> TensorInfo:
+    """A carried value, open where a turn's result is not known before elements are.
 
-    Where a turn's result is not known before elements are, other dimensions are taken to stay.
+    Dimensions stay that the body declares with one size, or under one name before and after.
     """
     # Scans, whose bodies give no condition, carry what keeps its shape.
     gives_condition = len(loop.body.output) > len(loop.carried) + loop.num_collected
     if not gives_condition or not 0 <= number < len(loop.carried) or info.shape is None:
         return info
     ends = loop.body.input[2 + number], loop.body.output[1 + number]
-    dims = [[dimension_name(dim) for dim in end.type.tensor_type.shape.dim] for end in ends]
-    if any(len(names) != len(info.shape) for names in dims):
-        return info
-    known = result or (None,) * len(info.shape)
-    triples = zip(info.shape, known, *dims, strict=True)
+    rank = len(info.shape)
+    declared = (
+        [dim.dim_value or dimension_name(dim) for dim in end.type.tensor_type.shape.dim]
+        for end in ends
+    )
+    pairs = (dims if len(dims) == rank else [""] * rank for dims in declared)
+    known = result or (None,) * rank
     shape = [
-        None if size is None and before and after and before != after else dim
-        for dim, size, before, after in triples
+        dim if size is not None or isinstance(old, int) or old == new != "" else None
+        for dim, size, old, new in zip(info.shape, known, *pairs, strict=True)
     ]
     return info.with_shape(tuple(shape))
 
