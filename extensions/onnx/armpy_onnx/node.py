@@ -296,8 +296,8 @@ class Operator:
     """
     types: tuple[TypeSpec, ...] = (0,)
     """Data types of the outputs, for nodes that wait; further outputs are as the last one."""
-    needs_sizes: bool = True
-    """Whether the converter reads sizes of the inputs; otherwise the node waits for ranks only."""
+    needs_shapes: bool = True
+    """Whether the converter reads shapes of the inputs; otherwise the node waits for none."""
 
 
 OperatorTable: TypeAlias = Mapping[str, Operator]
@@ -327,9 +327,7 @@ class OnnxNode(Composite):
 
     def is_ready(self, inputs: Sequence[Tensor | None]) -> bool:
         """Return whether enough is known for the converter."""
-        if self.operator.needs_sizes:
-            return Composite.is_ready(self, inputs)
-        return all(value is None or value.info.shape is not None for value in inputs)
+        return not self.operator.needs_shapes or Composite.is_ready(self, inputs)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """Nothing is known yet."""

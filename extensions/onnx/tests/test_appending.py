@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ import onnx.parser
 import onnx.reference
 
 import armpy
+from armpy.execution.steps.appending import Append, find_appends
+from armpy.ops.control_flow import While
 from tests.support.onnx_texts import HEAD
 
 X = np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)
@@ -90,3 +94,33 @@ def test_sequences_that_turns_read_are_written_out() -> None:
     expected = onnx.reference.ReferenceEvaluator(model).run(None, {"x": X, "y": X})
     outputs = armpy.load(model.SerializeToString(), backends=["CpuRef"]).run({"x": X, "y": X})
     np.testing.assert_allclose(outputs["z"], expected[1], rtol=1e-5)
+
+
+def test_what_turns_append_is_found_where_shapes_are_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither a part of unknown rank nor a Cast to the same type hides it from the core."""
+    text = """graph (int64 n, float[2, 3] x, int64[r] s) => (float y) {
+      z = Constant <value = int64[3] {0, 2, 3}> () first = ConstantOfShape (z)
+      t = Constant <value = bool {1}> ()
+      y = Loop (n, t, first) <body = b (int64 i, bool go, float[?, 2, 3] v)
+          => (bool on, float[p, q, r] w) {
+        part = Reshape (x, s) same = Cast <to = 1> (v)
+        w = Concat <axis = 0> (same, part) on = Identity (go)
+      }>
+    }"""
+    model = onnx.parser.parse_model(HEAD + text)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    found: list[int] = []
+
+    def watched(loop: While) -> Iterator[Append]:
+        for append in find_appends(loop):
+            found.append(append.number)
+            yield append
+
+    monkeypatch.setattr("armpy.execution.steps.control_flow.find_appends", watched)
+    inputs = {"n": np.int64(4), "x": X, "s": np.array([1, 2, 3])}
+    (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, inputs)
+    outputs = armpy.load(model.SerializeToString(), backends=["CpuRef"]).run(inputs)
+    np.testing.assert_array_equal(outputs["y"], expected)
+    assert found == [2]

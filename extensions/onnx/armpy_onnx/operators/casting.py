@@ -60,6 +60,6 @@ def _bit_cast(node: Node) -> Value:
 
 OPERATORS: OperatorTable = {
     "BitCast": Operator(_bit_cast, types=(target_type,)),
-    "Cast": Operator(_cast, types=(target_type,)),
+    "Cast": Operator(_cast, types=(target_type,), needs_shapes=False),
     "CastLike": Operator(_cast_like, types=(1,)),
 }

@@ -17,7 +17,7 @@ from armpy_onnx.node import Node, Operator, OperatorTable
 
 
 def _concat(node: Node) -> Value:
-    axis = node.axis(node.integer("axis", 1 if node.version < 4 else None), node.rank(0))
+    axis = node.integer("axis", 1 if node.version < 4 else None)
     if len(node.values) == 1:
         return node.value(0)
     return node.layer(Concat(axis), *node.values)
@@ -238,7 +238,7 @@ def _to_nhwc(node: Node) -> Value:
 
 
 OPERATORS: OperatorTable = {
-    "Concat": Operator(_concat, needs_sizes=False),
+    "Concat": Operator(_concat, needs_shapes=False),
     "Split": Operator(_split, decides=(1,)),
     "Slice": Operator(_slice, decides=(1, 2, 3, 4)),
     "Pad": Operator(_pad, decides=(1, 3)),
