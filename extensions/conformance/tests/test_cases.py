@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armpy import ops
-from armpy.ops import Composite, If, MemCopy, Operation, PreCompiled, StandIn, While
+from armpy.ops import Composite, If, MemCopy, Operation, PreCompiled, StandIn, UnfitGraph, While
 from armpy.ops.operation import TypeRule
 from armpy.types import DataType
 from armpy_conformance import Case, all_cases
@@ -19,7 +19,7 @@ from armpy_conformance.differences.description import describe
 
 # Operations that the core executes, makes or expands itself, or that a vendor defines: backends
 # get no case with one such layer.
-NOT_FOR_BACKENDS = (Operation, Composite, MemCopy, PreCompiled, StandIn, If, While)
+NOT_FOR_BACKENDS = (Operation, Composite, MemCopy, PreCompiled, StandIn, UnfitGraph, If, While)
 
 OPERATIONS = sorted(
     (
