@@ -98,6 +98,9 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
         out = outputs[0]
         if operation.data_layout is DataLayout.NCHW:
             values, out = values.transpose(0, 2, 3, 1), out.transpose(0, 2, 3, 1)
+        is_stored = self.input_infos[0].data_type.is_quantized
+        # Channels side by side, as all of a sample's are gathered at once.
+        values = np.ascontiguousarray(values, None if is_stored else np.float32)
         rois = to_real(stored, self.input_infos[1])
         if operation.is_free or operation.half_pixel or not self._is_mean:
             self._sample_freely(values, rois, batches, out)
@@ -110,10 +113,10 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
             columns = Samples.of(
                 x1, x2, operation.output_size[1], operation.width_samples, image.shape[1]
             )
-            if self.input_infos[0].data_type.is_quantized:
+            if is_stored:
                 self._average_stored(image, rows, columns, target)
             else:
-                sums = _weighted_sums(image.astype(np.float32), rows, columns, _shares)
+                sums = _weighted_sums(image, rows, columns, _shares)
                 target[...] = sums / np.float32(rows.lower.shape[1] * columns.lower.shape[1])
 
     @property
@@ -137,7 +140,7 @@ class RoiAlignWorkload(ReferenceWorkload[RoiAlign]):
         else:
             regions = scaled_regions(operation, rois, batches, values.shape, self.info.name)
         for number, corners, target in zip(batches, regions, out, strict=True):
-            image = values[number].astype(np.float32)
+            image = values[number]
             rows, columns = (
                 self._along(corners[1 - axis], corners[3 - axis], axis, image.shape[axis])
                 for axis in range(2)
