@@ -47,6 +47,20 @@ def test_many_boxes_are_chosen_as_one_by_one(size: float, limit: int) -> None:
     assert [tuple(row) for row in chosen.tolist()] == expected
 
 
+@pytest.mark.parametrize("limit", [5, 15, 60])
+def test_boxes_without_a_score_come_last(limit: int) -> None:
+    random = np.random.default_rng(4)
+    first = random.random((1, 200, 2), np.float32)
+    boxes = np.concatenate([first, first + np.float32(0.1)], axis=-1)
+    scores = random.random((1, 1, 200)).astype(np.float32)
+    last = np.where(np.arange(200) % 4 == 0, scores, np.float32(-1))
+    boxes[0, np.argsort(-last[0, 0])[:30]] = boxes[0, 0]  # more than are looked at first
+    (chosen,) = run_operation(
+        NonMaxSuppression(limit, 0.3), [tensor(boxes), tensor(np.where(last < 0, np.nan, scores))]
+    )
+    assert chosen[:, 2].tolist() == one_by_one(boxes[0], last[0, 0], limit, 0.3)
+
+
 @pytest.mark.parametrize("limit", [30, 1 << 62])
 def test_boxes_of_different_classes_far_apart_are_not_compared(
     limit: int, monkeypatch: pytest.MonkeyPatch

@@ -48,16 +48,20 @@ class NonMaxSuppressionWorkload(ReferenceWorkload[NonMaxSuppression]):
         places = np.arange(len(scores))
         if operation.score_threshold is not None:
             places = places[scores > np.float32(operation.score_threshold)]
-        order = places[np.argsort(-scores[places], kind="stable")]
-        limit = max(min(operation.max_boxes_per_class, len(order)), 0)
-        boxes = corners[order].transpose(1, 2, 0)
+        falling = -scores[places]
+        limit = max(min(operation.max_boxes_per_class, len(places)), 0)
         # Mostly, the limit is reached far before the worst boxes.
         count = 4 * limit
         while True:
-            groups = _groups(boxes[:, :, :count])
+            some = places
+            if count < len(places):  # with all that are as good as the last of them
+                some = places[falling <= np.partition(falling, count)[count]]
+            order = some[np.argsort(-scores[some], kind="stable")]
+            boxes = corners[order].transpose(1, 2, 0)
+            groups = _groups(boxes)
             bests = [group[self._best(boxes.take(group, axis=2), limit)] for group in groups]
             best = np.sort(np.concatenate(bests))
-            if len(best) >= limit or count >= len(order):
+            if len(best) >= limit or len(some) == len(places):
                 return [int(number) for number in order[best[:limit]]]
             count *= 4
 
