@@ -36,7 +36,6 @@ from armpy.compiler.memory import plan as memory_plan
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.memory import arena_pool
-from armpy.execution.programs import arenas
 from armpy.graph import SubgraphView
 from armpy.model import Model
 from armpy.ops.operation import Array
@@ -119,10 +118,13 @@ def guard(pages: GuardPages) -> None:
     ) -> Program:
         return lower_region(view, isa, num_threads, Choices(isa, model))
 
-    def allocate(
-        allocator: object, size_bytes: int, alignment_bytes: int
-    ) -> tuple[Array, Callable[[], object]]:
-        return pages.memory(size_bytes), lambda: None
+    pooled_arena = arena_pool.PooledArena
+
+    def arena_of_pages(
+        backend_id: str, source: object, memory: Array, free: Callable[[], object]
+    ) -> arena_pool.PooledArena:
+        free()
+        return pooled_arena(backend_id, source, pages.memory(memory.nbytes), lambda: None)
 
     def no_pooled_arena(pool: object, claimant: object, arenas: object, size_bytes: int) -> object:
         # Another plan's arena has its accessible pages elsewhere.
@@ -133,7 +135,7 @@ def guard(pages: GuardPages) -> None:
         (emitter.Emitter, "_packed_constants", packed_constants),
         (instance, "aligned", aligned),
         (memory_plan, "DEFAULT_STRATEGY", pages),
-        (arenas, "_allocate", allocate),
+        (arena_pool, "PooledArena", arena_of_pages),
         (arena_pool.ArenaPool, "_found", no_pooled_arena),
         # No program is taken from disk, and threads are worth their while for none so small.
         (numba_backend, "compiled_program", compiled_program),
