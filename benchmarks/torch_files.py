@@ -35,6 +35,12 @@ def _of_images(name: str) -> Callable[[], torch.nn.Module]:
     return make
 
 
+_OTHERS_OF_IMAGES = (
+    *("alexnet", "convnext_tiny", "densenet121", "efficientnet_v2_s", "maxvit_t", "mnasnet0_5"),
+    *("mobilenet_v3_large", "regnet_y_400mf", "resnet50", "resnext50_32x4d", "swin_t", "vit_b_16"),
+)
+"""Networks that are named as torchvision names them."""
+
 FACTORIES: Mapping[str, tuple[Callable[[], torch.nn.Module], tuple[int, ...]]] = MappingProxyType(
     {
         "mobilenet_v2": (_of_images("mobilenet_v2"), _IMAGE),
@@ -43,6 +49,7 @@ FACTORIES: Mapping[str, tuple[Callable[[], torch.nn.Module], tuple[int, ...]]] =
         "shufflenet_v2": (_of_images("shufflenet_v2_x1_0"), _IMAGE),
         "squeezenet": (_of_images("squeezenet1_1"), _IMAGE),
         "efficientnet_b0": (_of_images("efficientnet_b0"), _IMAGE),
+        **{name: (_of_images(name), _IMAGE) for name in _OTHERS_OF_IMAGES},
         "bert_128": (lambda: Reading(is_causal=False, width=256, layers=4), (1, 128)),
         "bert_512": (lambda: Reading(is_causal=False, width=256, layers=4), (1, 512)),
         "gpt_128": (lambda: Reading(is_causal=True, width=256, layers=4), (1, 128)),

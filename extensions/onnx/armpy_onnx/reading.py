@@ -212,7 +212,8 @@ def _without_elements(message: memoryview, *path: int) -> bytes:
 
 def _without_raw_data(message: memoryview) -> bytes:
     """A tensor without elements, if it has nothing but many bytes of plain ones."""
-    for number, begin, value, end in _fields(message):
+    fields = _fields(message) if len(message) > _LARGE_BYTES else ()
+    for number, begin, value, end in fields:
         if number == _RAW_DATA and end - value > _LARGE_BYTES:
             tensor = onnx.TensorProto.FromString(b"".join((message[:begin], message[end:])))
             others = any(getattr(tensor, name) for name in _OTHER_ELEMENTS)
@@ -246,6 +247,9 @@ _NUMBER, _SIZED = 0, 2
 _FIXED_BYTES = {1: 8, 5: 4}
 """Size of fields of the other kinds."""
 
+_LONGEST_NUMBER = 10
+"""Bytes of a number of 64 bits."""
+
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int, int, int]]:
     """Numbers of a message's fields, where each and its value begin, and where it ends."""
@@ -268,13 +272,12 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int, int, int]]:
 
 def _number(message: memoryview, at: int) -> tuple[int, int]:
     """A number of any length in a message, and where it ends."""
-    number = shift = 0
-    while True:
-        number |= (message[at] & 0x7F) << shift
-        shift += 7
-        at += 1
-        if message[at - 1] < 0x80:
-            return number, at
+    number = 0
+    for place in range(_LONGEST_NUMBER):
+        number |= (message[at + place] & 0x7F) << 7 * place
+        if message[at + place] < 0x80:
+            return number, at + place + 1
+    raise ValueError("a number has no end")
 
 
 def _varint(number: int) -> bytes:

@@ -16,6 +16,8 @@ import onnx.parser
 
 import armpy
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
+from armpy.plugins.hooks.model_file import ModelFile
+from armpy_onnx.metadata import read_metadata
 from armpy_onnx.structures.functions import bound_attributes
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
@@ -333,6 +335,12 @@ def test_large_weights_of_another_size_than_their_shape_are_an_error_of_the_file
     data = _with_weights(bytes(4 * 512 * 63)).SerializeToString()
     with pytest.raises(ParserError, match="initializer 'w': the tensor cannot be read"):
         armpy.load(data, backends=["CpuRef"])
+
+
+def test_numbers_without_an_end_are_an_error_of_the_file() -> None:
+    # To add it up byte by byte would take hours.
+    with pytest.raises(ParserError, match="a number has no end"):
+        read_metadata(ModelFile(memoryview(b"\x80" * (1 << 22)), "model"), None)
 
 
 def test_large_weights_in_two_places_are_an_error_of_the_file() -> None:

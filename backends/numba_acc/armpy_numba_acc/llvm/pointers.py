@@ -23,7 +23,7 @@ StoreInteger = Callable[[Pointer, int, Any], None]  # Any: as above
 StoreFloat = Callable[[Pointer, int, Any], None]  # Any: as above
 
 
-def _make_load(kind: Any, element: Kind) -> Callable[[Pointer, int], Any]:  # Any: of Numba
+def _make_load(kind: str, element: Kind) -> LoadFloat:
     """Make the code that loads element `index` of an array at an address."""
 
     @primitive(kind, WORD, WORD)
@@ -33,7 +33,7 @@ def _make_load(kind: Any, element: Kind) -> Callable[[Pointer, int], Any]:  # An
     return load
 
 
-def _make_store(kind: Any, element: Kind) -> Callable[[Pointer, int, Any], None]:  # Any: of Numba
+def _make_store(kind: str, element: Kind) -> StoreFloat:
     """Make the code that stores element `index` of an array at an address."""
 
     @primitive(NOTHING, WORD, WORD, kind)
