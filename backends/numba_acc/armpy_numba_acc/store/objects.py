@@ -29,6 +29,7 @@ from armpy_numba_acc.store.settings import disk_entries
 _log = logging.getLogger("armpy.NumbaAcc")
 
 _KIND = "object"
+_TEXT = "text"
 _LOCK = threading.RLock()
 _ADDRESSES: dict[tuple[str, Kernel], int] = {}
 
@@ -226,14 +227,14 @@ def _kept_text(name: str, isa: Isa, make: Callable[[], str]) -> str:
     """A text that kernels are made with: from disk, from a kernel pack, or made now and kept."""
     entries, kernel = disk_entries(), Kernel(name)
     key = object_key(kernel, isa) if entries is not None else ""
-    if entries is not None and key and (parts := entries.read(_KIND, key)):
+    if entries is not None and key and (parts := entries.read(_TEXT, key)):
         return bytes(parts[0]).decode()
     if (packed := store.packed_code(kernel, isa)) is not None:
         return packed.code.decode()
     text = make()
     if entries is not None and key and is_current():
         about = f"{name} for {isa.name}"
-        entries.write(_KIND, key, [text.encode()], about, f"kernels for {isa.name}, of all models")
+        entries.write(_TEXT, key, [text.encode()], about, f"kernels for {isa.name}, of all models")
     return text
 
 
