@@ -68,6 +68,7 @@ _CASES: Mapping[str, str] = {
     "reduce": "Reduce/by-hand-mean-of-rows/float32",
     "resize_bilinear": "Resize/by-hand-bilinear/float32",
     "resize_bilinear_i16": "Resize/bilinear-plain-5-to-13/qsymm_s16",
+    "roi_align": "RoiAlign/free/float32-signed32",
     "scatter_by_index": "ScatterNd/basic/float16-signed32-float16",
     "softmax": "Softmax/by-hand-equal/float32",
     "softmax_bytes": "Softmax/rows/qasymm_s8",

@@ -135,6 +135,9 @@ FAILURE, CONTROL = (LINE_BYTES * line for line in range(2))
 NO_AXIS = -2
 """The size in a failure where no index was out of range: a branch does not fit its inputs."""
 
+NO_REGION = -3
+"""The size in a failure where a region cannot be used; its number stands for the index."""
+
 SYNC_BYTES = 2 * LINE_BYTES
 
 CONTROL_NEXT, CONTROL_DEPTH, CONTROL_LIMIT, CONTROL_END, CONTROL_PAUSE, CONTROL_TURNS = range(6)

@@ -27,6 +27,7 @@ from armpy.ops.normalization import (
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.pooling import Pooling2d
 from armpy.ops.quantizing import Cast
+from armpy.ops.region_pooling import RoiAlign
 from armpy.ops.resizing import Resize
 from armpy.ops.shapes import normalize_axes
 from armpy.ops.transpose_convolution import TransposeConvolution2d, TransposeConvolution3d
@@ -41,6 +42,7 @@ _WITH_IMAGES = (
     InstanceNormalization,
     Pooling2d,
     Resize,
+    RoiAlign,
     TransposeConvolution2d,
     TransposeConvolution3d,
 )

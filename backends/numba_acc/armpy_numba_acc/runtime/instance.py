@@ -536,6 +536,13 @@ class Instance:
                 f"{info.label}",
                 where="NumbaAcc",
             )
+        if size == layout.NO_REGION:
+            return LayerValidationError(
+                "a region cannot be used",
+                where=f"NumbaAcc / '{info.label}'",
+                expected="finite corners, in order and within the image unless regions are free",
+                actual=f"other ones in row {index}",
+            )
         return InvalidArgumentError(
             "an index is out of range",
             where=f"NumbaAcc / '{info.label}'",

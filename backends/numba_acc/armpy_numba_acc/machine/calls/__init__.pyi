@@ -25,6 +25,7 @@ from armpy_numba_acc.machine.calls.images import (
     PadImage as PadImage,
     ResizeBilinear as ResizeBilinear,
     ResizeBilinearI16 as ResizeBilinearI16,
+    RoiAlign as RoiAlign,
     SampleAxis as SampleAxis,
 )
 from armpy_numba_acc.machine.calls.loops import Loop as Loop

@@ -81,6 +81,36 @@ class GridSample(Call):
 
 
 @dataclass(frozen=True, slots=True)
+class RoiAlign(Call):
+    """Sample regions of float32 images on regular grids."""
+
+    parameters = ("form",)
+
+    form: str  # "mean" or "max" of samples; "inside": means, with positions in float32
+    source: Pointer
+    rois: Pointer  # float32, corners x1, y1, x2, y2
+    batch_indices: Pointer  # int32
+    target: Pointer
+    images: int
+    height: int
+    width: int
+    channels: int
+    regions: int
+    out_height: int
+    out_width: int
+    height_samples: int  # for each element of the output; 0 for as many as rows or columns
+    width_samples: int
+    height_scale: float  # rows and columns of the image in a region's units
+    width_scale: float
+    is_half_pixel: int  # as of `armpy.ops.RoiAlign`
+    is_free: int
+    scratch: Pointer  # `scratch_pitch` bytes for every thread: tables of rows, and of columns
+    scratch_pitch: int
+    row_bytes: int  # of the table of rows
+    failure: Pointer
+
+
+@dataclass(frozen=True, slots=True)
 class PadImage(Call):
     """Copy images into larger ones and fill the borders."""
 
