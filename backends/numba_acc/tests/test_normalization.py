@@ -37,7 +37,9 @@ def test_neighbours_of_float16() -> None:
 
 
 @pytest.mark.parametrize("layout", [DataLayout.NHWC, DataLayout.NCHW], ids=lambda v: v.name)
-@pytest.mark.parametrize("shape", [(2, 5, 7, 19), (1, 1, 2, 67), (3, 17, 9, 1)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(2, 5, 7, 19), (1, 1, 2, 67), (3, 17, 9, 1), (2, 16, 8, 2), (1, 3, 67, 64)], ids=str
+)
 def test_images_are_brought_to_one_mean(layout: DataLayout, shape: tuple[int, ...]) -> None:
     info = TensorInfo(shape, F32)
     operation = ops.InstanceNormalization(gamma=1.5, beta=-0.3, eps=1e-4, data_layout=layout)

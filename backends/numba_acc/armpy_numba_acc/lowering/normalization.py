@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from armpy.core.symbolic import is_traced
 from armpy.graph import Layer
 from armpy.ops import (
     InstanceNormalization,
@@ -28,6 +29,10 @@ from armpy_numba_acc.program.registry import LoweringRule
 
 _POWERS = {0.5: "sqrt.div", 1.0: "div"}
 """Words that divide by a power more quickly than in general."""
+
+_COLUMNS = 128
+"""Elements of an image that are added up side by side if it has few channels. At most twice the
+least size of a share, so that one thread has all channels where there are several pixels."""
 
 
 def check(operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
@@ -76,14 +81,16 @@ def lower_by_neighbours(emit: Emitter, layer: Layer) -> None:
 def lower_by_image(emit: Emitter, layer: Layer) -> None:
     """Normalise each channel of each image by its own mean and variance."""
     operation, value = expect(layer.operation, InstanceNormalization), layer["input"]
-    images, height, width, channels = value.info.known_shape
+    images, height, columns, channels = value.info.known_shape
+    width = 1 if is_traced(channels) else max(1, _COLUMNS // max(1, channels))
     call = calls.InstanceNormalization(
         source=emit.source(value),
         target=emit.target(layer.output),
-        sums=emit.scratch(16 * channels),
+        sums=emit.scratch(16 * channels * width),
         images=images,
-        pixels=height * width,
+        pixels=height * columns,
         channels=channels,
+        width=width,
         gamma=float(operation.gamma),
         beta=float(operation.beta),
         epsilon=float(operation.eps),

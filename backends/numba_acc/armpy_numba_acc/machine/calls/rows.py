@@ -113,10 +113,11 @@ class InstanceNormalization(Call):
 
     source: Pointer
     target: Pointer
-    sums: Pointer  # room for two float64 per channel
+    sums: Pointer  # room for `width` times two float64 per channel
     images: int
     pixels: int
     channels: int
+    width: int  # pixels that are added up side by side; 1 if threads share the channels
     gamma: float
     beta: float
     epsilon: float
