@@ -74,7 +74,7 @@ def network(data_type: DataType) -> Network:
     random = np.random.default_rng(0)
     is_float = data_type is DataType.FLOAT32
     net = Network()
-    value = net.input("x", info_of((1, 9, 10, 34), data_type, 0.05))
+    value = net.input("x", info_of((1, 9, 10, 14), data_type, 0.05))
 
     def constant(shape: tuple[int, ...]) -> Value:
         if is_float:
@@ -87,7 +87,7 @@ def network(data_type: DataType) -> Network:
         return info_of(shape, data_type, scale)
 
     convolution = Convolution2d(padding=Padding.VALID)
-    value = net.add(convolution, value, constant((70, 3, 3, 34)), output=output((1, 7, 8, 70), 1))
+    value = net.add(convolution, value, constant((70, 3, 3, 14)), output=output((1, 7, 8, 70), 1))
     depthwise = DepthwiseConvolution2d(padding=Padding.SAME)
     value = net.add(depthwise, value, constant((1, 3, 3, 70)), output=output((1, 7, 8, 70), 2))
     pooling = Pooling2d(pool_size=(2, 2), stride=(1, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from armpy_numba_acc.program.choices import Choices
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
+from armpy.ops.shapes import PaddingSpec
 from backends.numba_acc.tests.support import (
     ISAS,
     check_against_reference,
@@ -37,14 +38,15 @@ NONE, RELU, RELU6 = (getattr(ops.FusedActivation, name) for name in ("NONE", "RE
 class Case(NamedTuple):
     """A convolution; weights are small where they are to be."""
 
-    image: tuple[int, int, int, int]
+    image: tuple[int, ...]  # or a volume
     filters: int
-    kernel: tuple[int, int] = (3, 3)
-    stride: tuple[int, int] = (1, 1)
-    padding: ops.Padding = SAME
+    kernel: tuple[int, ...] = (3, 3)
+    stride: tuple[int, ...] = (1, 1)
+    padding: PaddingSpec = SAME
     activation: ops.FusedActivation = NONE
     has_residual: bool = False
     scale: float = 1.0
+    dilation: tuple[int, ...] = (1, 1)
 
 
 POINTWISE = {
@@ -63,6 +65,14 @@ FEWER_PRODUCTS = {
     "no padding": Case((1, 13, 11, 64), 32, padding=VALID, has_residual=True),
     "a clamp that cuts large sums": Case((1, 9, 12, 64), 32, activation=RELU6),
     "many channels": Case((1, 10, 16, 128), 64, scale=0.05),
+    "channels that fill no register": Case((1, 12, 9, 21), 43, has_residual=True),
+    "gaps": Case((2, 21, 26, 24), 32, padding=((3, 1), (0, 2)), dilation=(2, 3), has_residual=True),
+    "slices": Case(
+        (2, 3, 8, 12, 32), 24, (1, 3, 3), (1, 1, 1), has_residual=True, dilation=(1, 1, 1)
+    ),
+    "volumes with gaps": Case(
+        (2, 9, 8, 9, 20), 32, (3, 3, 3), (2, 1, 1), ((3, 1), (2, 0), (1, 3)), dilation=(2, 1, 2)
+    ),
 }
 
 
@@ -71,11 +81,15 @@ def network_of(case: Case) -> tuple[Network, dict[str, Array]]:
     random = np.random.default_rng(3)
     network = Network()
     x = network.input("x", TensorInfo(case.image, FLOAT32))
-    shape = (case.filters, *case.kernel, case.image[3])
+    shape = (case.filters, *case.kernel, case.image[-1])
     weights = network.constant((case.scale * random.normal(size=shape)).astype(np.float32))
     bias = network.constant(random.normal(size=case.filters).astype(np.float32))
-    operation = ops.Convolution2d(
-        stride=case.stride, padding=case.padding, activation=case.activation
+    kind: Any = ops.Convolution2d if len(case.kernel) == 2 else ops.Convolution3d
+    operation = kind(
+        stride=case.stride,
+        dilation=case.dilation,
+        padding=case.padding,
+        activation=case.activation,
     )
     y = network.add(operation, x, weights, bias)
     inputs = {"x": random_array(x.info)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.graph import Layer
-from armpy.ops import BatchMatMul, Convolution2d
+from armpy.ops import BatchMatMul
 from armpy.types import DataType
 from armpy_numba_acc.lowering.matrix_unit import least_unit_ns
 from armpy_numba_acc.lowering.patches import Patches
@@ -53,7 +53,7 @@ def is_faster_relaxed(choices: Choices, layer: Layer) -> bool:
     exact, rounded = (_in_line(num_pixels, depth, size) for size in (4, 2))
     exact_ns = fastest_ns(choices, F32, exact, columns)
     operation = layer.operation
-    if isinstance(operation, Convolution2d) and operation.stride == (1, 1):
+    if isinstance(operation, CONVOLUTIONS) and operation.stride[-2:] == (1, 1):
         *_, height, width, _ = weights.info.known_shape
         exact_ns *= _WINOGRAD_SHARE if (height, width) == (3, 3) else 1
     return exact_ns > min(

@@ -1,19 +1,25 @@
-"""Winograd's algorithm: 3x3 convolutions with fewer multiplications, of whatever elements."""
+"""Winograd's algorithm: 3x3 convolutions with fewer multiplications, of whatever elements.
+
+Notes
+-----
+A convolution with gaps is one of several images, which have every second or third pixel each.
+Windows of several slices of a volume are windows of one slice of as many times the channels.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
 from armpy.core.symbolic import computed
 from armpy.graph import Layer
-from armpy.ops import Convolution2d
+from armpy.ops import Convolution2d, Convolution3d
 from armpy.ops.operation import Array
 from armpy.ops.shapes import resolve_padding
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
-from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.tiles import F32, I16, Tile, figures_of
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.call import Pointer
@@ -44,21 +50,23 @@ class Plan:
     down: int  # half the pixels of a tile in each direction
     right: int
     num_tiles: int  # of an image
-    depth: int  # channels of the input and of the output
+    depth: int  # channels that a window sees of the input, in all slices, and of the output
     columns: int
     value_bytes: int  # of a transformed element: 4 for float32, 2 for bytes
+    steps: tuple[int, int] = (1, 1)  # from a row or a column of a window to the next one
 
     @classmethod
     def of(cls, layer: Layer, down: int, right: int, value_bytes: int) -> Plan:
         """Return the plan of a layer for tiles of a size."""
-        _, height, width, columns = layer.output.info.known_shape
-        plan = cls(down, right, 0, layer["weights"].info.known_shape[3], columns, value_bytes)
+        *_, height, width, columns = layer.output.info.known_shape
+        plan = cls(down, right, 0, depth_of(layer), columns, value_bytes, steps_of(layer))
         return plan.for_size(height, width)
 
     def for_size(self, height: int, width: int) -> Plan:
         """The plan of another image."""
-        num_tiles = -(-height // (2 * self.down)) * -(-width // (2 * self.right))
-        return replace(self, num_tiles=num_tiles)
+        y, x = self.steps
+        tiles_down = y * -(-height // (2 * self.down * y))
+        return replace(self, num_tiles=tiles_down * x * -(-width // (2 * self.right * x)))
 
     @property
     def num_positions(self) -> int:
@@ -128,16 +136,27 @@ class Plan:
         return choices.choose(f"{name} tile", key, best, costs.__getitem__)
 
 
-def may_be_winograd(layer: Layer, depth_unit: int, column_unit: int) -> bool:
-    """Return whether a layer is a simple 3x3 convolution of multiples of so many channels."""
+def may_be_winograd(layer: Layer) -> bool:
+    """Return whether a layer is a 3x3 convolution of many channels for every pixel."""
     operation = layer.operation
-    if not isinstance(operation, Convolution2d):
+    if not isinstance(operation, Convolution2d | Convolution3d):
         return False
     columns, *window, depth = layer["weights"].info.known_shape
-    is_simple = operation.stride == (1, 1) == operation.dilation
-    if window != [3, 3] or not is_simple or min(columns, depth) < _LEAST_CHANNELS:
-        return False
-    return columns % column_unit == 0 == depth % depth_unit
+    is_simple = window[-2:] == [3, 3] and operation.stride[-2:] == (1, 1)
+    return is_simple and min(columns, depth) >= _LEAST_CHANNELS
+
+
+def depth_of(layer: Layer) -> int:
+    """Channels that a window sees, in all slices."""
+    _, *slices, _, _, depth = layer["weights"].info.known_shape
+    return prod(slices) * depth
+
+
+def steps_of(layer: Layer) -> tuple[int, int]:
+    """Pixels from a row of a window to the next one, and from a column."""
+    operation = layer.operation
+    assert isinstance(operation, Convolution2d | Convolution3d)  # as it `may_be_winograd`
+    return operation.dilation[-2], operation.dilation[-1]
 
 
 def tiles_of(
@@ -160,10 +179,20 @@ def tiles_of(
     residual
         The output's addend; 0 for none.
     """
-    value = layer["input"]
-    images, in_height, in_width, depth = value.info.known_shape
-    _, out_height, out_width, columns = layer.output.info.known_shape
-    pads, width = expect(layer.operation, Convolution2d).padding, tile.width(emit.isa)
+    value, operation, width = layer["input"], layer.operation, tile.width(emit.isa)
+    assert isinstance(operation, Convolution2d | Convolution3d)  # as it `may_be_winograd`
+    kernel = layer["weights"].info.known_shape[1:-1]
+    _, *sizes, depth = value.info.known_shape
+    _, *out_sizes, columns = layer.output.info.known_shape
+    stride: tuple[int, ...] = operation.stride
+    dilation: tuple[int, ...] = operation.dilation
+    pads = [
+        resolve_padding(operation.padding, size, kernel[a], stride[a], dilation[a], a)[0]
+        for a, size in enumerate(sizes)
+    ]
+    if isinstance(operation, Convolution2d):  # volumes of one slice
+        kernel, stride, dilation = (1, *kernel), (1, *stride), (1, *dilation)
+        sizes, out_sizes, pads = [1, *sizes], [1, *out_sizes], [0, *pads]
     padded, batch = -(-columns // width) * width, plan.batch(tile.rows)
     between_bytes = 2 * plan.num_positions * 64
     used_bytes = 1024 + 4 * padded + batch * plan.tile_bytes(padded) + between_bytes
@@ -176,13 +205,21 @@ def tiles_of(
         padding=emit.constant(np.repeat(padding, max(depth, columns))),
         scratch=emit.scratch(scratch_bytes * emit.num_threads),
         scratch_bytes=scratch_bytes,
-        images=images,
-        in_height=in_height,
-        in_width=in_width,
-        out_height=out_height,
-        out_width=out_width,
-        top=resolve_padding(pads, in_height, 3, 1, 1, 0)[0],
-        left=resolve_padding(pads, in_width, 3, 1, 1, 1)[0],
+        images=num_images(layer),
+        in_slices=sizes[0],
+        out_slices=out_sizes[0],
+        window_slices=kernel[0],
+        slice_stride=stride[0],
+        slice_step=dilation[0],
+        in_height=sizes[1],
+        in_width=sizes[2],
+        out_height=out_sizes[1],
+        out_width=out_sizes[2],
+        step_down=dilation[1],
+        step_right=dilation[2],
+        front=pads[0],
+        top=pads[1],
+        left=pads[2],
         depth=depth,
         columns=columns,
         batch=batch,
@@ -191,5 +228,9 @@ def tiles_of(
 
 def operations_of(layer: Layer, plan: Plan) -> int:
     """Return the multiplications and additions of all images' products."""
-    images = layer["input"].info.known_shape[0]
-    return 2 * images * plan.num_products * plan.depth * plan.columns
+    return 2 * num_images(layer) * plan.num_products * plan.depth * plan.columns
+
+
+def num_images(layer: Layer) -> int:
+    """Images of the output, or slices of all of its volumes."""
+    return prod(layer.output.info.known_shape[:-3])

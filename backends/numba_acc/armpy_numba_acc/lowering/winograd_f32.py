@@ -16,8 +16,10 @@ from armpy_numba_acc.lowering.tiles import F32, Tile, product_ns, tiles_that_fit
 from armpy_numba_acc.lowering.winograd import (
     MOST_WEIGHT_BYTES,
     Plan,
+    depth_of,
     may_be_winograd,
     operations_of,
+    steps_of,
     tiles_of,
 )
 from armpy_numba_acc.machine import calls
@@ -33,10 +35,7 @@ _ROWS = (8, 7, 14, 9, 12, 6, 4)
 
 def is_winograd(emit: Emitter, layer: Layer) -> bool:
     """Return whether a layer is computed faster this way."""
-    return (
-        may_be_winograd(layer, emit.isa.lanes, emit.isa.lanes)
-        and _plan_for(emit, layer) is not None
-    )
+    return may_be_winograd(layer) and _plan_for(emit, layer) is not None
 
 
 def _plan_for(emit: Emitter, layer: Layer) -> Plan | None:
@@ -45,11 +44,11 @@ def _plan_for(emit: Emitter, layer: Layer) -> Plan | None:
     Sums depend on it in their last bits: it is decided by the size of one image, however many
     there are, and by nothing that may change from call to call.
     """
-    _, *sizes, columns = layer.output.info.known_shape
-    depth = layer["weights"].info.known_shape[3]
+    *_, rows, across, columns = layer.output.info.known_shape
     is_cut = None not in emit.arrangement.fusions[layer].bounds
-    height, width = (computed(_typical, size) for size in sizes)
-    number = fixed(computed(_Decision(emit.choices, columns, depth, is_cut), height, width))
+    height, width = (computed(_typical, size) for size in (rows, across))
+    decision = _Decision(emit.choices, columns, depth_of(layer), is_cut, steps_of(layer))
+    number = fixed(computed(decision, height, width))
     if number < 0:
         return None
     plan = Plan.of(layer, *_PIXELS[number], 4)
@@ -77,26 +76,33 @@ class _Decision:
     columns: int
     depth: int
     is_cut: bool
+    steps: tuple[int, int] = (1, 1)  # from a row or a column of a window to the next one
 
     def __call__(self, height: int, width: int) -> int:
         """As above."""
-        known = self.choices.costs.setdefault((self.columns, self.depth, self.is_cut), {})
+        known = self.choices.costs.setdefault(self._about, {})
         if (height, width) not in known:
             known[height, width] = self._decided(height, width)
         return int(known[height, width])
 
+    @property
+    def _about(self) -> tuple[int, ...]:
+        gaps = self.steps if self.steps != (1, 1) else ()
+        return (self.columns, self.depth, int(self.is_cut), *gaps)
+
     def _decided(self, height: int, width: int) -> int:
         choices, tiles = self.choices, _tiles(self.choices)
-        channels = self.columns, self.depth
         plans = {
-            option: Plan(*option, 0, self.depth, self.columns, 4).for_size(height, width)
+            option: Plan(*option, 0, self.depth, self.columns, 4, self.steps).for_size(
+                height, width
+            )
             for option in _PIXELS
             if prod(option) < 4 or not self.is_cut
         }
         costs_ns = {option: plan.fastest_ns(choices, tiles) for option, plan in plans.items()}
         chosen = choices.choose(
             "winograd_f32 pixels",
-            (height, width, *channels, int(self.is_cut)),
+            (height, width, *self._about),
             [*plans],
             costs_ns.__getitem__,
         )
@@ -108,7 +114,8 @@ class _Decision:
             (1,): costs_ns[chosen],
             (0,): min(product_ns(choices, F32, tile, shape) for tile in F32.tiles(choices.isa)),
         }
-        key = (height, width, *channels)
+        columns, depth, _, *gaps = self._about
+        key = (height, width, columns, depth, *gaps)
         is_faster = choices.choose("winograd_f32 or not", key, [*costs], costs.__getitem__) == (1,)
         return _PIXELS.index(chosen) if is_faster else -1
 
@@ -127,7 +134,7 @@ def lower_winograd_f32(emit: Emitter, layer: Layer, weights: Array) -> None:
     fusion, typical = fusion_of(emit, layer), _plan_for(emit, layer)
     assert typical is not None  # as it `is_winograd`
     tile = typical.tile_of(emit.choices, _tiles(emit.choices), "winograd_f32")
-    plan = typical.for_size(*layer.output.info.known_shape[1:3])
+    plan = typical.for_size(*layer.output.info.known_shape[-3:-1])
     packed = pack_winograd_f32(weights, (plan.down, plan.right), tile.width(emit.isa))
     num_operations = operations_of(layer, plan)
     pieces = num_pieces(calls.WinogradF32.work, emit.choices, num_operations)

@@ -42,7 +42,10 @@ _MOST_DEPTH = (1 << 29) // (9 * 255 * 255)
 def is_winograd_u8(emit: Emitter, layer: Layer, weights: Array) -> bool:
     """Return whether a layer is computed faster this way than by steps, sorted or not."""
     isa, choices, output = emit.isa, emit.choices, layer.output.info.known_shape
-    if not isa.has_saturating_bytes or not may_be_winograd(layer, 2 * isa.lanes, isa.lanes):
+    if not isa.has_saturating_bytes or not may_be_winograd(layer):
+        return False
+    *window, depth = layer["weights"].info.known_shape
+    if len(window) != 3 or window[0] % isa.lanes or depth % (2 * isa.lanes):
         return False
     if is_traced(*output[1:3]):
         return False

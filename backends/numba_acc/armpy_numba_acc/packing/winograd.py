@@ -25,7 +25,7 @@ def pack_winograd_f32(
 
     Parameters
     ----------
-    weights : ndarray, float32, shape (columns, 3, 3, depth)
+    weights : ndarray, float32, shape (columns, 3, 3, depth) or (columns, slices, 3, 3, depth)
     num_pairs
         Of `PAIRS`, vertical and horizontal.
     width
@@ -34,11 +34,13 @@ def pack_winograd_f32(
     Returns
     -------
     ndarray, float32, shape (positions, panels, depth, width)
+        `depth` is that of all slices, one after the other.
     """
     down, right = (_filter_transform(PAIRS[number]) for number in num_pairs)
-    columns, _, _, depth = weights.shape
+    by_slice = weights.reshape(len(weights), -1, 9, weights.shape[-1])
+    columns, depth = len(weights), by_slice.shape[1] * by_slice.shape[3]
     panels = -(-columns // width)
-    lines = weights.astype(np.float64).transpose(3, 0, 1, 2).reshape(-1, 9)
+    lines = by_slice.astype(np.float64).transpose(1, 3, 0, 2).reshape(-1, 9)
     factors = np.kron(down, right) @ lines.T
     packed = np.zeros((len(factors), depth, panels * width), np.float32)
     packed[:, :, :columns] = factors.reshape(-1, depth, columns)

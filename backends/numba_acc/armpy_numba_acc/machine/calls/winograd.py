@@ -21,21 +21,29 @@ class WinogradTiles(Call):
     padding: Pointer
     scratch: Pointer  # `scratch_bytes` for every thread
     scratch_bytes: int
-    images: int
+    images: int  # of the output: slices of all volumes, which have one each if they are images
+    in_slices: int  # of a volume
+    out_slices: int
+    window_slices: int  # that are added up
+    slice_stride: int  # from a slice of the output to the next one's window
+    slice_step: int  # from a slice of a window to the next one
     in_height: int
     in_width: int
     out_height: int
     out_width: int
-    top: int  # padding elements in front
+    step_down: int  # from a row of a window to the next one, and from a column
+    step_right: int
+    front: int  # padding elements in front
+    top: int
     left: int
-    depth: int  # channels of the input and of the output, multiples of a vector's
+    depth: int  # channels of the input and of the output, a vector of values at least
     columns: int
     batch: int  # tiles of the output that are computed at once, a multiple of `product_rows`
 
 
 @dataclass(frozen=True, slots=True)
 class WinogradF32(Call):
-    """Convolve a float32 image with 3x3 filters by Winograd's algorithm."""
+    """Convolve float32 images with 3x3 filters by Winograd's algorithm."""
 
     parameters = ("down", "right", "product_rows", "vectors")
 

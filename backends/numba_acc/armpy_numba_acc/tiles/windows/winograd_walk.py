@@ -15,8 +15,9 @@ from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.winograd import WinogradTiles
 from armpy_numba_acc.machine.isa import Isa
 
-Locate = Callable[[WinogradTiles, Pointer, int], None]
+Locate = Callable[[WinogradTiles, Pointer, int, int], None]
 Aim = Callable[[WinogradTiles, Pointer, Pointer, Pointer, int], None]
+Transform = Callable[[Pointer, int, Pointer, int], None]
 
 _read = reader(WinogradTiles)
 
@@ -110,30 +111,60 @@ def product_tile(
     return multiply
 
 
+@inlined
+def _tiles_of(size: int, pixels: int, step: int) -> int:
+    """Number of tiles along an axis, of so many pixels at so many pixels from each other."""
+    return (size + pixels * step - 1) // (pixels * step) * step
+
+
+def _slice_transform(isa: Isa, steps: Steps) -> Transform:
+    """Make what transforms all channels of a tile's pixels."""
+    transform_input, at_once = steps.transform_input, isa.vector_bytes // steps.value_bytes
+    element_bytes, value_bytes = steps.element_bytes, steps.value_bytes
+
+    @inlined
+    def transform_slice(table: Pointer, depth: int, target: Pointer, pitch: int) -> None:
+        for start in range(0, depth, at_once):
+            at = min(start, depth - at_once)
+            transform_input(table, at * element_bytes, target + at * value_bytes, pitch)
+
+    return transform_slice
+
+
 def _addressing(height: int, width: int, element_bytes: int) -> tuple[Locate, Aim]:
     """Make what finds the pixels of a tile of the output."""
 
     @inlined
     def place_of(call: WinogradTiles, number: int) -> tuple[int, int, int]:
         """Image, row and column of the output where a tile begins."""
-        tiles_down = (call.out_height + height - 1) // height
-        tiles_right = (call.out_width + width - 1) // width
+        step_down, step_right = call.step_down, call.step_right
+        tiles_right = _tiles_of(call.out_width, width, step_right)
+        tiles_down = _tiles_of(call.out_height, height, step_down)
         line = number // tiles_right
         image = line // tiles_down
-        return image, (line - image * tiles_down) * height, (number - line * tiles_right) * width
+        row, column = line - image * tiles_down, number - line * tiles_right
+        # Tiles that lie between each other's pixels follow each other.
+        y = row // step_down * (height - 1) * step_down + row
+        return image, y, column // step_right * (width - 1) * step_right + column
 
     @inlined
-    def locate(call: WinogradTiles, table: Pointer, number: int) -> None:
-        """Write the address of every pixel that a tile reads."""
+    def locate(call: WinogradTiles, table: Pointer, number: int, window_slice: int) -> None:
+        """Write the address of every pixel that a tile reads in one of its window's slices."""
         image, y, x = place_of(call, number)
         in_height, in_width, pixel = call.in_height, call.in_width, call.depth * element_bytes
         top, left = y - call.top, x - call.left
+        volume = image // call.out_slices
+        at = (image - volume * call.out_slices) * call.slice_stride - call.front
+        at += window_slice * call.slice_step
+        is_there = (at >= 0) & (at < call.in_slices)
+        image = volume * call.in_slices + at
         origin = call.source + ((image * in_height + top) * in_width + left) * pixel
         for i in range(height + 2):
             for j in range(width + 2):
-                inside = (top + i >= 0) & (top + i < in_height)
-                inside = inside & (left + j >= 0) & (left + j < in_width)
-                place = origin + (i * in_width + j) * pixel
+                down, right = i * call.step_down, j * call.step_right
+                inside = is_there & (top + down >= 0) & (top + down < in_height)
+                inside = inside & (left + right >= 0) & (left + right < in_width)
+                place = origin + (down * in_width + right) * pixel
                 store_i64(table, i * (width + 2) + j, place if inside else call.padding)
 
     @inlined
@@ -146,8 +177,9 @@ def _addressing(height: int, width: int, element_bytes: int) -> tuple[Locate, Ai
         origin = base + ((image * out_height + y) * out_width + x) * pixel
         for i in range(height):
             for j in range(width):
-                inside = (y + i < out_height) & (x + j < out_width) & (base != 0)
-                place = origin + (i * out_width + j) * pixel
+                down, right = i * call.step_down, j * call.step_right
+                inside = (y + down < out_height) & (x + right < out_width) & (base != 0)
+                place = origin + (down * out_width + right) * pixel
                 store_i64(table, i * width + j, place if inside else elsewhere)
 
     return locate, aim
@@ -159,21 +191,21 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
     Threads share the tiles. Their scratch memory holds three tables of addresses in 1024 bytes, a
     pixel that is never read, and the values and the products of a batch.
     """
-    transform_input, multiply = steps.transform_input, steps.multiply
-    transform_output = steps.transform_output
+    multiply, transform_output = steps.multiply, steps.transform_output
+    transform_slice = _slice_transform(isa, steps)
     height, width, product_rows = steps.height, steps.width, steps.product_rows
     element_bytes, value_bytes = steps.element_bytes, steps.value_bytes
     locate, aim = _addressing(height, width, element_bytes)
     num_positions = (height + 2) * (width + 2)
     lanes, panel_bytes = isa.lanes, steps.vectors * isa.vector_bytes
-    values_at_once = isa.vector_bytes // value_bytes
     step_bytes = ahead_bytes(steps.vectors)
 
     def winograd(args: int, shares: int, num_shares: int) -> None:
         call = _read(args)
         depth, columns, batch = call.depth, call.columns, call.batch
         num_panels = (columns * 4 + panel_bytes - 1) // panel_bytes
-        pitch, product_pitch = depth * value_bytes, num_panels * panel_bytes
+        slice_bytes, product_pitch = depth * value_bytes, num_panels * panel_bytes
+        pitch = call.window_slices * slice_bytes
         num_steps = pitch // 4
         table = call.scratch + thread_of(shares) * call.scratch_bytes
         residuals, outputs, waste = table + 512, table + 768, table + 1024
@@ -181,8 +213,8 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
         # A line more keeps what belongs to one tile apart in the cache.
         position_bytes, product_position_bytes = batch * pitch + 64, batch * product_pitch + 64
         products = values + num_positions * position_bytes
-        tiles = (call.out_height + height - 1) // height
-        tiles *= call.images * ((call.out_width + width - 1) // width)
+        tiles = call.images * _tiles_of(call.out_height, height, call.step_down)
+        tiles *= _tiles_of(call.out_width, width, call.step_right)
         # No less than half of a batch: each batch reads all weights.
         least = (batch + 1) // 2
         begin, end = share_items((tiles + least - 1) // least, shares, num_shares)
@@ -190,10 +222,10 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
         for first in range(begin, end, batch):
             count = min(batch, end - first)
             for k in range(count):
-                locate(call, table, first + k)
-                for at in range(0, depth, values_at_once):
-                    target = values + k * pitch + at * value_bytes
-                    transform_input(table, at * element_bytes, target, position_bytes)
+                for number in range(call.window_slices):
+                    locate(call, table, first + k, number)
+                    line = values + k * pitch + number * slice_bytes
+                    transform_slice(table, depth, line, position_bytes)
             panel_weights = call.weights
             for position in range(num_positions):
                 for panel in range(num_panels):
@@ -215,7 +247,8 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
             for k in range(count):
                 aim(call, outputs, call.target, waste, first + k)
                 aim(call, residuals, call.residual, call.padding, first + k)
-                for at in range(0, columns, lanes):
+                for start in range(0, columns, lanes):
+                    at = min(start, columns - lanes)
                     place = products + k * product_pitch + at * 4
                     transform_output(args, place, product_position_bytes, outputs, residuals, at)
 
