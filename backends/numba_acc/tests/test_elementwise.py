@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from armpy_numba_acc.lowering.broadcasting import collapsed
+from armpy_numba_acc.passes.region import lower_region
 from armpy_numba_acc.passes.support import support
 
-from armpy import ops
+from armpy import Network, ops
+from armpy.graph import SubgraphView
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
@@ -17,6 +19,7 @@ from backends.numba_acc.tests.one_layer import (
     check_layer,
     quantized,
 )
+from backends.numba_acc.tests.support import ISAS, check_against_reference
 
 F32, S8, U8 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8
 I32, I64, BOOL = DataType.SIGNED32, DataType.SIGNED64, DataType.BOOLEAN
@@ -43,6 +46,25 @@ def test_binary_operations_of_floats(operation: ops.BinaryOperation) -> None:
     operands = [special.reshape(shape) for shape in shapes]
     infos = [TensorInfo(shape, F32) for shape in shapes]
     check_layer(ops.ElementwiseBinary(operation), infos, typed(F32), given=operands)
+
+
+@pytest.mark.parametrize("name", ["POWER", "ADD"])
+def test_powers_of_two_are_squares(name: str) -> None:
+    """With the layer after them, or alone."""
+    network, special = Network(), [0, -0.0, 1, -1.5, 3e-20, -1e-30, 2e19, -np.inf, np.nan]
+    x = network.input("x", TensorInfo((3, 3), F32))
+    power = ops.ElementwiseBinary(ops.BinaryOperation.POWER)
+    y = network.add(power, x, network.constant(np.full((1, 1), 2, np.float32)))
+    if name == "ADD":
+        y = network.add(ops.ElementwiseBinary(ops.BinaryOperation.ADD), y, x)
+    network.output("y", y)
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    (kernel,) = program.kernels
+    assert "square" in str(kernel)
+    assert "power" not in str(kernel)
+    inputs = {"x": np.array(special, np.float32).reshape(3, 3)}
+    check_against_reference(network, inputs, ISAS[0])
 
 
 @pytest.mark.parametrize("name", ["FLOOR_DIV", "FLOOR_MOD", "TRUNC_MOD"])

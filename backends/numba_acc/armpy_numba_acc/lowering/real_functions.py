@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops import (
     Activation,
     ActivationFunction,
+    BinaryOperation,
     ElementwiseBinary,
     ElementwiseUnary,
     FusedActivation,
@@ -51,13 +52,31 @@ _ACTIVATIONS: Mapping[ActivationFunction, _Choice] = {
 """Expression and parameters of each function of floats."""
 
 
+_POWER = BinaryOperation.POWER
+
+
 def has_expression(operation: Operation) -> bool:
     """Return whether an operation on float32 elements has an expression."""
     return isinstance(operation, Activation | ElementwiseBinary | ElementwiseUnary | Prelu)
 
 
-def function_of(operation: Operation) -> Function:
-    """The expression of an operation on float32 elements that has one."""
+def operands_of(layer: Layer) -> list[Value]:
+    """The inputs of a layer's expression; of a power of two, which is a square, the base alone."""
+    return given(layer)[: 1 if _is_square(layer) else None]
+
+
+def _is_square(layer: Layer) -> bool:
+    """Return whether a layer raises to the power of two."""
+    operation = layer.operation
+    if not isinstance(operation, ElementwiseBinary) or operation.operation is not _POWER:
+        return False
+    exponent = layer.constant("rhs")
+    return exponent is not None and exponent.size == 1 and float(exponent.reshape(())) == 2.0
+
+
+def function_of(layer: Layer) -> Function:
+    """The expression of a layer on float32 elements that has one."""
+    operation = layer.operation
     if isinstance(operation, Activation):
         return _ACTIVATIONS[operation.function](operation)
     if isinstance(operation, ElementwiseUnary):
@@ -65,7 +84,7 @@ def function_of(operation: Operation) -> Function:
     if isinstance(operation, Prelu):
         return "prelu", ()
     operation = expect(operation, ElementwiseBinary)
-    name = operation.operation.name.lower()
+    name = "square" if _is_square(layer) else operation.operation.name.lower()
     if operation.activation is FusedActivation.NONE:
         return name, ()
     low, high = operation.activation.bounds
@@ -75,7 +94,6 @@ def function_of(operation: Operation) -> Function:
 
 def emit_real(emit: Emitter, layer: Layer) -> None:
     """Add the command of a layer that has such an expression."""
-    function, parameters = function_of(layer.operation)
-    inputs = given(layer)
+    (function, parameters), inputs = function_of(layer), operands_of(layer)
     expression = call_of(function, len(inputs))
     emit_elementwise(emit, expression, inputs, layer.output, layer.name, parameters)

@@ -17,9 +17,8 @@ from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import BinaryOperation, Cast, ElementwiseBinary
 from armpy.types import DataType
 from armpy_numba_acc.lowering.broadcasting import MAX_INPUTS, emit_elementwise
-from armpy_numba_acc.lowering.operands import given
 from armpy_numba_acc.lowering.quantizing import FLOAT_CASTS
-from armpy_numba_acc.lowering.real_functions import function_of, has_expression
+from armpy_numba_acc.lowering.real_functions import function_of, has_expression, operands_of
 from armpy_numba_acc.machine.expressions import PARAMETER
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -111,7 +110,7 @@ def _of_other_types(layer: Layer) -> str:
 
 def _function_of(layer: Layer) -> tuple[str, tuple[float, ...]]:
     """A link's expression and its parameters."""
-    return (name, ()) if (name := _of_other_types(layer)) else function_of(layer.operation)
+    return (name, ()) if (name := _of_other_types(layer)) else function_of(layer)
 
 
 def _chain_ending_with(
@@ -153,7 +152,8 @@ def _written(
     def tokens_of(value: Value) -> list[str]:
         if value in makers:
             function, numbers = _function_of(makers[value])
-            operands = [token for operand in given(makers[value]) for token in tokens_of(operand)]
+            inner = map(tokens_of, operands_of(makers[value]))
+            operands = [token for tokens in inner for token in tokens]
             parameters.extend(numbers)
             return operands + function.split(".")
         is_float = value.info.data_type is DataType.FLOAT32
