@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from armpy.core.symbolic import current
 from armpy.graph import Graph, Layer, Value
+from armpy.ops.composite import Composite
 
 RESHAPES = frozenset(("ExpandDims", "Reshape", "Squeeze"))
 """Operations that give elements another shape."""
@@ -129,8 +130,9 @@ def _follow(layer: Layer, kind: str, open_for: dict[Value, set[_Trigger]], names
 
 
 def kind_of(layer: Layer) -> str:
-    """Name of a layer's operation if it is armpy's own; a vendor may call one of its own alike."""
-    return "" if layer.operation.extension else layer.operation.name
+    """Name of a layer's operation if it is armpy's own; a vendor or a file may have one alike."""
+    operation = layer.operation
+    return "" if operation.extension or isinstance(operation, Composite) else operation.name
 
 
 def moves_nothing(layer: Layer) -> bool:

@@ -231,6 +231,20 @@ def test_folding_in_many_steps_bloats_a_network_no_more_than_in_one(evaluator: E
     assert folded < (1 << 20) + 5 * 4000
 
 
+def test_sizes_fold_after_other_constants_have_used_up_what_folding_may_add(
+    evaluator: Evaluator,
+) -> None:
+    # A MiB and four times the constants may be added: an int32 remains.
+    net, size = Network(), (1 << 18) + 4 * 3 - 1
+    x = net.input("x", f32(6))
+    net.output("mask", net.add(BroadcastTo((size,)), net.constant(floats(1))))
+    shape = net.add(Concat(axis=0), net.constant(ints(2)), net.constant(ints(3)))
+    net.output("y", net.add(Reshape(), x, shape))
+    graph = specialize(net.build(), evaluator=evaluator)
+    assert [value.info.shape for value in graph.outputs] == [(size,), (2, 3)]
+    assert graph.outputs[0].data is not None
+
+
 def test_large_constants_fold_where_the_result_is_not_much_larger(evaluator: Evaluator) -> None:
     net = Network()
     net.output("y", net.add(RELU, net.constant(np.zeros(100_000, np.float32))))

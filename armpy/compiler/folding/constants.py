@@ -29,6 +29,9 @@ LARGEST_GROWTH = 4
 """All that is folded together may take `FREE_FOLDING_BYTES` and this multiple of the graph's own
 constants: a small file must not become a large network."""
 
+ALWAYS_FOLDED_BYTES = 128
+"""So many of a layer are folded whatever others took: shapes follow from sizes and axes."""
+
 EXPANSION_GROWTH = 2
 """While one composite is expanded, its constants may take this multiple of what all may take."""
 
@@ -64,6 +67,7 @@ class Evaluator:
         # meaning.
         if operation.is_random or operation.extension:
             return None
+        allowed_bytes = max(allowed_bytes, ALWAYS_FOLDED_BYTES)
         arrays = [None if value is None else value.data for value in inputs]
         if any(a is None and v is not None for a, v in zip(arrays, inputs, strict=True)):
             return None
