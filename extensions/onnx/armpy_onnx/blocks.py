@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -49,7 +49,12 @@ def check_table(node: Node, shape: Sequence[int]) -> None:
 
 def nearly_equal(one: float, other: float) -> bool:
     """Return whether two numbers, which may be traced, are equal but for rounding."""
-    return bool(symbolic.computed(math.isclose, one, other))
+    return holds(math.isclose, one, other)
+
+
+def holds(rule: Callable[..., bool], *numbers: float) -> bool:
+    """Return whether a rule holds for numbers, which may be traced."""
+    return bool(symbolic.computed(rule, *numbers))
 
 
 def sizes(node: Node, numbers: Sequence[int]) -> Value:

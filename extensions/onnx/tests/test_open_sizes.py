@@ -46,12 +46,18 @@ NETWORKS = {
         p = Conv <strides = [16], pads = [32, 32]> (x, a) q = Relu (p)
         y = Conv <strides = [2], pads = [1, 1]> (q, b)
     }""",
+    "speech": """(float[1, 1, L] x, float[8, 1, 10] a, float[8, 8, 2] b, float[8, 2, 16] c)
+            => (float[1, 8, M] y) {
+        p = Conv <strides = [5]> (x, a) q = Conv <strides = [2]> (p, b)
+        r = Conv <strides = [2]> (q, b) y = Conv <pads = [8, 8], group = 4> (r, c)
+    }""",
     "best": """(float[4, N] x, int64[1] k) => (float[4, M] y, int64[4, M] i) {
         y, i = TopK (x, k)
     }""",
     "resized": """(float[N, 3, H, W] x, float[N, 5, I, J] like)
-            => (float[N, 3, I, J] y, float[N, 3, I, J] z, float[N, 3, I, J] u) {
-        shape = Shape <start = 2> (like)
+            => (float[N, 3, I, J] y, float[N, 3, I, J] z, float[N, 3, I, J] u,
+            float[N, 3, H, W] same) {
+        shape = Shape <start = 2> (like) own = Shape (x)
         none = Constant <value = float[0] {}> () whole = Shape <end = 2> (x)
         sizes = Concat <axis = 0> (whole, shape)
         y = Resize <mode = "linear"> (x, none, none, sizes)
@@ -59,6 +65,17 @@ NETWORKS = {
             (x, none, none, sizes)
         u = Resize <mode = "linear", coordinate_transformation_mode = "asymmetric">
             (x, none, none, sizes)
+        same = Resize <mode = "linear"> (x, none, none, own)
+    }""",
+    "nearest": """(float[N, 3, H, W] x, float[N, 5, I, J] like)
+            => (float[N, 3, I, J] y, float[N, 3, I, J] z, float[N, 3, H, W] same) {
+        shape = Shape <start = 2> (like) own = Shape (x)
+        none = Constant <value = float[0] {}> () whole = Shape <end = 2> (x)
+        sizes = Concat <axis = 0> (whole, shape)
+        y = Resize <coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">
+            (x, none, none, sizes)
+        z = Resize <nearest_mode = "round_prefer_ceil"> (x, none, none, sizes)
+        same = Resize (x, none, none, own)
     }""",
     "window": """(float[N, 8] x, int64[1] start, int64[1] limit) => (float[M, 8] y) {
         zero = Constant <value_ints = [0]> () step = Constant <value_int = 1> ()
@@ -90,6 +107,8 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
     ],
     "pointwise convolutions": [{"N": n} for n in (8, 12, 7, 9, 13, 15)],
     "sound": [{"L": n} for n in (700, 1000, 999, 641, 1234, 870, 905)],
+    # Rows of odd and even lengths, of which the stride leaves out the last element or none.
+    "speech": [{"L": n} for n in (900, 1000, 1011, 917, 1016, 981, 1103)],
     "best": [{"N": n, "k": k} for n, k in ((30, 3), (40, 7), (41, 11), (20, 20), (64, 30))],
     "both directions": [{"L": n, "N": 2} for n in (10, 9, 12, 21, 17, 30)],
     "mirrored ends": [{"N": 3, "L": n} for n in (40, 33, 100, 12, 64)],
@@ -99,6 +118,16 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
     "resized": [
         {"N": 1, "H": h, "W": w, "I": i, "J": j}
         for h, w, i, j in ((20, 30, 40, 61), (33, 19, 70, 37), (25, 27, 49, 80), (18, 35, 7, 70))
+    ],
+    "nearest": [
+        {"N": n, "H": h, "W": w, "I": i, "J": j}
+        for n, h, w, i, j in (
+            (2, 20, 30, 5, 7),
+            (3, 33, 19, 14, 11),
+            (2, 64, 96, 6, 9),
+            (4, 25, 27, 49, 80),
+            (2, 18, 35, 7, 70),
+        )
     ],
     "window": [
         {"N": n, "start": start, "limit": limit}

@@ -1,4 +1,4 @@
-"""Finds the neighbours that elements along an axis are interpolated between."""
+"""Finds the elements along an axis that others are taken from, or interpolated between."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ def make(isa: Isa) -> Callable[[int, int, int], None]:
         call = read(args)
         first, last = share_items(call.out_size, shares, num_shares)
         for i in range(first, last):
-            place = (float32(i) + call.centre) * call.scale - call.centre
+            place = (float32(i) + call.centre) * call.scale - call.offset
             lower = int64(place)  # above -1 all are
+            if call.weights == 0:
+                store_i64(call.positions, i, min(lower, call.size - 1) * call.pitch)
+                continue
             share = place - float32(lower)
             upper = min(lower + int64(share > 0), call.size - 1)
             store_i64(call.positions, 2 * i, lower * call.pitch)

@@ -37,8 +37,8 @@ class Patches:
         """Number of pixels, height, width and the pitches, as kernels take them."""
         height, width = self.height, self.width
         row = width * self.pixel_pitch
-        is_flat = self.row_pitch == row or height == 1
-        if is_flat and (self.image_pitch == height * row or self.images == 1):
+        is_flat = height == 1 or self.row_pitch == row
+        if is_flat and (self.images == 1 or self.image_pitch == height * row):
             height, width = 1, self.num_pixels  # one long row is found faster
         return (self.num_pixels, height, width, self.image_pitch, self.row_pitch, self.pixel_pitch)
 

@@ -48,8 +48,13 @@ def lower(emit: Emitter, layer: Layer) -> None:
     if operation.method is ResizeMethod.BILINEAR:
         _emit_bilinear(emit, layer, sizes, n, channels)
         return
-    (height, _), (width, _) = sizes
+    (height, out_height), (width, out_width) = sizes
     run = channels * value.info.data_type.size_bytes
+    if is_traced(height, out_height, width, out_width):
+        lines = emit.scratch(n * out_height * width * run)
+        _emit_nearest(emit, layer, emit.source(value), lines, sizes[0], n, width * run)
+        _emit_nearest(emit, layer, lines, emit.target(output), sizes[1], n * out_height, run)
+        return
     rows, columns = (
         numerics.resize.nearest_positions(*pair, **_rule_of(operation)) for pair in sizes
     )
@@ -65,6 +70,36 @@ def lower(emit: Emitter, layer: Layer) -> None:
         offsets=emit.constant(offsets),
     )
     emit(call, layer.name)
+
+
+def _emit_nearest(
+    emit: Emitter,
+    layer: Layer,
+    source: Buffer,
+    target: Buffer,
+    sizes: tuple[int, int],  # traced
+    outers: int,
+    run: int,
+) -> None:
+    """Add the commands that look up the nearest elements, of `run` bytes, along an axis."""
+    operation, (size, out_size) = expect(layer.operation, Resize), sizes
+    positions = emit.scratch(8 * out_size)
+    scale: float = computed(_scale, size, out_size, operation.align_corners)
+    centre = 0.5 if operation.half_pixel_centers else 0.0
+    offset = -0.5 if operation.align_corners else 0.0  # those are rounded
+    call = calls.SampleAxis(positions, 0, size, out_size, run, scale, centre, offset)
+    emit(call, f"sample {layer.name}", part="sample")
+    gather = calls.GatherRuns(
+        source=source,
+        target=target,
+        batches=1,
+        outers=outers,
+        count=out_size,
+        run=run,
+        outer_pitch=size * run,
+        offsets=positions,
+    )
+    emit(gather, layer.name)
 
 
 def _emit_bilinear(
@@ -113,7 +148,7 @@ def _emit_samples(
         positions, weights = emit.scratch(16 * out_size), emit.scratch(8 * out_size)
         scale: float = computed(_scale, size, out_size, operation.align_corners)
         centre = 0.5 if operation.half_pixel_centers else 0.0
-        call = calls.SampleAxis(positions, weights, *sizes, pitch, scale, centre)
+        call = calls.SampleAxis(positions, weights, *sizes, pitch, scale, centre, centre)
         emit(call, f"sample {layer.name}", part="sample")
         return positions, weights
     find = numerics.resize.real_samples if is_real else numerics.resize.integer_samples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.slicing import Gather
 from armpy.types import DataType
 from armpy_onnx import sampling
-from armpy_onnx.blocks import check_table, nearly_equal, reshaped
+from armpy_onnx.blocks import check_table, holds, nearly_equal, reshaped
 from armpy_onnx.images import channels_first, channels_last, lifted
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
@@ -136,10 +137,12 @@ def _resized(node: Node, scalings: Scalings) -> Value:
     transformation = _transformation(node)
     value = node.value(0)
     is_nearest = _mode(node) == "nearest"
-    if is_nearest and any(type(dim) is not int for dim in value.info.known_shape):  # traced
+    dims = *value.info.known_shape, *[axis.out_size for axis in scalings.values()]
+    if is_nearest and any(type(dim) is not int for dim in dims):  # traced
         repeated = _repeated(node, value, scalings)
-        if repeated is not None:
-            return repeated
+        resized = _plainly_chosen(node, value, scalings) if repeated is None else repeated
+        if resized is not None:
+            return resized
     for scaling in scalings.values():
         check_table(node, (scaling.out_size,))
     number = DataType.FLOAT64 if value.info.data_type is DataType.FLOAT64 else DataType.FLOAT32
@@ -174,6 +177,10 @@ _REPEATING = {
 """Rules by which images of whole times the size repeat each element."""
 
 
+def _is_whole(scale: float) -> bool:
+    return float(scale).is_integer()
+
+
 def _repeated(node: Node, value: Value, scalings: Scalings) -> Value | None:
     """An image of traced sizes with each element repeated; None where something else is asked."""
     shape = value.info.known_shape
@@ -182,10 +189,11 @@ def _repeated(node: Node, value: Value, scalings: Scalings) -> Value | None:
         {*rules} == {sampling.TRANSFORMATIONS[transformation], sampling.ROUNDINGS[rounding]}
         for transformation, rounding in _REPEATING
     )
+    is_whole = all(holds(_is_whole, axis.scale) for axis in scalings.values())
+    if not (is_repeating and is_whole):
+        return None
     factors = {a: float(axis.scale) for a, axis in scalings.items()}
-    changed = [a for a, factor in factors.items() if factor != 1]
-    is_whole = all(factor.is_integer() for factor in factors.values())
-    if not (is_repeating and is_whole) or min(changed, default=0) < 2:
+    if min([a for a, factor in factors.items() if factor != 1], default=0) < 2:
         return None
     times = lifted([int(factors.get(a, 1)) for a in range(2, len(shape))], 1)
     image = channels_last(node, value)
@@ -210,6 +218,35 @@ _NAMED_RULES = {
 """Those of `_RULES` that interpolate as ``coordinate_transformation_mode`` says."""
 
 
+def _plainly_chosen(node: Node, value: Value, scalings: Scalings) -> Value | None:
+    """Choose elements by a named rule, whose sizes may be traced; None where it takes others."""
+    transformation = _transformation(node)
+    rule = _NAMED_RULES.get(transformation)
+    changed = {a: axis for a, axis in scalings.items() if axis.size != axis.out_size}
+    for axis in scalings.values():
+        check_table(node, (axis.out_size,))
+        is_same = partial(_is_chosen, rule, transformation, _rounding(node, axis))
+        if not holds(is_same, axis.size, axis.out_size, axis.scale):
+            return None
+    if not changed:
+        return value
+    return _in_one_layer(node, value, scalings, changed, ResizeMethod.NEAREST_NEIGHBOR, rule)
+
+
+def _is_chosen(
+    rule: tuple[bool, bool] | None,
+    transformation: sampling.Transformation,
+    rounding: sampling.Rounding,
+    size: int,
+    out_size: int,
+    scale: float,
+) -> bool:
+    """Return whether `Resize` by a rule takes the same elements."""
+    axis = AxisScaling(size, out_size, scale)
+    chosen = sampling.nearest(axis, sampling.positions(axis, transformation), rounding)
+    return rule is not None and _nearest_rule({0: axis}, {0: chosen}, [rule]) == rule
+
+
 def _plainly_interpolated(node: Node, value: Value, scalings: Scalings) -> Value | None:
     """Interpolate by a named rule, whose sizes may be traced; None where it has to be found."""
     kernel, transformation = _filter(node), _transformation(node)
@@ -223,6 +260,8 @@ def _plainly_interpolated(node: Node, value: Value, scalings: Scalings) -> Value
     for scaling in changed.values():
         check_table(node, (scaling.out_size, sampling.num_taps(scaling, kernel), _TABLES))
     rule = _NAMED_RULES.get(transformation)
+    if rule is not None and not changed:
+        return value
     return _in_one_layer(node, value, scalings, changed, ResizeMethod.BILINEAR, rule)
 
 
@@ -269,9 +308,13 @@ def _is_identity(indices: Int64Array, size: int) -> bool:
     return len(indices) == size and bool((indices == np.arange(size)).all())
 
 
-def _nearest_rule(scalings: Scalings, chosen: Mapping[int, Int64Array]) -> tuple[bool, bool] | None:
+def _nearest_rule(
+    scalings: Scalings,
+    chosen: Mapping[int, Int64Array],
+    rules: Sequence[tuple[bool, bool]] = _RULES,
+) -> tuple[bool, bool] | None:
     """The choices with which `Resize` takes the same elements."""
-    for align, half in _RULES:
+    for align, half in rules:
         options = {"align_corners": align, "half_pixel_centers": half}
         pairs = (
             (plain.nearest_positions(axis.size, axis.out_size, **options), chosen[a])

@@ -31,15 +31,19 @@ class Interpolation(Call):
 
 @dataclass(frozen=True, slots=True)
 class SampleAxis(Call):
-    """Compute neighbours and weights of `Interpolation` along an axis, as `real_samples` does."""
+    """Compute neighbours and weights of `Interpolation` along an axis, as `real_samples` does.
+
+    Without weights, only positions of nearest neighbours, as `nearest_positions` does.
+    """
 
     positions: Pointer
-    weights: Pointer
+    weights: Pointer  # 0 for none
     size: int
     out_size: int
     pitch: int  # what positions are multiplied by
     scale: float  # input elements per output element
     centre: float  # of an element
+    offset: float  # taken from what the scale gives
 
 
 @dataclass(frozen=True, slots=True)
