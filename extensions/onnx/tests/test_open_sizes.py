@@ -87,6 +87,16 @@ NETWORKS = {
             => (float[L, 2, N, 5] y) {
         y = LSTM <hidden_size = 5, direction = "bidirectional"> (x, w, r)
     }""",
+    "step of a decoder": """(float[N, 1, 8] x, float[N, P, 8] past, float[64, 8] table)
+            => (float[N, 1, 8] y, float[1, 8] z) {
+        n = Shape <end = 1> (past) p = Shape <start = 1, end = 2> (past)
+        zero = Constant <value_ints = [0]> () one = Constant <value_ints = [1]> ()
+        last = Constant <value_ints = [-1]> () place = Unsqueeze (p, zero)
+        times = Concat <axis = 0> (n, one) places = Tile (place, times)
+        wide = Expand (place, times) sum = Add (places, wide) two = Constant <value_ints = [2]> ()
+        half = Div (sum, two) index = Unsqueeze (half, last) q = GatherND (table, index)
+        y = Add (x, q) z = GatherND (table, place)
+    }""",
     "mirrored ends": """(float[N, L] x) => (float[N, M] y) {
         pads = Constant <value_ints = [0, 8, 0, 5]> () y = Pad <mode = "reflect"> (x, pads)
     }""",
@@ -111,6 +121,9 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
     "speech": [{"L": n} for n in (900, 1000, 1011, 917, 1016, 981, 1103)],
     "best": [{"N": n, "k": k} for n, k in ((30, 3), (40, 7), (41, 11), (20, 20), (64, 30))],
     "both directions": [{"L": n, "N": 2} for n in (10, 9, 12, 21, 17, 30)],
+    "step of a decoder": [
+        {"N": n, "P": p} for n, p in ((5, 7), (9, 9), (6, 10), (7, 11), (5, 31), (8, 57))
+    ],
     "mirrored ends": [{"N": 3, "L": n} for n in (40, 33, 100, 12, 64)],
     "normalized groups": [
         {"N": 2, "H": h, "W": w} for h, w in ((8, 19), (5, 32), (10, 27), (13, 22), (7, 25))

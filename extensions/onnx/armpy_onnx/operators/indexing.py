@@ -21,7 +21,9 @@ def _gather(node: Node) -> Value:
 
 
 def _gather_nd(node: Node) -> Value:
-    batch_dims = node.integer("batch_dims", 0)
+    batch_dims, *places = node.integer("batch_dims", 0), *node.shape(1)
+    if not batch_dims and places[-1:] == [1]:
+        return gathered(node, node.value(0), reshaped(node, node.value(1), places[:-1]))
     return node.layer(GatherNd(batch_dims, wraps_negative=True), node.value(0), node.value(1))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from armpy.graph import Value
 from armpy.ops.movement import BroadcastTo, Tile
-from armpy.ops.operation import require
+from armpy.ops.operation import Operation, require
 from armpy.ops.shapes import broadcast_shapes
-from armpy_onnx.blocks import reshaped, transposed
+from armpy_onnx.blocks import readable, reshaped, transposed
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -75,7 +76,8 @@ def _expand(node: Node) -> Value:
     target = broadcast_shapes(value.info.known_shape, sizes)
     if target == value.info.shape:
         return value
-    return node.layer(BroadcastTo(tuple(dim or 0 for dim in target or ())), value)
+    dims = tuple(dim or 0 for dim in target or ())
+    return _spread(node, BroadcastTo(dims), value, dims)
 
 
 def _transpose(node: Node) -> Value:
@@ -87,10 +89,18 @@ def _transpose(node: Node) -> Value:
 def _tile(node: Node) -> Value:
     rank = node.rank(0)
     if node.version >= 6:
-        return node.layer(Tile(node.ints(1)), node.value(0))
-    multiples = [1] * rank
-    multiples[node.axis(int(node.number(2)), rank)] = int(node.number(1))
-    return node.layer(Tile(tuple(multiples)), node.value(0))
+        multiples = node.ints(1)
+        return _spread(node, Tile(multiples), node.value(0), multiples)
+    single = [1] * rank
+    single[node.axis(int(node.number(2)), rank)] = int(node.number(1))
+    return node.layer(Tile(tuple(single)), node.value(0))
+
+
+def _spread(node: Node, operation: Operation, value: Value, numbers: Sequence[int]) -> Value:
+    """A value repeated; its sizes are read where the numbers that say how often are traced."""
+    if any(type(number) is not int for number in numbers):
+        value = readable(node, value)
+    return node.layer(operation, value)
 
 
 OPERATORS: OperatorTable = {
