@@ -130,3 +130,15 @@ def test_costs_of_tiles_are_reckoned_once_for_all_sizes_of_images(
     decision(32, 32)
     monkeypatch.setattr(MachineModel, "finish", None)
     assert decision(64, 256) == _Decision(choices, 64, 64, is_cut=False)(64, 256)
+
+
+def test_large_weights_are_transformed_where_they_are_used_often() -> None:
+    """Some are read from memory each time, and take up to twice their memory."""
+    choices = Choices(ISAS[0], ZEN4)
+    plain = _Decision(choices, columns=512, depth=512, is_cut=False)
+    for image, is_used_often in ((28, True), (14, True), (7, False)):
+        assert (plain(image, image) >= 0) == is_used_often
+    assert _Decision(choices, 512, 512, is_cut=False, steps=(4, 4))(28, 28) >= 0
+    # Larger tiles would take more memory.
+    assert plain(28, 28) == 0
+    assert _Decision(choices, 64, 64, is_cut=False)(28, 28) > 0

@@ -35,6 +35,10 @@ MOST_WEIGHT_BYTES = 12 << 20
 _BATCH_BYTES = 1 << 16
 """Values and products of the tiles that are computed at once, at least."""
 
+_TILES_OF_LARGE_WEIGHTS = 32
+"""Tiles that are computed at once, at least, with weights beyond `MOST_WEIGHT_BYTES`: each time all
+of them are read from memory."""
+
 _MOST_TRIED = 6
 """Tiles that a measurement tries: a kernel is compiled for each."""
 
@@ -89,7 +93,8 @@ class Plan:
 
     def batch(self, rows: int) -> int:
         """Tiles that are computed at once, a multiple of `rows`."""
-        at_once = max(_BATCH_BYTES // self.tile_bytes(self.columns), 1)
+        least = 1 if self.weight_bytes <= MOST_WEIGHT_BYTES else _TILES_OF_LARGE_WEIGHTS
+        at_once = max(_BATCH_BYTES // self.tile_bytes(self.columns), least)
         return -(-computed(min, at_once, self.num_tiles) // rows) * rows
 
     def transforms_ns(self, choices: Choices) -> float:

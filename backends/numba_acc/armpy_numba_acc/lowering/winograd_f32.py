@@ -33,6 +33,13 @@ _ROWS = (8, 7, 14, 9, 12, 6, 4)
 """Tiles that are multiplied at once."""
 
 
+_MOST_GROWTH = 2.0
+"""Times that weights larger than `MOST_WEIGHT_BYTES` may take the memory of those of products."""
+
+_LEAST_READINGS = 8.0
+"""Times that such weights could be read from memory, at least, while products are computed."""
+
+
 def is_winograd(emit: Emitter, layer: Layer) -> bool:
     """Return whether a layer is computed faster this way."""
     return may_be_winograd(layer) and _plan_for(emit, layer) is not None
@@ -99,6 +106,11 @@ class _Decision:
             for option in _PIXELS
             if prod(option) < 4 or not self.is_cut
         }
+        shape = 1, height * width, self.columns, 9 * self.depth
+        direct_ns = min(product_ns(choices, F32, tile, shape) for tile in F32.tiles(choices.isa))
+        plans = {option: plan for option, plan in plans.items() if self._may_keep(plan, direct_ns)}
+        if not plans:
+            return -1
         costs_ns = {option: plan.fastest_ns(choices, tiles) for option, plan in plans.items()}
         chosen = choices.choose(
             "winograd_f32 pixels",
@@ -106,18 +118,20 @@ class _Decision:
             [*plans],
             costs_ns.__getitem__,
         )
-        plan = plans[chosen]
-        if plan.weight_bytes > MOST_WEIGHT_BYTES:
-            return -1
-        shape = 1, height * width, self.columns, 9 * self.depth
-        costs = {
-            (1,): costs_ns[chosen],
-            (0,): min(product_ns(choices, F32, tile, shape) for tile in F32.tiles(choices.isa)),
-        }
+        costs = {(1,): costs_ns[chosen], (0,): direct_ns}
         columns, depth, _, *gaps = self._about
         key = (height, width, columns, depth, *gaps)
         is_faster = choices.choose("winograd_f32 or not", key, [*costs], costs.__getitem__) == (1,)
         return _PIXELS.index(chosen) if is_faster else -1
+
+    def _may_keep(self, plan: Plan, direct_ns: float) -> bool:
+        """Return whether a plan's weights are worth their memory."""
+        size = plan.weight_bytes
+        if size <= MOST_WEIGHT_BYTES:
+            return True
+        growth = size / (4 * 9 * self.depth * self.columns)
+        readings = direct_ns / self.choices.model.read_ns(size, 4 * size)
+        return growth <= _MOST_GROWTH and readings >= _LEAST_READINGS
 
 
 def _tiles(choices: Choices) -> list[Tile]:
