@@ -27,7 +27,7 @@ from armpy.execution.calls.execution import Execution
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
-from armpy.execution.programs.plan_cache import PlanCache
+from armpy.execution.programs.plan_cache import DEBUG, PlanCache
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, PlanKey
 from armpy.execution.programs.staged_program import NetworkProgram
@@ -356,11 +356,11 @@ class LoadedNetwork:
         """The network prepared for some input shapes, with a wrapper that shows every value."""
         with self._lock:
             self._check_open()
-            graph = self.plan_cache.specialized(shapes)
+            graph, key = self.plan_cache.specialized(shapes), (DEBUG, shapes)
             return self._wrappers.prepared(
                 shapes,
-                self.plan_cache.debugged(shapes),
-                key=self.plan_cache.debug_key(shapes),
+                self.plan_cache.debugged(key),
+                key=key,
                 debug=lambda runs: debug(runs, graph),
             )
 
@@ -382,9 +382,8 @@ class LoadedNetwork:
 
     def plan_for(self, key: PlanKey) -> NetworkProgram:
         """The plan for some input shapes, or that for debugging with them."""
-        shapes = self.plan_cache.debugged_shapes(key)
-        if shapes is not None:
-            return self.plan_cache.debugged(shapes)
+        if key[:1] == (DEBUG,):
+            return self.plan_cache.debugged(key)
         return self.plan(key)  # type: ignore[arg-type]  # the rest are shapes
 
     def forget_plans(self) -> None:

@@ -15,7 +15,7 @@ from armpy.execution.programs.staged_program import LARGEST_KEY_ELEMENTS, Staged
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import ElementwiseBinary, ExpandDims, Reshape, Shape, Squeeze
+from armpy.ops import Cast, ElementwiseBinary, ExpandDims, Reshape, Shape, Slice, Squeeze
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -36,6 +36,7 @@ from tests.support.networks import (
     ints,
     placement_of,
 )
+from tests.support.preparations import watch_preparations
 
 
 def loaded(model: Model) -> LoadedNetwork:
@@ -222,7 +223,26 @@ def test_steps_can_be_nested_whatever_the_size_of_the_cache(plan_cache_size: int
         y, sizes = model(X, shape, ints(2))
         np.testing.assert_array_equal(y, X.reshape(shape))
         np.testing.assert_array_equal(sizes, shape)
-    assert len(loaded(model).plan_cache.plans) <= plan_cache_size
+    assert len(loaded(model).plan_cache.plans) <= max(plan_cache_size, 2)
+
+
+def test_plans_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = Network()
+    value = net.input("x", f32(6))
+    for _ in range(5):  # the shape is in what the stage before gives
+        flat = net.add(Reshape((6,)), value)
+        first = net.add(Slice((0,), (2,)), flat)
+        sizes = net.add(Cast(), first, output=i32(2))
+        value = net.add(Reshape(), flat, sizes)
+    net.output("y", value)
+    model = Model(net, runtime_of(plan_cache_size=2))
+    prepared: list[None] = []
+    watch_preparations(monkeypatch, lambda: prepared.append(None))
+    for num_prepared, shape in ((5, (2, 3)), (10, (3, 2)), (10, (2, 3)), (10, (3, 2))):
+        y = model.run({"x": np.array([*shape, 0, 0, 0, 0], np.float32)})["y"]
+        assert y.shape == shape
+        assert len(prepared) == num_prepared
+    assert len(loaded(model).plan_cache.plans) <= 10
 
 
 def test_plans_of_the_rest_are_kept_by_value() -> None:

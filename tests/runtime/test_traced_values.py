@@ -18,7 +18,17 @@ from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS, SymbolicP
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.ops import BroadcastTo, Concat, Reshape, Shape, StridedSlice, Tile, TopkV2
+from armpy.ops import (
+    BroadcastTo,
+    Concat,
+    Gather,
+    Reshape,
+    Shape,
+    Slice,
+    StridedSlice,
+    Tile,
+    TopkV2,
+)
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -193,3 +203,31 @@ def test_a_shape_of_sizes_beyond_its_type_is_an_error_that_names_the_layer() -> 
         else:
             with pytest.raises(LayerValidationError, match=rf"Shape_1.*int32; got \[{size}\]"):
                 model.run(inputs)
+
+
+def test_numbers_that_later_shapes_follow_from_are_known_with_the_first_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    net = Network()
+    x, table = net.input("x", f32(*X.shape)), net.input("table", i32(9, 2))
+    row = net.add(Gather(), table, net.input("row", i32(1)))
+    begin, count = (
+        net.add(Reshape((1,)), net.add(Slice((0, number), (1, 1)), row)) for number in range(2)
+    )
+    part = net.add(StridedSlice(stride=(1,)), x, begin, net.constant(np.array([24], np.int32)))
+    width = net.add(Slice((1,), (1,)), net.add(Shape(), part))
+    zeros = net.add(
+        BroadcastTo(), net.constant(np.zeros(1, np.float32)), net.add(Concat(0), count, width)
+    )
+    net.output("y", net.add(Concat(0), part, zeros))
+    rows: Array = np.array([(n, 2 * n + 1) for n in range(9)], np.int32)
+    prepared: list[int] = []
+    calls: list[int] = []
+    watch_preparations(monkeypatch, lambda: prepared.append(len(calls)))
+    model = Model(net, Runtime(RuntimeOptions(["NumbaAcc", "CpuRef"], num_threads=1)))
+    for number, (first, added) in enumerate(rows):
+        y = model.run({"x": X, "table": rows, "row": np.array([number], np.int32)})["y"]
+        np.testing.assert_array_equal(y, np.pad(X[first:], ((0, added), (0, 0))))
+        calls.append(number)
+    # Once the part before the shapes, twice that after it, then for traced numbers.
+    assert prepared == [0, 0, 1, ORDINARY_PLANS]

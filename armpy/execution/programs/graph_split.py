@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from armpy.compiler.assign import is_dynamic
 from armpy.errors import UnimplementedError
-from armpy.graph import Graph, Layer, Value
+from armpy.graph import SIZE_TYPES, Graph, Layer, Value, graphs_of
 from armpy.ops.composite import Composite
 
 _MOST_NUMBERS = 16
@@ -110,13 +110,20 @@ def _split(
     """Connect the parts of a graph; layers of the rest may be repeated from the head."""
     known = {*graph.sources, *(value for layer in head for value in layer.outputs)}
     unknown = {value for layer in dynamic for value in layer.outputs}
-    own = {value for layer in rest for value in layer.outputs}
-    crossing = _read(rest, (known | unknown) - own)
+    own, ready = {value for layer in rest for value in layer.outputs}, known | unknown
+    crossing = _read(rest, ready - own)
     # Values that become attributes of layers.
     awaited = {
         v for layer in rest for i, v in enumerate(layer.inputs) if layer.operation.decides(i)
     }
-    computed, ready = known.difference(graph.sources), known | unknown
+    # With the small integers that those follow from, more shapes are known at once.
+    small = {v for v in ready if v.info.is_fully_shaped and v.info.num_elements <= _MOST_NUMBERS}
+    for layer in reversed(rest):
+        reads_shapes = layer.operation.name in ("Rank", "Shape", "Size")
+        if not (reads_shapes or graphs_of(layer.operation) or awaited.isdisjoint(layer.outputs)):
+            integers = [v for v in layer.inputs if v and v.info.data_type in SIZE_TYPES]
+            awaited.update(v for v in integers if v in small or v in own)
+    computed = known.difference(graph.sources)
     read = (*graph.results, *_read(dynamic, known), *crossing)
     passed = dict.fromkeys(v for v in read if v in computed)
     shown = dict.fromkeys(v for v in (*graph.results, *crossing) if v in unknown)

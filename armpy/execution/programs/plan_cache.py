@@ -31,7 +31,7 @@ from armpy.ops.operation import Array
 from armpy.profiling import phase, profiled_by
 from armpy.tensor import check_shape_fits
 
-_DEBUG = "debug"
+DEBUG = "debug"
 """Begins the keys of plans in which every value is a result."""
 
 _MOST_NUMBERS = 1 << 17
@@ -60,6 +60,8 @@ class PlanCache:
         self._lock = lock
         self._decisive: tuple[bool, ...] = ()  # per input, whether elements decide on shapes
         self._whole: StagedProgram | None = None  # for all shapes, where elements decide as well
+        # Of one execution, the plans of all of which are kept, and as many others.
+        self._num_stages = 0
         # In the order of use, as the one that was used longest ago goes first.
         self.plans: OrderedDict[PlanKey, NetworkProgram] = OrderedDict()
         # Resized ones of control flow, as the next execution mostly has turns of the same sizes.
@@ -70,7 +72,7 @@ class PlanCache:
         """Put a plan at the fresh end of the cache."""
         self.plans[key] = plan
         self.plans.move_to_end(key)
-        while len(self.plans) > self._settings.plan_cache_size:
+        while len(self.plans) > max(self._settings.plan_cache_size, 2 * self._num_stages):
             oldest, _ = self.plans.popitem(last=False)
             # Keys of rests and of debugging have nothing there.
             self.ready.pop(oldest, None)
@@ -81,6 +83,7 @@ class PlanCache:
         self.plans.clear()
         self._inner.clear()
         self._whole = None
+        self._num_stages = 0
         self.symbolic.forget()
         self.ready.clear()
 
@@ -115,7 +118,7 @@ class PlanCache:
         if self._whole is None and self.symbolic.is_due:
             split = split_before_all(self._graph, self._decisive)
             head = self.planner.program(split.head.graph)
-            self._whole = StagedProgram(split, head, None, partial(self._rest, self.symbolic))
+            self._whole = StagedProgram(split, head, None, partial(self._rest, self.symbolic, 1))
         return self._whole if self.symbolic.is_due else None
 
     def inner(self, shapes: Shapes) -> NetworkProgram | None:
@@ -140,22 +143,11 @@ class PlanCache:
             _log.info("the plan for %s is made from the network: %s", shapes, error)
             return None
 
-    @staticmethod
-    def debug_key(shapes: Shapes) -> PlanKey:
-        """The key of a plan in which every value is a result."""
-        return _DEBUG, shapes
-
-    @staticmethod
-    def debugged_shapes(key: PlanKey) -> Shapes | None:
-        """The shapes of `debug_key`; None for any other key."""
-        return key[1] if key[:1] == (_DEBUG,) else None  # type: ignore[return-value]  # as made
-
-    def debugged(self, shapes: Shapes) -> NetworkProgram:
-        """The plan in which every value is a result."""
-        key = self.debug_key(shapes)
+    def debugged(self, key: PlanKey) -> NetworkProgram:
+        """The plan in which every value is a result; its key is `DEBUG`, and the shapes."""
         plan = self.plans.get(key)
         if plan is None:
-            plan = self._make(with_every_value(self.specialized(shapes)))
+            plan = self._make(with_every_value(self.specialized(key[1])))  # type: ignore[arg-type]
         return self.keep(key, plan)
 
     def specialized(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
@@ -180,8 +172,8 @@ class PlanCache:
         for value, shape in zip(self._graph.inputs, shapes, strict=True):
             check_shape_fits(value.name, value.info.shape, shape)
 
-    def _make(self, graph: Graph) -> NetworkProgram:
-        """Prepare a specialised graph."""
+    def _make(self, graph: Graph, stage: int = 1) -> NetworkProgram:
+        """Prepare a specialised graph, whose rest is the given stage if there is one."""
         if is_shaped(graph):
             return self.planner.program(graph)
         split = split_at_unknown(graph)
@@ -191,11 +183,12 @@ class PlanCache:
         head = self.planner.program(split.head.graph)
         rest = graph if split.rest is None else split.rest.graph
         symbolic = self.symbolic.of_rest(rest, split.decisive)
-        return StagedProgram(split, head, dynamic, partial(self._rest, symbolic))
+        return StagedProgram(split, head, dynamic, partial(self._rest, symbolic, stage))
 
     def _rest(
         self,
         symbolic: SymbolicPrograms,
+        stage: int,
         key: PlanKey,
         graph: Graph,
         shapes: Sequence[tuple[int, ...]],
@@ -203,12 +196,14 @@ class PlanCache:
     ) -> NetworkProgram:
         """The plan for the rest of a network once some values are known."""
         with self._lock:
-            plan = self.plans.get(key) or self._rest_plan(symbolic, graph, shapes, values)
+            self._num_stages = max(self._num_stages, stage)
+            plan = self.plans.get(key) or self._rest_plan(symbolic, stage, graph, shapes, values)
             return self.keep(key, plan)
 
     def _rest_plan(
         self,
         symbolic: SymbolicPrograms,
+        stage: int,
         graph: Graph,
         shapes: Sequence[tuple[int, ...]],
         values: Sequence[Array | None],
@@ -216,9 +211,9 @@ class PlanCache:
         """Make the plan for the rest of a network."""
         if symbolic.parts is not None:
             split, head, rest = symbolic.parts
-            program = self._rest_plan(head, split.head.graph, shapes, values)
+            program = self._rest_plan(head, stage, split.head.graph, shapes, values)
             if isinstance(program, CompiledProgram):
-                return StagedProgram(split, program, None, partial(self._rest, rest))
+                return StagedProgram(split, program, None, partial(self._rest, rest, stage + 1))
             symbolic.forget()  # shapes are unknown in other places now
         numbers = [tuple(value.ravel().tolist()) for value in values if value is not None]
         plan: NetworkProgram | None = self._resized(symbolic, (*shapes, *numbers))
@@ -227,7 +222,7 @@ class PlanCache:
         # The plan keeps the values, and the caller may be handed the same arrays.
         copies = [None if value is None else value.copy() for value in values]
         with profiled_by(self._settings.profiler), phase("prepare"):
-            plan = self._make(specialize(graph, shapes, copies, self._evaluator))
+            plan = self._make(specialize(graph, shapes, copies, self._evaluator), stage + 1)
             symbolic.add(plan)
             if isinstance(plan, StagedProgram) and symbolic.is_due:
                 symbolic.cut(tuple(shapes), copies)
