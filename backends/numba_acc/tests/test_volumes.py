@@ -43,6 +43,19 @@ CASES = {
     "a batch in groups with gaps": Case(
         ops.Convolution3d((1, 1, 2), (1, 2, 2)), (2, 4, 7, 8, 4), (18, 2, 3, 3, 2), S8
     ),
+    "slices beyond the volume": Case(
+        ops.Convolution3d((2, 1, 1), padding=((2, 1), (0, 1), (2, 0))),
+        (2, 6, 9, 10, 12),
+        (35, 3, 2, 3, 12),
+    ),
+    "slices with gaps": Case(
+        ops.Convolution3d((1, 1, 1), (2, 1, 2), ((3, 5), (0, 1), (2, 0))),
+        (1, 9, 9, 10, 12),
+        (35, 4, 2, 3, 12),
+    ),
+    "a window that sees nothing": Case(
+        ops.Convolution3d(padding=((3, 4), (0, 0), (0, 0))), (1, 2, 5, 4, 6), (35, 3, 1, 1, 6)
+    ),
     "spread": Case(ops.TransposeConvolution3d((2, 2, 2), padding=SAME), data_type=S8),
     "spread in groups with gaps": Case(
         ops.TransposeConvolution3d((1, 2, 1), (2, 1, 2)), (2, 2, 3, 4, 4), (18, 2, 3, 2, 2), S8
@@ -82,6 +95,18 @@ def network_of(case: Case) -> tuple[Network, dict[str, Array]]:
 @pytest.mark.parametrize("name", CASES)
 def test_convolutions_of_volumes(name: str) -> None:
     network, inputs = network_of(CASES[name])
+    check_against_reference(network, inputs, ISAS[0])
+
+
+def test_slices_of_padding_are_not_multiplied() -> None:
+    operation = ops.Convolution3d(padding=((1, 1), (0, 0), (0, 0)))
+    network, inputs = network_of(Case(operation, (2, 4, 5, 6, 8), (9, 3, 1, 1, 8)))
+    graph = network.build()
+    program = lower_region(SubgraphView.of(graph, graph.layers), ISAS[0])
+    # Of each volume, two slices of four see two slices; nothing is copied.
+    assert [info.part for info in program.infos] == [""] * 6
+    operations = [info.num_operations for info in program.infos]
+    assert sum(operations) == 2 * (2 + 3 + 3 + 2) * 2 * 5 * 6 * 9 * 8
     check_against_reference(network, inputs, ISAS[0])
 
 

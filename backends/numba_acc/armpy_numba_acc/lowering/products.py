@@ -31,6 +31,7 @@ class Weights:
     columns: int
     tile: Tile
     plan: MatrixPlan | None = None  # where a matrix unit computes the product
+    skipped_taps: int = 0  # in front of the first one that is multiplied
 
 
 def emit_product(
@@ -62,6 +63,7 @@ def emit_product(
     if not at_once:
         shape = (num_pixels, -(-weights.columns // width), kind.steps(patches))
         at_once = panels_at_once(emit.choices, kind, shape, weights.panel_bytes)
+    steps = (patches.depth + (0 if kind.splits_odd else kind.group - 1)) // kind.group
     num_operations = 2 * num_pixels * weights.columns * len(patches.taps) * patches.depth
     plan, rows = weights.plan, tile.rows
     walk: Pointer = 0
@@ -78,7 +80,7 @@ def emit_product(
         weights=weights.panels,
         taps=emit.table([patches.taps]),
         num_taps=len(patches.taps),
-        steps=(patches.depth + (0 if kind.splits_odd else kind.group - 1)) // kind.group,
+        steps=steps,
         columns=weights.columns,
         num_pixels=num_pixels,
         out_height=height,
@@ -88,6 +90,7 @@ def emit_product(
         pixel_pitch=pixel_pitch,
         out_pitch=pitch_bytes,
         panel_bytes=weights.panel_bytes,
+        skipped_bytes=weights.skipped_taps * steps * kind.group * kind.element_bytes * width,
         panels_at_once=at_once,
         rows=rows,
         width=width,

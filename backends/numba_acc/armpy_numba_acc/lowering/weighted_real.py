@@ -7,15 +7,21 @@ With bfloat16, weights and inputs are rounded; products are added up in float32,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of
 from armpy_numba_acc.lowering.matrix_unit import plan_of
 from armpy_numba_acc.lowering.operands import elements_of
-from armpy_numba_acc.lowering.patches import Patches, patches_of
+from armpy_numba_acc.lowering.patches import (
+    Patches,
+    SlicePatches,
+    patches_by_slice,
+    patches_of,
+)
 from armpy_numba_acc.lowering.products import Record, Weights, emit_product
 from armpy_numba_acc.lowering.tiles import (
     BF16,
@@ -62,19 +68,43 @@ def lower_real(emit: Emitter, layer: Layer, kind: ProductKind) -> None:
         lower_winograd_f32(emit, layer, weights)
         return
     source = emit.source_as_bfloat16(layer["input"]) if kind is BF16 else None
+    parts = patches_by_slice(emit, layer, kind.element_bytes) if kind is F32 else []
+    if parts:
+        _lower_by_slice(emit, layer, weights, parts)
+        return
     patches = patches_of(emit, layer, kind.element_bytes, source=source)
     flat = weights.reshape(len(weights), len(patches.taps), patches.depth)
     packed = pack_real(emit, kind, patches, flat, layer.constant("bias"))
     emit_fused(emit, layer, patches, packed)
 
 
-def emit_fused(emit: Emitter, layer: Layer, patches: Patches, weights: Weights) -> None:
-    """Add the command of a layer's product and of its fused layers."""
+def _lower_by_slice(
+    emit: Emitter, layer: Layer, weights: Array, parts: Sequence[SlicePatches]
+) -> None:
+    """Add a command for all slices whose windows see the same of their slices."""
+    largest = max(parts, key=lambda part: part.patches.num_pixels * len(part.patches.taps)).patches
+    flat = weights.reshape(len(weights), -1, largest.depth)
+    packed = pack_real(emit, F32, largest, flat, layer.constant("bias"))
+    for part in parts:
+        tile = packed.tile._replace(has_table=part.patches.layout[1] > 1)
+        some = replace(packed, tile=tile, skipped_taps=part.skipped_taps)
+        emit_fused(emit, layer, part.patches, some, part.first_pixel)
+
+
+def emit_fused(
+    emit: Emitter, layer: Layer, patches: Patches, weights: Weights, first_pixel: int = 0
+) -> None:
+    """Add the command of a layer's product, from a pixel on, and of its fused layers."""
     fusion, columns = fusion_of(emit, layer), weights.columns
+
+    def rows(buffer: Buffer, value: Value) -> Rows:
+        kind = emit.kind_of(value)
+        return Rows(buffer.at(first_pixel * columns * FORMAT_BYTES[kind]), columns, kind)
+
     residual = None
     if (other := fusion.residual) is not None:
-        residual = Rows(emit.source_as_kept(other), columns, emit.kind_of(other))
-    output = Rows(emit.target(fusion.output), columns, emit.kind_of(fusion.output))
+        residual = rows(emit.source_as_kept(other), other)
+    output = rows(emit.target(fusion.output), fusion.output)
     label = fusion.label(layer)
     emit_real(emit, patches, weights, output, fusion.bounds, label, residual)
 

@@ -36,6 +36,7 @@ class ProductCall(Call):
     pixel_pitch: int
     out_pitch: int  # bytes of the target from one pixel to the next
     panel_bytes: int
+    skipped_bytes: int  # of a panel's lines, in front of those of the first tap
     panels_at_once: int  # panels that are used for all pixels before the next ones
     rows: int  # pixels and columns of a tile
     width: int

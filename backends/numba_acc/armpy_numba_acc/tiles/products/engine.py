@@ -349,7 +349,7 @@ def product_definitions(
         def compute(number: CodeValue, carried: list[CodeValue]) -> list[CodeValue]:
             panel = first + number
             tile_made = Tile(isa, code, call, shape, address, room, pixel, count, panel, sources)
-            line = tile_made.weights + finish.head_bytes(shape)
+            line = tile_made.weights + call.skipped_bytes + finish.head_bytes(shape)
             finish.write(tile_made, products.sums(tile_made, line, finish.first(tile_made)))
             return carried
 
