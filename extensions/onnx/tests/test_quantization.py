@@ -101,27 +101,37 @@ def test_integer_products_take_zero_points_off_wherever_these_come_from(
     np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.parametrize("group", [2, 4])
 @pytest.mark.parametrize("point", ["constant", "given", "per-channel"])
-def test_integer_convolutions_pad_with_the_zero_point(point: str) -> None:
-    x, w = integers(1, (1, 4, 6, 5), np.uint8), integers(2, (6, 2, 3, 3), np.uint8)
+def test_integer_convolutions_pad_with_the_zero_point(point: str, group: int) -> None:
+    x, w = integers(1, (1, 4, 6, 5), np.uint8), integers(2, (8, 4 // group, 3, 3), np.uint8)
     x_point = np.array(77, np.uint8)
-    w_point = integers(3, (6,) if point == "per-channel" else (), np.uint8)
+    w_point = integers(3, (8,) if point == "per-channel" else (), np.uint8)
     constants = {"w": w, "w_point": w_point}
     inputs = {"x": x}
     (inputs if point == "given" else constants)["x_point"] = x_point
     node = helper.make_node(
-        "ConvInteger", ["x", "w", "x_point", "w_point"], ["y"], group=2, pads=[1, 2, 0, 1]
+        "ConvInteger", ["x", "w", "x_point", "w_point"], ["y"], group=group, pads=[1, 2, 0, 1]
     )
     padded = np.pad(x.astype(np.int64) - 77, ((0, 0), (0, 0), (1, 0), (2, 1)))
     filters = w.astype(np.int64) - w_point.reshape(-1, 1, 1, 1)
     views = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))
-    halves = (
-        np.einsum("nihwyx,oiyx->nohw", views[:, 2 * g : 2 * g + 2], filters[3 * g : 3 * g + 3])
-        for g in range(2)
+    parts = (
+        np.einsum("nihwyx,oiyx->nohw", image, share)
+        for image, share in zip(np.split(views, group, 1), np.split(filters, group, 0), strict=True)
     )
-    expected = np.concatenate(list(halves), 1)
+    expected = np.concatenate(list(parts), 1)
     got = run(node, inputs, TensorProto.INT32, constants)
     np.testing.assert_array_equal(got, expected)
+
+
+def test_integer_convolutions_of_each_channel_run_on_numba_acc() -> None:
+    x, w = integers(1, (1, 4, 6, 5), np.uint8), integers(2, (4, 1, 3, 3), np.int8)
+    node = helper.make_node("ConvInteger", ["x", "w", "x_point"], ["y"], group=4)
+    inputs = {"x": x, "x_point": np.array(77, np.uint8)}
+    file = model_of([node], inputs, {"y": TensorProto.INT32}, {"w": w})
+    got = armpy.load(file, front_end="onnx", backends=["NumbaAcc"]).run(inputs)["y"]
+    np.testing.assert_array_equal(got, run(node, inputs, TensorProto.INT32, {"w": w}))
 
 
 def test_products_of_rows_and_columns_with_scales_of_their_own() -> None:

@@ -40,6 +40,9 @@ from armpy_onnx.quantized import (
     tensor_quantization,
 )
 
+_MOST_TAPS = 2**24 // 255**2
+"""Products of bytes less their zero points whose sums float32 holds exactly."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Filters:
@@ -68,6 +71,11 @@ def _filters(node: Node, weights: int, quantization: Quantization) -> _Filters:
     )
 
 
+def _is_depthwise(image: Value, filters: _Filters) -> bool:
+    """Return whether each channel is convolved alone."""
+    return 1 < filters.groups == image.info.known_shape[1]
+
+
 def _convolved(
     node: Node,
     image: Value,
@@ -80,17 +88,24 @@ def _convolved(
 
     Notes
     -----
-    bias int32 (o). The output is quantised, or int32 for plain sums.
+    bias int32 (o). The output is quantised, or int32 for plain sums. An image of float32 holds
+    integers less their zero point, and so do the weights then and the output.
     """
     windows, data, of_image = filters.windows, filters.data, image.info
-    is_depthwise = 1 < filters.groups == of_image.known_shape[1]
+    is_depthwise = _is_depthwise(image, filters)
     perm, axis = ((1, 2, 3, 0), 3) if is_depthwise else ((0, 2, 3, 1), 0)
     quantization = filters.quantization
-    turned = Quantization(
-        quantization.scales, quantization.zero_points, None if quantization.axis is None else axis
-    )
-    plain = DataType.SIGNED8 if of_image.data_type is DataType.QASYMM_S8 else DataType.UNSIGNED8
-    weights = quantized_weights(node, np.ascontiguousarray(data.transpose(perm)), turned, plain)
+    if of_image.data_type is DataType.FLOAT32:
+        less = np.array(quantization.zero_points, np.float32).reshape(-1, 1, 1, 1)
+        weights = node.constant(np.ascontiguousarray((data - less).transpose(perm)))
+    else:
+        turned = Quantization(
+            quantization.scales,
+            quantization.zero_points,
+            None if quantization.axis is None else axis,
+        )
+        plain = DataType.SIGNED8 if of_image.data_type is DataType.QASYMM_S8 else DataType.UNSIGNED8
+        weights = quantized_weights(node, np.ascontiguousarray(data.transpose(perm)), turned, plain)
     make = DepthwiseConvolution2d if is_depthwise else Convolution2d
     operation = make(
         lifted(windows.stride, 1),  # type: ignore[arg-type]  # two of each
@@ -183,6 +198,12 @@ def _conv_integer(node: Node) -> Value:
             actual=len(numbers),
         )
     point = node.input(2)
+    if _is_depthwise(node.value(0), filters) and filters.data[0].size <= _MOST_TAPS:
+        image = node.cast(node.value(0), DataType.FLOAT32)
+        if point is not None:
+            image = binary(node, BinaryOperation.SUB, image, node.cast(point, DataType.FLOAT32))
+        real = _convolved(node, image, filters, None, TensorInfo(None, DataType.FLOAT32))
+        return node.cast(real, DataType.SIGNED32)
     if point is None or point.data is not None:
         known = 0 if point is None else node.whole_number(2)
         return _sums(node, filters, known, None)
