@@ -132,7 +132,7 @@ def test_unary_operations_of_floats(operation: ops.UnaryOperation) -> None:
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
 def test_unary_operations_of_integers(data_type: DataType) -> None:
-    for operation in ("ABS", "NEG", "SQUARE", "BITWISE_NOT"):
+    for operation in ("ABS", "NEG", "SIGN", "SQUARE", "BITWISE_NOT"):
         info = TensorInfo((3, 21), data_type)
         check_layer(ops.ElementwiseUnary(ops.UnaryOperation[operation]), [info], typed(data_type))
 

@@ -79,7 +79,7 @@ _QUANTIZED_OPERATIONS = (*_EVERYWHERE, BinaryOperation.POWER)
 _FLOAT_OPERATIONS = (*_QUANTIZED_OPERATIONS, *_RESTS)
 _INTEGER_FUNCTIONS = (
     *(UnaryOperation.ABS, UnaryOperation.NEG, UnaryOperation.SQUARE),
-    UnaryOperation.BITWISE_NOT,
+    *(UnaryOperation.SIGN, UnaryOperation.BITWISE_NOT),
 )
 _FLOAT_FUNCTIONS = (
     *(function for function in UnaryOperation if function.value <= UnaryOperation.SQUARE.value),

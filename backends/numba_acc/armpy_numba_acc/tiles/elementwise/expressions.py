@@ -185,6 +185,7 @@ _STORED: dict[str, Expression] = {
     "logical_not": Expression(lambda x: x ^ 1, 1),
     "int_abs": Expression(abs, 1),
     "int_neg": Expression(CodeValue.__neg__, 1),
+    "int_sign": Expression(lambda x: clamp(x, -1, 1), 1),
     "int_square": Expression(lambda x: x * x, 1),
     "int_bitwise_not": Expression(lambda x: x ^ -1, 1),
     "largest_byte": Expression(lambda a, b: a.call("umax", b), 2),
