@@ -149,6 +149,7 @@ ELSEWHERE: Mapping[str, str] = {
     "executor": "every program",
     "loop": "test_loops.py",
     "machine_trial": "test_tuning.py",
+    "products_f32": "extensions/onnx/tests/test_open_sizes.py",
     "put_run": "test_loops.py",
     "python_call": "every program",
     "sample_axis": "extensions/onnx/tests/test_open_sizes.py",

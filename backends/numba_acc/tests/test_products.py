@@ -7,6 +7,7 @@ import pytest
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.passes.support import support
 
+import armpy
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation
 from armpy.ops.tolerance import EXACT
@@ -138,6 +139,30 @@ SIZES = [
     ((), (), 9, 130, 17),
 ]
 """Batches of both operands, rows, depth, columns."""
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("isa", ISA_NAMES)
+@pytest.mark.parametrize(("transpose_x", "transpose_y"), [(False, False), (True, True)])
+def test_matrices_of_traced_sizes_are_multiplied_as_those_of_known_ones(
+    transpose_x: bool, transpose_y: bool, isa: str
+) -> None:
+    network, random = Network(), np.random.default_rng(6)
+    x = network.input("x", TensorInfo((None, 3, None, None), DataType.FLOAT32))
+    y = network.input("y", TensorInfo((None, 3, None, None), DataType.FLOAT32))
+    operation = ops.BatchMatMul(transpose_x=transpose_x, transpose_y=transpose_y)
+    network.output("z", network.add(operation, x, y))
+    options = {"NumbaAcc": {"isa": isa, "num_threads": 2}}
+    runtime = armpy.Runtime(armpy.RuntimeOptions(["NumbaAcc"], backend_options=options))
+    model = armpy.Model(network, runtime)
+    for batch, rows, depth, columns in ((2, 5, 7, 9), (3, 8, 40, 3), (2, 21, 6, 77), (5, 4, 9, 65)):
+        one = random.normal(size=(batch, 3, rows, depth)).astype(np.float32)
+        other = random.normal(size=(batch, 3, depth, columns)).astype(np.float32)
+        given = (
+            one.swapaxes(-1, -2) if transpose_x else one,
+            other.swapaxes(-1, -2) if transpose_y else other,
+        )
+        np.testing.assert_allclose(model(*given), one @ other, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.sampled(71)

@@ -97,6 +97,11 @@ NETWORKS = {
         half = Div (sum, two) index = Unsqueeze (half, last) q = GatherND (table, index)
         y = Add (x, q) z = GatherND (table, place)
     }""",
+    "products of many": """(float[N, 3, L, 9] a, float[N, 3, L, 9] b, float[N, 3, 9, M] c,
+            float[1, 9, M] d) => (float[N, 3, L, L] y, float[N, 3, L, M] z, float[N, 3, L, M] u) {
+        turned = Transpose <perm = [0, 1, 3, 2]> (b) y = MatMul (a, turned) z = MatMul (a, c)
+        u = MatMul (a, d)
+    }""",
     "mirrored ends": """(float[N, L] x) => (float[N, M] y) {
         pads = Constant <value_ints = [0, 8, 0, 5]> () y = Pad <mode = "reflect"> (x, pads)
     }""",
@@ -123,6 +128,17 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
     "both directions": [{"L": n, "N": 2} for n in (10, 9, 12, 21, 17, 30)],
     "step of a decoder": [
         {"N": n, "P": p} for n, p in ((5, 7), (9, 9), (6, 10), (7, 11), (5, 31), (8, 57))
+    ],
+    "products of many": [
+        {"N": n, "L": length, "M": m}
+        for n, length, m in (
+            (2, 20, 5),
+            (3, 33, 40),
+            (5, 17, 21),
+            (4, 30, 3),
+            (2, 70, 16),
+            (7, 9, 65),
+        )
     ],
     "mirrored ends": [{"N": 3, "L": n} for n in (40, 33, 100, 12, 64)],
     "normalized groups": [

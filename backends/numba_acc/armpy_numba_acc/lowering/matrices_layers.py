@@ -8,6 +8,7 @@ from math import prod
 
 import numpy as np
 
+from armpy.core.symbolic import is_traced
 from armpy.graph import Layer, Value
 from armpy.ops import BatchMatMul
 from armpy.ops.operation import Array
@@ -48,8 +49,11 @@ def lower_matrices(emit: Emitter, layer: Layer) -> None:
         return
     *batches, rows, columns = output.info.known_shape
     depth = x.info.known_shape[-2 if operation.transpose_x else -1]
+    if output.info.data_type is DataType.FLOAT32 and _lower_traced(emit, layer, depth):
+        return
     factors = _factors_of(emit, layer, depth)
-    source, xs = _rows_of(factors, factors.source(x), x, operation.transpose_x)
+    source = _rows_of(factors, factors.source(x), x, operation.transpose_x)
+    xs = _numbers_of(x)
     num_ys = prod(y.info.known_shape[:-2])
     pairs_of_x = prod(batches)
     if num_ys == 1 and xs.size == pairs_of_x:
@@ -65,20 +69,55 @@ def lower_matrices(emit: Emitter, layer: Layer) -> None:
         factors.multiply(part, panels[int(y_of[at])], target.at(at * rows * columns * size_out))
 
 
+def _lower_traced(emit: Emitter, layer: Layer, depth: int) -> bool:
+    """Add one command for all pairs of matrices whose number, or that of columns, is traced."""
+    operation, output = expect(layer.operation, BatchMatMul), layer.output
+    x, y = layer["x"], layer["y"]
+    *batches, rows, columns = output.info.known_shape
+    pairs = prod(batches)
+    numbers = [prod(value.info.known_shape[:-2]) for value in (x, y)]
+    is_repeated = any(number not in (1, pairs) for number in numbers)
+    if not is_traced(pairs, columns) or y.data is not None or is_repeated:
+        return False
+    factors = _RealFactors(emit, layer, F32)
+    sources = [
+        _rows_of(factors, emit.source(value), value, is_transposed)
+        for value, is_transposed in ((x, operation.transpose_x), (y, operation.transpose_y))
+    ]
+    scratch_bytes = depth * emit.isa.vector_bytes
+    call = calls.ProductsF32(
+        x=sources[0],
+        y=sources[1],
+        target=emit.target(output),
+        pairs=pairs,
+        x_pitch=0 if numbers[0] == 1 else rows * depth * 4,
+        y_pitch=0 if numbers[1] == 1 else depth * columns * 4,
+        rows=rows,
+        depth=depth,
+        columns=columns,
+        scratch=emit.scratch(scratch_bytes * emit.num_threads),
+        scratch_bytes=scratch_bytes,
+    )
+    emit(call, layer.name, num_operations=2 * pairs * rows * depth * columns)
+    return True
+
+
 def _lower_wide(emit: Emitter, layer: Layer, operation: BatchMatMul) -> None:
     """Products of 16-bit elements, pair by pair of matrices."""
     x, y, output = layer["x"], layer["y"], layer.output
     *batches, rows, columns = output.info.known_shape
     depth = x.info.known_shape[-2 if operation.transpose_x else -1]
     as_stored = _IntegerFactors(emit, layer)
-    (xs, x_numbers), (ys, y_numbers) = (
+    xs, ys = (
         _rows_of(as_stored, emit.source(value), value, is_transposed)
         for value, is_transposed in ((x, operation.transpose_x), (y, operation.transpose_y))
     )
     real = np.array([product_factor(x.info, y.info, output.info)])
     factor, addend, shift, *_ = SumRescaling.once(real, np.zeros(1, np.int64)).lines[:, 0].tolist()
     target, scratch_bytes = emit.target(output), columns * 8
-    x_of, y_of = (np.broadcast_to(numbers, batches).ravel() for numbers in (x_numbers, y_numbers))
+    x_of, y_of = (
+        np.broadcast_to(numbers, batches).ravel() for numbers in (_numbers_of(x), _numbers_of(y))
+    )
     for at, (x_number, y_number) in enumerate(zip(x_of.tolist(), y_of.tolist(), strict=True)):
         call = calls.ProductI16(
             x=xs.at(x_number * rows * depth * 2),
@@ -201,28 +240,30 @@ def _stand_in(value: Value, factors: _Factors) -> Array:
     return stand_in_of(value.info.known_shape, factors.size)
 
 
-def _rows_of(
-    factors: _Factors, source: Buffer, x: Value, is_transposed: bool
-) -> tuple[Buffer, Array]:
-    """Return where the rows of x lie one after the other, and the number of each matrix."""
-    emit, batches = factors.emit, x.info.known_shape[:-2]
-    numbers = np.arange(prod(batches)).reshape(batches)
+def _numbers_of(value: Value) -> Array:
+    """The number of each matrix."""
+    batches = value.info.known_shape[:-2]
+    return np.arange(prod(batches)).reshape(batches)
+
+
+def _rows_of(factors: _Factors, source: Buffer, x: Value, is_transposed: bool) -> Buffer:
+    """Return where the rows of x lie one after the other."""
+    emit = factors.emit
     if not is_transposed:
-        return source, numbers
+        return source
     whole = _stand_in(x, factors)
     swapped = whole.swapaxes(-1, -2)
     rows = stand_in_of(swapped.shape, factors.size)
     scratch = emit.scratch(rows.nbytes)
     emit_move(emit, Side(source, whole, swapped), Side(scratch, rows, rows), factors.label)
-    return scratch, numbers
+    return scratch
 
 
 def _panels_of(
     factors: _Factors, y: Value, is_transposed: bool, patches: Patches
 ) -> tuple[list[Weights], Array]:
     """Every matrix of y as the kernel wants it, and the number of each."""
-    batches = y.info.known_shape[:-2]
-    numbers = np.arange(prod(batches)).reshape(batches)
+    batches, numbers = y.info.known_shape[:-2], _numbers_of(y)
     if y.data is not None:
         data = y.data
         if factors.kind in (I16, I16_NARROW):

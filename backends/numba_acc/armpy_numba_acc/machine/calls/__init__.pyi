@@ -49,6 +49,7 @@ from armpy_numba_acc.machine.calls.products import (
     ConvolutionU8 as ConvolutionU8,
     ProductCall as ProductCall,
     ProductI16 as ProductI16,
+    ProductsF32 as ProductsF32,
     QuantizeRows as QuantizeRows,
 )
 from armpy_numba_acc.machine.calls.recurrent import (

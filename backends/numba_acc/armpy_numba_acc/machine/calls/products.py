@@ -271,3 +271,20 @@ class ProductI16(Call):
     factor: int  # a sum becomes ``(sum * factor + addend) >> shift``
     addend: int
     shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProductsF32(Call):
+    """Products of pairs of float32 matrices, which lie row by row."""
+
+    x: Pointer
+    y: Pointer
+    target: Pointer
+    pairs: int
+    x_pitch: int  # bytes from one matrix to the next; 0 for one that all pairs have
+    y_pitch: int
+    rows: int
+    depth: int
+    columns: int
+    scratch: Pointer  # for a vector for each line of y, and how many bytes each thread has
+    scratch_bytes: int
