@@ -15,8 +15,12 @@ from armpy_numba_acc.machine.call import Pointer
 from armpy_numba_acc.machine.calls.winograd import WinogradTiles
 from armpy_numba_acc.machine.isa import Isa
 
-Locate = Callable[[WinogradTiles, Pointer, int, int], None]
-Aim = Callable[[WinogradTiles, Pointer, Pointer, Pointer, int], None]
+Place = tuple[int, int, int]
+"""Image, row and column of the output where a tile begins."""
+
+Find = Callable[[WinogradTiles, int], Place]
+Locate = Callable[[WinogradTiles, Pointer, Place, int], None]
+Aim = Callable[[WinogradTiles, Pointer, Pointer, Pointer, Place], None]
 Transform = Callable[[Pointer, int, Pointer, int], None]
 
 _read = reader(WinogradTiles)
@@ -131,12 +135,11 @@ def _slice_transform(isa: Isa, steps: Steps) -> Transform:
     return transform_slice
 
 
-def _addressing(height: int, width: int, element_bytes: int) -> tuple[Locate, Aim]:
+def _addressing(height: int, width: int, element_bytes: int) -> tuple[Find, Locate, Aim]:
     """Make what finds the pixels of a tile of the output."""
 
     @inlined
-    def place_of(call: WinogradTiles, number: int) -> tuple[int, int, int]:
-        """Image, row and column of the output where a tile begins."""
+    def place_of(call: WinogradTiles, number: int) -> Place:
         step_down, step_right = call.step_down, call.step_right
         tiles_right = _tiles_of(call.out_width, width, step_right)
         tiles_down = _tiles_of(call.out_height, height, step_down)
@@ -148,9 +151,9 @@ def _addressing(height: int, width: int, element_bytes: int) -> tuple[Locate, Ai
         return image, y, column // step_right * (width - 1) * step_right + column
 
     @inlined
-    def locate(call: WinogradTiles, table: Pointer, number: int, window_slice: int) -> None:
+    def locate(call: WinogradTiles, table: Pointer, place: Place, window_slice: int) -> None:
         """Write the address of every pixel that a tile reads in one of its window's slices."""
-        image, y, x = place_of(call, number)
+        image, y, x = place
         in_height, in_width, pixel = call.in_height, call.in_width, call.depth * element_bytes
         top, left = y - call.top, x - call.left
         volume = image // call.out_slices
@@ -158,31 +161,34 @@ def _addressing(height: int, width: int, element_bytes: int) -> tuple[Locate, Ai
         at += window_slice * call.slice_step
         is_there = (at >= 0) & (at < call.in_slices)
         image = volume * call.in_slices + at
+        # What is stored may be anywhere, for all that the compiler knows: it is read but once.
+        step_down, step_right, padding = call.step_down, call.step_right, call.padding
         origin = call.source + ((image * in_height + top) * in_width + left) * pixel
         for i in range(height + 2):
             for j in range(width + 2):
-                down, right = i * call.step_down, j * call.step_right
+                down, right = i * step_down, j * step_right
                 inside = is_there & (top + down >= 0) & (top + down < in_height)
                 inside = inside & (left + right >= 0) & (left + right < in_width)
-                place = origin + (down * in_width + right) * pixel
-                store_i64(table, i * (width + 2) + j, place if inside else call.padding)
+                address = origin + (down * in_width + right) * pixel
+                store_i64(table, i * (width + 2) + j, address if inside else padding)
 
     @inlined
     def aim(
-        call: WinogradTiles, table: Pointer, base: Pointer, elsewhere: Pointer, number: int
+        call: WinogradTiles, table: Pointer, base: Pointer, elsewhere: Pointer, place: Place
     ) -> None:
         """Write the address of every pixel of a tile, in an image of the output's shape."""
-        image, y, x = place_of(call, number)
+        image, y, x = place
         out_height, out_width, pixel = call.out_height, call.out_width, call.columns * element_bytes
         origin = base + ((image * out_height + y) * out_width + x) * pixel
+        step_down, step_right = call.step_down, call.step_right
         for i in range(height):
             for j in range(width):
-                down, right = i * call.step_down, j * call.step_right
+                down, right = i * step_down, j * step_right
                 inside = (y + down < out_height) & (x + right < out_width) & (base != 0)
-                place = origin + (down * out_width + right) * pixel
-                store_i64(table, i * width + j, place if inside else elsewhere)
+                address = origin + (down * out_width + right) * pixel
+                store_i64(table, i * width + j, address if inside else elsewhere)
 
-    return locate, aim
+    return place_of, locate, aim
 
 
 def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
@@ -195,7 +201,7 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
     transform_slice = _slice_transform(isa, steps)
     height, width, product_rows = steps.height, steps.width, steps.product_rows
     element_bytes, value_bytes = steps.element_bytes, steps.value_bytes
-    locate, aim = _addressing(height, width, element_bytes)
+    place_of, locate, aim = _addressing(height, width, element_bytes)
     num_positions = (height + 2) * (width + 2)
     lanes, panel_bytes = isa.lanes, steps.vectors * isa.vector_bytes
     step_bytes = ahead_bytes(steps.vectors)
@@ -222,8 +228,9 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
         for first in range(begin, end, batch):
             count = min(batch, end - first)
             for k in range(count):
+                place = place_of(call, first + k)
                 for number in range(call.window_slices):
-                    locate(call, table, first + k, number)
+                    locate(call, table, place, number)
                     line = values + k * pitch + number * slice_bytes
                     transform_slice(table, depth, line, position_bytes)
             panel_weights = call.weights
@@ -245,11 +252,12 @@ def winograd_walk(isa: Isa, steps: Steps) -> Callable[[int, int, int], None]:
                             offset = -size  # these weights, which are near
                     panel_weights = next_weights
             for k in range(count):
-                aim(call, outputs, call.target, waste, first + k)
-                aim(call, residuals, call.residual, call.padding, first + k)
+                place = place_of(call, first + k)
+                aim(call, outputs, call.target, waste, place)
+                aim(call, residuals, call.residual, call.padding, place)
                 for start in range(0, columns, lanes):
                     at = min(start, columns - lanes)
-                    place = products + k * product_pitch + at * 4
-                    transform_output(args, place, product_position_bytes, outputs, residuals, at)
+                    source = products + k * product_pitch + at * 4
+                    transform_output(args, source, product_position_bytes, outputs, residuals, at)
 
     return winograd
