@@ -125,6 +125,16 @@ def test_convolutions_of_all_sizes(name: str) -> None:
         check_against_reference(network, inputs, isa, expected)
 
 
+@pytest.mark.parametrize("rows", [(21,), (2, 21)], ids=str)
+def test_products_of_many_rows(rows: tuple[int, ...]) -> None:
+    net = Network("rows")
+    x = net.input("x", TensorInfo((*rows, 17), FLOAT32))
+    weights = net.constant(random_array(TensorInfo((33, 17), FLOAT32)))
+    net.output("y", net.add(ops.FullyConnected(), x, weights))
+    feeds = {"x": random_array(x.info, 1)}
+    check_against_reference(net, feeds, ISAS[0], run_reference(net, feeds), None)
+
+
 @pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", FEWER_PRODUCTS)

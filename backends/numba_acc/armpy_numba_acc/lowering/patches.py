@@ -149,9 +149,11 @@ def patches_by_slice(emit: Emitter, layer: Layer, element_bytes: int) -> list[Sl
         or where there would be too many.
     """
     operation = layer.operation
+    if not isinstance(operation, Convolution3d):
+        return []
     count, size, *_ = layer["input"].info.known_shape
-    _, slices, height, width, _ = (1, *layer.output.info.known_shape)[-5:]
-    if not isinstance(operation, Convolution3d) or is_traced(count, size, slices):
+    _, slices, height, width, _ = layer.output.info.known_shape
+    if is_traced(count, size, slices):
         return []
     kernel = layer["weights"].info.known_shape[1]
     stride, step = operation.stride[0], operation.dilation[0]
