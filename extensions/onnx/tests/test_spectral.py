@@ -44,6 +44,35 @@ def test_frames_of_complex_signals_are_transformed() -> None:
     np.testing.assert_allclose(spectrum[0, ..., 0] + 1j * spectrum[0, ..., 1], wanted, atol=1e-5)
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("length", [0, 9, 20])  # as the axis, shorter and longer
+@pytest.mark.parametrize(
+    ("attributes", "transform"),
+    [
+        ({}, np.fft.fft),
+        ({"inverse": 1}, np.fft.ifft),
+        ({"onesided": 1}, np.fft.rfft),
+        ({"inverse": 1, "onesided": 1}, np.fft.irfft),
+    ],
+    ids=str,
+)
+def test_short_signals_are_transformed_by_numba_acc(
+    attributes: dict[str, Any], transform: Any, length: int, parts: int
+) -> None:
+    signal = _signal(2, 12, 3, parts)
+    numbers: Any = signal[..., 0] + (1j * signal[..., 1] if parts == 2 else 0)
+    if attributes == {"onesided": 1}:  # of a signal that is not real there is half as well
+        size = length or 12
+        wanted = np.fft.fft(numbers, size, axis=1)[:, : size // 2 + 1]
+    else:
+        wanted = transform(numbers, length or None, axis=1)
+    inputs = [signal, _whole(length) if length else None, _whole(1)]
+    case = NodeCase("DFT", inputs, attributes, 20, (1, 2))
+    (spectrum,) = run_armpy(case, ("NumbaAcc",))
+    result = spectrum[..., 0] + (1j * spectrum[..., 1] if spectrum.shape[-1] == 2 else 0)
+    np.testing.assert_allclose(result, wanted, atol=2e-5)
+
+
 def test_long_frames_are_transformed_without_a_matrix() -> None:
     signal = _signal(1, 9000, 1)
     inputs = [signal, _whole(500), None, _whole(8000)]

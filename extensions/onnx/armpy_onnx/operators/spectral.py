@@ -6,15 +6,19 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.ops.elementwise import BinaryOperation
+from armpy.ops.operation import Array
 from armpy.ops.spectral import Dft
 from armpy.types import DataType
-from armpy_onnx.blocks import binary, check_table, gathered, reshaped
+from armpy_onnx.blocks import binary, check_table, gathered, reshaped, transposed
 from armpy_onnx.element_types import data_type_of
 from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy_onnx.operators.matrices import matrix_product
 
 _LARGEST_MATRIX_BYTES = 16 << 20
 """Of cosines and sines; longer frames are transformed by `Dft`."""
+
+_LARGEST_DFT_BYTES = 2 << 20
+"""Of a matrix that stands for a `Dft`, whose products grow faster than the transform's steps."""
 
 
 def _dft(node: Node) -> Value:
@@ -27,7 +31,35 @@ def _dft(node: Node) -> Value:
     if node.has(1) and length < 1:
         raise node.error("the length cannot be used", expected="1 or more", actual=length)
     operation = Dft(node.axis(axis, rank), length, node.flag("inverse"), node.flag("onesided"))
-    return node.layer(operation, node.value(0))
+    value, size, parts = node.value(0), node.shape(0)[operation.axis], node.shape(0)[-1]
+    is_plain = operation.axis < rank - 1 and type(size) is int and size > 0 and parts in (1, 2)
+    if is_plain and value.info.data_type is DataType.FLOAT32:
+        length = operation.resolved_length(size) or 0
+        if 0 < 16 * size * length <= _LARGEST_DFT_BYTES:
+            return _multiplied(node, operation, value)
+    return node.layer(operation, value)
+
+
+def _multiplied(node: Node, operation: Dft, value: Value) -> Value:
+    """A transform as a product with a matrix of the transforms of single elements."""
+    axis, rank = operation.axis, len(value.info.known_shape)
+    order = [*range(axis), *range(axis + 1, rank - 1), axis, rank - 1]
+    turned = transposed(node, value, order)
+    *others, size, parts = turned.info.known_shape
+    numbers: Array = np.eye(size * parts).reshape(-1, size, parts)
+    numbers = numbers[..., 0] + 1j * numbers[..., -1] * (parts == 2)
+    length = operation.resolved_length(size)
+    if operation.is_inverse and operation.is_onesided:
+        results = np.fft.irfft(numbers, length, 1)[..., np.newaxis]
+    else:
+        spectrum = (np.fft.ifft if operation.is_inverse else np.fft.fft)(numbers, length, 1)
+        spectrum = spectrum[:, : (length or 0) // 2 + 1] if operation.is_onesided else spectrum
+        results = np.stack((spectrum.real, spectrum.imag), axis=-1)
+    rows = reshaped(node, turned, (*others, size * parts))
+    matrix = node.like(value, results.reshape(size * parts, -1))
+    product = matrix_product(node, rows, matrix)
+    product = reshaped(node, product, (*others, *results.shape[1:]))
+    return transposed(node, product, [order.index(at) for at in range(rank)])
 
 
 def _stft(node: Node) -> Value:
