@@ -146,6 +146,15 @@ def test_convolutions_with_fewer_multiplications(name: str) -> None:
         check_against_reference(network, inputs, isa, expected)
 
 
+@pytest.mark.parametrize("shape", [(40,), (3, 40), (2, 3, 40), (1, 2, 3, 40), (1, 2, 1, 3, 40)])
+def test_vectors_of_any_number_of_axes_are_multiplied(shape: tuple[int, ...]) -> None:
+    network = Network()
+    x, weights = network.input("x", TensorInfo(shape, FLOAT32)), np.ones((5, 40), np.float32)
+    y = network.add(ops.FullyConnected(keep_num_dims=True), x, network.constant(weights))
+    network.output("y", y)
+    check_against_reference(network, {"x": random_array(x.info)}, ISAS[0])
+
+
 @pytest.mark.parametrize("num_threads", [2, 5])
 def test_threads_share_the_tiles(num_threads: int) -> None:
     network, inputs = network_of(FEWER_PRODUCTS["tiles beyond the image"])
