@@ -246,8 +246,7 @@ class BackendSetup:
                 problem = f"its allocator's memory is {source}, not protected"
         if problem:
             raise BackendCapabilityError(
-                f"the backend cannot be used in protected mode: {problem}",
-                where=backend.get_id(),
+                f"the backend cannot be used in protected mode: {problem}", where=backend.get_id()
             )
 
     def _strategy_for(self, backend: BackendProxy) -> IMemoryOptimizerStrategy | None:

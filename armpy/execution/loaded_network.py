@@ -14,11 +14,7 @@ from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, default_shapes, specialize
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.shape_inference import check_shapes_known
-from armpy.errors import (
-    ArmpyError,
-    InvalidArgumentError,
-    LayerValidationError,
-)
+from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
 from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.reshaping import input_shapes

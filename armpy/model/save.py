@@ -490,4 +490,4 @@ def compiled_programs(plans: Sequence[object]) -> Iterator[CompiledProgram]:
         if isinstance(plan, CompiledProgram):
             yield plan
         elif isinstance(plan, StagedProgram):
-            yield plan.head
+            yield from compiled_programs([plan.head])

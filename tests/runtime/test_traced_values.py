@@ -20,8 +20,10 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
     BroadcastTo,
+    Cast,
     Concat,
     Gather,
+    NonZero,
     Reshape,
     Shape,
     Slice,
@@ -231,3 +233,20 @@ def test_numbers_that_later_shapes_follow_from_are_known_with_the_first_ones(
         calls.append(number)
     # Once the part before the shapes, twice that after it, then for traced numbers.
     assert prepared == [0, 0, 1, ORDINARY_PLANS]
+
+
+@pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]])
+def test_stages_are_planned_anew_where_ranks_are_others(backends: list[str]) -> None:
+    net = Network()
+    x, sizes = net.input("x", f32(12)), net.input("sizes", f32(None))
+    for _ in range(3):
+        shape = net.add(Shape(), net.add(Reshape(), x, net.add(Cast(), sizes, output=i32(None))))
+        sizes = net.add(Cast(), shape, output=f32(None))
+        places = net.add(Reshape((-1,)), net.add(NonZero(), sizes))
+        sizes = net.add(Gather(), sizes, places)
+    net.output("y", net.add(Reshape(), x, shape))
+    model = Model(net, Runtime(RuntimeOptions(backends, num_threads=1)))
+    y: Array = np.arange(12, dtype=np.float32)
+    for given in 2 * [(12,), (3, 4), (4, 3), (2, 6), (2, 3, 2), (3, 2, 2), (12,), (1, 12), (2, 6)]:
+        result = model.run({"x": y, "sizes": np.array(given, np.float32)})["y"]
+        np.testing.assert_array_equal(result, y.reshape(given))

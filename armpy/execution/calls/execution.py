@@ -66,11 +66,7 @@ class Execution:
     )
 
     def __init__(
-        self,
-        binding: Binding,
-        executors: Executors,
-        owner: object,
-        asked: Invocation,
+        self, binding: Binding, executors: Executors, owner: object, asked: Invocation
     ) -> None:
         deadline_s = asked.deadline_s
         deadline_in(deadline_s)  # raises for other objects than a time

@@ -151,10 +151,7 @@ def as_dict(what: str, named: object) -> dict[str, Any]:  # Any: whatever the ca
     return dict(named)
 
 
-def wrong_names(
-    network: Callee,
-    inputs: Mapping[str, object],
-) -> InvalidArgumentError:
+def wrong_names(network: Callee, inputs: Mapping[str, object]) -> InvalidArgumentError:
     """The error for inputs that are missing or not known."""
     names = [value.name for value in network.graph.inputs]
     missing = [name for name in names if name not in inputs]
@@ -221,10 +218,7 @@ def _may_overlap(first: Array, second: Array) -> bool:
     return kinds.conversion.may_overlap(first, second)
 
 
-def _check_output_names(
-    network: Callee,
-    outputs: Mapping[str, object],
-) -> None:
+def _check_output_names(network: Callee, outputs: Mapping[str, object]) -> None:
     """Check that the network has the outputs that arrays are given for."""
     names = network.graph.output_names
     unknown = [name for name in outputs if name not in names]
@@ -279,9 +273,7 @@ class CheckedCall(NamedTuple):
 
 
 def checked_call(
-    network: Callee,
-    arrays: Sequence[Array],
-    outputs: Mapping[str, object] | None,
+    network: Callee, arrays: Sequence[Array], outputs: Mapping[str, object] | None
 ) -> CheckedCall:
     """Check outputs given by name for inputs that have been read; errors as for `run_by_name`."""
     # A list of its own, in which `prepared_for` replaces imported tensors by their arrays.

@@ -9,6 +9,7 @@ from armpy.compiler.assign import is_dynamic
 from armpy.errors import UnimplementedError
 from armpy.graph import SIZE_TYPES, Graph, Layer, Value, graphs_of
 from armpy.ops.composite import Composite
+from armpy.tensor import TensorInfo
 
 _MOST_NUMBERS = 16
 """Of a constant that may be a shape, or a part of one."""
@@ -75,7 +76,7 @@ def split_before_unknown(
     decisive: Sequence[bool],  # per input, whether its elements are known in time
     shaped: Sequence[Value],  # all layers' outputs in order, for some shapes
 ) -> Split | None:
-    """Cut a graph of open shapes where they are not known; None if all layers come after that.
+    """Cut a graph of open shapes where they are not known, or after that; None if nothing follows.
 
     Numbers that follow from shapes are computed in both parts, so that others follow in both.
     """
@@ -87,7 +88,7 @@ def split_before_unknown(
         if not is_shaped or not later.isdisjoint(layer.inputs):
             later.update(layer.outputs)
     constants = [value for value in values if known[value].is_constant]
-    numbers = {value for value in constants if known[value].info.num_elements <= _MOST_NUMBERS}
+    numbers = {value for value in constants if _is_short(known[value].info)}
     rest: list[Layer] = []
     read: set[Value | None] = set()
     for layer in reversed(graph.layers):
@@ -96,8 +97,12 @@ def split_before_unknown(
             rest.insert(0, layer)
             read.update(layer.inputs)
     head = [layer for layer in graph.layers if later.isdisjoint(layer.outputs)]
+    if set(rest).issuperset(head):  # layers that give such shapes stand in front
+        first = [layer for layer in graph.layers if later.isdisjoint(layer.inputs)]
+        head, rest = first, [layer for layer in rest if layer in head or layer not in first]
     deciding = [value for value, decides in zip(graph.inputs, decisive, strict=False) if decides]
-    return None if set(rest).issuperset(head) else _split(graph, head, (), rest, deciding)
+    short = [value for value in values if _is_short(known[value].info)]
+    return _split(graph, head, (), rest, deciding, short) if set(rest).difference(head) else None
 
 
 def _split(
@@ -106,6 +111,7 @@ def _split(
     dynamic: Sequence[Layer],
     rest: Sequence[Layer],
     deciding: Collection[Value] = (),  # besides those that become attributes
+    short: Collection[Value] = (),  # which may be sizes, besides those whose shapes are known
 ) -> Split:
     """Connect the parts of a graph; layers of the rest may be repeated from the head."""
     known = {*graph.sources, *(value for layer in head for value in layer.outputs)}
@@ -117,12 +123,12 @@ def _split(
         v for layer in rest for i, v in enumerate(layer.inputs) if layer.operation.decides(i)
     }
     # With the small integers that those follow from, more shapes are known at once.
-    small = {v for v in ready if v.info.is_fully_shaped and v.info.num_elements <= _MOST_NUMBERS}
+    small = own.union(short, (value for value in ready if _is_short(value.info)))
     for layer in reversed(rest):
         reads_shapes = layer.operation.name in ("Rank", "Shape", "Size")
         if not (reads_shapes or graphs_of(layer.operation) or awaited.isdisjoint(layer.outputs)):
             integers = [v for v in layer.inputs if v and v.info.data_type in SIZE_TYPES]
-            awaited.update(v for v in integers if v in small or v in own)
+            awaited.update(small.intersection(integers))
     computed = known.difference(graph.sources)
     read = (*graph.results, *_read(dynamic, known), *crossing)
     passed = dict.fromkeys(v for v in read if v in computed)
@@ -136,6 +142,11 @@ def _split(
         tuple([value in awaited or value in deciding for value in crossing]),
         graph.results,
     )
+
+
+def _is_short(info: TensorInfo) -> bool:
+    """Return whether a tensor is known to have few elements."""
+    return info.is_fully_shaped and info.num_elements <= _MOST_NUMBERS
 
 
 def deciding_inputs(graph: Graph) -> tuple[bool, ...]:

@@ -13,12 +13,7 @@ from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.imported import readers_of, writer_of
 from armpy.compiler.memory.memory_copies import hands_on
-from armpy.errors import (
-    ArmpyError,
-    InvalidArgumentError,
-    MemoryExportError,
-    MemoryImportError,
-)
+from armpy.errors import ArmpyError, InvalidArgumentError, MemoryExportError, MemoryImportError
 from armpy.execution.arrays.conversion import memory_description
 from armpy.execution.arrays.dlpack import as_view
 from armpy.execution.arrays.imported_tensor import Import, ImportedTensor, ToImport, unimport

@@ -209,15 +209,16 @@ class PlanCache:
         values: Sequence[Array | None],
     ) -> NetworkProgram:
         """Make the plan for the rest of a network."""
-        if symbolic.parts is not None:
+        fits = symbolic.fits(shapes)
+        if fits and symbolic.may_cut:
+            symbolic.cut(tuple(shapes), values)
+        if fits and symbolic.parts is not None:
             split, head, rest = symbolic.parts
             program = self._rest_plan(head, stage, split.head.graph, shapes, values)
-            if isinstance(program, CompiledProgram):
-                return StagedProgram(split, program, None, partial(self._rest, rest, stage + 1))
-            symbolic.forget()  # shapes are unknown in other places now
+            return StagedProgram(split, program, None, partial(self._rest, rest, stage + 1))
         numbers = [tuple(value.ravel().tolist()) for value in values if value is not None]
-        plan: NetworkProgram | None = self._resized(symbolic, (*shapes, *numbers))
-        if plan is not None:
+        plan: NetworkProgram | None = None
+        if fits and (plan := self._resized(symbolic, (*shapes, *numbers))) is not None:
             return plan
         # The plan keeps the values, and the caller may be handed the same arrays.
         copies = [None if value is None else value.copy() for value in values]

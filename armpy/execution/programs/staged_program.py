@@ -128,8 +128,7 @@ class DynamicLayers:
 
 
 RestPlanner: TypeAlias = Callable[
-    [tuple[object, ...], Graph, Sequence[tuple[int, ...]], Sequence[Array | None]],
-    "NetworkProgram",
+    [tuple[object, ...], Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], "NetworkProgram"
 ]
 
 
@@ -139,7 +138,7 @@ class StagedProgram:
     def __init__(
         self,
         split: Split,
-        head: CompiledProgram,
+        head: NetworkProgram,
         dynamic: DynamicLayers | None,  # if the split has such layers
         # Gives the plan of the rest for a key, the sources' shapes, and the decisive values; keeps
         # plans in a bounded cache.
@@ -190,7 +189,8 @@ class StagedProgram:
 
     def held_memory(self) -> HeldMemory:
         """Make memory of the head that the application holds; later parts have their own."""
-        return HeldMemory(self.head.new_memory, self._run_rest_after)
+        # The outermost head is compiled.
+        return HeldMemory(self.head.new_memory, self._run_rest_after)  # type: ignore[union-attr]
 
     def make_ready(self) -> None:
         """Make the head's memory for the first execution now."""

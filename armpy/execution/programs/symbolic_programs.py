@@ -18,20 +18,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from armpy.backend import (
-    Capability,
-    IResizableProgram,
-    WorkloadInfo,
-    has_matching_capability,
-)
+from armpy.backend import Capability, IResizableProgram, WorkloadInfo, has_matching_capability
 from armpy.backend.control_flow import for_one_turn
-from armpy.compiler import (
-    Evaluator,
-    OptimizedNetwork,
-    OptimizerOptions,
-    optimize_graph,
-    specialize,
-)
+from armpy.compiler import Evaluator, OptimizedNetwork, OptimizerOptions, optimize_graph, specialize
 from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import Formula, Number, Size, SymbolicTrace, elements_of, is_traced
 from armpy.errors import ArmpyError, BackendError
@@ -51,7 +40,7 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase, profiled_by
-from armpy.tensor import TensorInfo
+from armpy.tensor import TensorInfo, shapes_agree
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
@@ -114,6 +103,7 @@ class SymbolicPrograms:
         self._originals: dict[SymbolicProgram, CompiledProgram] = {}
         # The network cut in two, with the templates for both, where only the first can be traced.
         self.parts: tuple[Split, SymbolicPrograms, SymbolicPrograms] | None = None
+        self.may_cut = self._is_cut = False  # whether to cut it first, and whether it was tried
         # How the backend's program has broken the contract, after which no sizes are traced.
         self.error: ArmpyError | None = None
         self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
@@ -128,14 +118,35 @@ class SymbolicPrograms:
 
     def cut(self, shapes: Shapes, values: Sequence[Array | None]) -> None:
         """Cut the network where shapes were not known for some shapes and values of inputs."""
-        graph = remove_dead(self._graph)
+        if self._is_cut:  # in vain
+            return
+        self._is_cut, self.may_cut, graph = True, False, remove_dead(self._graph)
         every = specialize(with_every_value(graph), shapes, values, self._evaluator)
         shaped = every.outputs[len(graph.outputs) :]
         split = split_before_unknown(graph, self._decisive, shaped)
         if split is not None and split.rest is not None:
             head = self.of_rest(split.head.graph, self._decisive)
+            outputs = [value for layer in graph.layers for value in layer.outputs]
+            known = dict(zip(outputs, [value.info.shape for value in shaped], strict=True))
+            ranks = [
+                None
+                if value.info.shape is not None or (shape := known[value]) is None
+                else shape
+                if decides
+                else (None,) * len(shape)
+                for value, decides in zip(split.rest.sources, split.decisive, strict=True)
+            ]
+            graph = specialize(split.rest.graph, ranks)  # type: ignore[arg-type]  # some are open
+            rest = self.of_rest(graph, split.decisive)
             head.trace_at_once()
-            self.parts = split, head, self.of_rest(split.rest.graph, split.decisive)
+            rest.trace_at_once()
+            rest.may_cut = True
+            self.parts = split, head, rest
+
+    def fits(self, shapes: Sequence[tuple[int, ...]]) -> bool:
+        """Return whether shapes of inputs may be those that the network was cut for."""
+        infos = self._graph.input_infos
+        return all(shapes_agree(i.shape, shape) for i, shape in zip(infos, shapes, strict=True))
 
     def program(self, shapes: Shapes, planner: Planner) -> CompiledProgram | None:
         """The program for some shapes; None if it is to be made the ordinary way.

@@ -80,9 +80,7 @@ def open_profiling(
             call_method(backend_id, context, "enable_profiling", True)
     except ArmpyError as error:
         _log.warning(
-            "%s; the profile goes without its measurements",
-            error,
-            exc_info=wants_traceback(_log),
+            "%s; the profile goes without its measurements", error, exc_info=wants_traceback(_log)
         )
         # Counters need no context, so they still count.
         return profiling, None

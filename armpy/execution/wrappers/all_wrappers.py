@@ -24,13 +24,7 @@ from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.execution.wrappers.fallback import WeakPlanWithout, falling_back
 from armpy.execution.wrappers.importing import ImportBinding
-from armpy.execution.wrappers.runs import (
-    Runs,
-    in_places,
-    observed,
-    traced,
-    with_state,
-)
+from armpy.execution.wrappers.runs import Runs, in_places, observed, traced, with_state
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armpy.backend import (
-    Cancellation,
-    ITensorHandle,
-)
+from armpy.backend import Cancellation, ITensorHandle
 from armpy.compiler.imported import ImportedNetwork
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.compiled_program import CompiledProgram
@@ -82,9 +79,7 @@ class ImportBinding:
         return [result if isinstance(result, ImportedTensor) else array for result, array in pairs]
 
     def bind(
-        self,
-        sources: Sequence[Array | ImportedTensor],
-        results: Sequence[Array | ImportedTensor],
+        self, sources: Sequence[Array | ImportedTensor], results: Sequence[Array | ImportedTensor]
     ) -> Callable[[], None]:
         """Prepare many executions as `CompiledProgram.bind`; each fails once a tensor is closed."""
         with self._in_use(sources, results):

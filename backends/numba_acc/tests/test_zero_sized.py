@@ -7,7 +7,8 @@ import pytest
 from armpy_numba_acc.passes.support import support
 
 from armpy import Network, Quantization, Runtime, RuntimeOptions, ops
-from armpy.errors import ExecutionTimeoutError, InvalidArgumentError
+from armpy.errors import ArmpyError, ExecutionTimeoutError, InvalidArgumentError
+from armpy.model import Model
 from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
@@ -36,6 +37,10 @@ CASES: list[tuple[Operation, list[TensorInfo]]] = [
     (ops.Pooling2d(pool_size=(2, 2)), [F32.with_shape((0, 4, 4, 3))]),
     (ops.BatchMatMul(), [F32.with_shape((0, 3, 4)), F32.with_shape((0, 4, 5))]),
     (ops.Gather(), [F32.with_shape((3, 4)), I32.with_shape((0,))]),
+    (
+        ops.ScatterElements(),
+        [F32.with_shape((2, 3)), I32.with_shape((0, 3)), F32.with_shape((0, 3))],
+    ),
     (ops.TopkV2(k=0), [F32.with_shape((3, 4))]),
     (ops.OneHot(depth=0), [I32.with_shape((3,)), F32.with_shape(()), F32.with_shape(())]),
     (ops.Concat(axis=0), [F32.with_shape(shape) for shape in ((0, 4), (2, 4), (0, 4), (3, 4))]),
@@ -131,3 +136,20 @@ def test_indices_into_nothing_are_still_out_of_range() -> None:
         number = runtime.load_network(network)
         with pytest.raises(InvalidArgumentError, match=r"Expected 0 to 2; got 0 to 3"):
             runtime.enqueue_workload(number, feeds)
+
+
+@pytest.mark.parametrize("index", [-5, 4, 5, -6])
+def test_constant_indices_are_checked_although_a_lookup_gives_nothing(index: int) -> None:
+    network = Network()
+    x = network.input("x", F32.with_shape((0, 5)))
+    places = network.constant(np.array([0, index], np.int32))
+    network.output("y", network.add(ops.Gather(axis=1, wraps_negative=True), x, places))
+    runtime = Runtime(RuntimeOptions(["NumbaAcc", "CpuRef"]))
+    model = Model(network, runtime)
+    x_values = np.zeros((0, 5), np.float32)
+    if -5 <= index < 5:
+        assert model.run({"x": x_values})["y"].shape == (0, 2)
+        assert "NumbaAcc 1" in str(model.placement)
+    else:
+        with pytest.raises(ArmpyError, match="out of range"):
+            model.run({"x": x_values})

@@ -216,3 +216,28 @@ def test_sizes_after_the_third_need_no_preparation_and_compute_as_a_fresh_load(
         expected: dict[str, Any] = dict(load().run(inputs[number]))
         for output, values in expected.items():
             np.testing.assert_array_equal(calls[number][output], values, err_msg=output)
+
+
+def test_stages_after_shapes_that_values_decide_are_prepared_for_all_of_these(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stages = range(4)
+    nodes = "".join(
+        f"p{n} = Relu (x{n}) q{n} = NonZero (p{n}) r{n} = Reshape (q{n}, all)"
+        f" s{n} = Gather (x{n}, r{n}) x{n + 1} = Sub (s{n}, one) "
+        for n in stages
+    )
+    text = f"""g (float[90] x0) => (float[N] x4) {{
+        all = Constant <value_ints = [-1]> () one = Constant <value_floats = [1.0]> () {nodes}
+    }}"""
+    file = onnx.parser.parse_model(HEAD + text).SerializeToString()
+    model = armpy.load(file, backends=["NumbaAcc", "CpuRef"], num_threads=1)
+    prepared: list[int] = []
+    watch_preparations(monkeypatch, lambda: prepared.append(number))
+    for number in range(9):
+        x = expected = np.arange(90, dtype=np.float32) - 10 * number + 0.5
+        for _ in stages:
+            expected = expected[expected > 0] - 1
+        np.testing.assert_array_equal(model.run({"x0": x})["x4"], expected)
+    # Nothing but the empty programs in front of what finds positions, after the first stage.
+    assert prepared.count(number) == len(stages) - 1

@@ -8,12 +8,20 @@ import numpy as np
 
 from armpy.backend import ReasonCode, Support
 from armpy.graph import Layer
-from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation, Select, Softmax
+from armpy.ops import (
+    BinaryOperation,
+    ElementwiseBinary,
+    FusedActivation,
+    Gather,
+    Select,
+    Softmax,
+)
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc import passes
 from armpy_numba_acc.passes.zero_sized import (
+    adds_nothing,
     gives_nothing,
     has_empty,
     needed_inputs,
@@ -41,7 +49,7 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
             text = f"{info} has a scale out of the range of what kernels compute with"
             return Support.no(ReasonCode.QUANTIZATION, text)
     if has_empty(infos):
-        if gives_nothing(operation, inputs, outputs):
+        if gives_nothing(operation, inputs, outputs) or adds_nothing(operation, inputs):
             return Support.yes()
         if reason := refusal_of_empty(operation, inputs, outputs):
             return Support.no(ReasonCode.SHAPE, reason)
@@ -53,12 +61,21 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
 
 
 def support_of_constants(layer: Layer) -> Support:
-    """Return whether a layer's constants keep their effect where subnormal numbers count as zero.
+    """Return whether a layer's constants keep their effect.
 
-    A divisor near the smallest normal number makes large numbers of subnormal ones, and a factor
-    that is subnormal itself makes such: quantised models have them as scales.
+    A lookup without results is left out, and checks no constant indices. Subnormal numbers count as
+    zero: a divisor near the smallest normal number makes large numbers of subnormal ones, and a
+    factor that is subnormal itself makes such: quantised models have them as scales.
     """
     operation = layer.operation
+    if isinstance(operation, Gather) and has_empty(layer.output_infos):
+        shape, indices = layer["input"].info.known_shape, layer["indices"]
+        axis, _ = operation.resolved_axes(len(shape), len(indices.info.known_shape))
+        least = -shape[axis] if operation.wraps_negative else 0
+        if indices.data is not None and indices.data.size:
+            first, last = int(indices.data.min()), int(indices.data.max())
+            if first < least or last >= shape[axis]:
+                return Support.no(ReasonCode.OTHER, "a constant index is out of range")
     if not isinstance(operation, ElementwiseBinary) or len(layer.inputs) != 2:
         return Support.yes()
     for place, value in enumerate(layer.inputs):

@@ -27,7 +27,7 @@ def gives_nothing(
 ) -> bool:
     """Return whether there is nothing to compute for a layer, and nothing to check."""
     checks_indices = isinstance(operation, ops.Gather | ops.GatherNd | ops.ScatterNd)
-    if checks_indices and not _is_empty(inputs[1]):
+    if checks_indices and not _is_empty(inputs[1]) and not _has_constant_indices(operation, inputs):
         return False
     # A graph within may look something up, or never come to its end.
     return all(map(_is_empty, outputs)) and not any(graphs_of(operation))
@@ -38,6 +38,12 @@ def needed_inputs(operation: Operation, inputs: OperandInfos) -> OperandInfos:
     if isinstance(operation, ops.Concat):
         return tuple(info for info in inputs if not _is_empty(info))
     return inputs
+
+
+def adds_nothing(operation: Operation, inputs: OperandInfos) -> bool:
+    """Return whether a layer writes nothing into its input, which is the output."""
+    is_update = isinstance(operation, ops.ScatterElements)
+    return is_update and _is_empty(inputs[1]) and not _is_empty(inputs[0])
 
 
 def refusal_of_empty(
@@ -72,6 +78,9 @@ def without_zero_sized(view: SubgraphView) -> SubgraphView:
 def _without_empty(layer: Layer) -> Layer:
     """A layer without those tensors that have no elements and that it can do without."""
     inputs, outputs = layer.inputs, layer.outputs
+    if adds_nothing(layer.operation, layer.input_infos):
+        shape = layer.output.info.known_shape
+        return replace(layer, operation=ops.Reshape(shape), inputs=inputs[:1])
     if isinstance(layer.operation, ops.Concat):
         inputs = tuple(value for value in inputs if _has_elements(value))
     if isinstance(layer.operation, ops.Splitter):
@@ -79,6 +88,12 @@ def _without_empty(layer: Layer) -> Layer:
     if (inputs, outputs) == (layer.inputs, layer.outputs):
         return layer
     return replace(layer, inputs=inputs, outputs=outputs)
+
+
+def _has_constant_indices(operation: Operation, inputs: OperandInfos) -> bool:
+    """Return whether a lookup's indices are checked where support is asked for."""
+    indices = inputs[1]
+    return isinstance(operation, ops.Gather) and indices is not None and indices.is_constant
 
 
 def _has_elements(value: Value | None) -> bool:
