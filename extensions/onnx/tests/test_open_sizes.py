@@ -102,6 +102,11 @@ NETWORKS = {
         turned = Transpose <perm = [0, 1, 3, 2]> (b) y = MatMul (a, turned) z = MatMul (a, c)
         u = MatMul (a, d)
     }""",
+    "means of every second": """(float[N, 3, H, W] x) => (float[N, 3] y, float[N, 3, I, J] z) {
+        axes = Constant <value_ints = [2, 3]> () two = Constant <value_ints = [2, 2]> ()
+        first = Constant <value_ints = [0, 1]> () whole = Constant <value_ints = [999, 999]> ()
+        z = Slice (x, first, whole, axes, two) y = ReduceMean <keepdims = 0> (z, axes)
+    }""",
     "mirrored ends": """(float[N, L] x) => (float[N, M] y) {
         pads = Constant <value_ints = [0, 8, 0, 5]> () y = Pad <mode = "reflect"> (x, pads)
     }""",
@@ -139,6 +144,9 @@ SIZES: dict[str, Sequence[dict[str, int]]] = {
             (2, 70, 16),
             (7, 9, 65),
         )
+    ],
+    "means of every second": [
+        {"N": 2, "H": h, "W": w} for h, w in ((20, 31), (32, 40), (48, 28), (30, 65), (40, 33))
     ],
     "mirrored ends": [{"N": 3, "L": n} for n in (40, 33, 100, 12, 64)],
     "normalized groups": [

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from armpy.core import numerics
+from armpy.core.symbolic import computed
 from armpy.graph import Layer, Value
 from armpy.ops import Reduce, ReduceOperation
 from armpy.ops.operands import Operands
@@ -148,8 +149,7 @@ def _rescaling(
     if info.data_type in (DataType.SIGNED32, DataType.SIGNED64) and is_mean:
         return calls.Rescaling(offset=count)
     if not info.data_type.is_quantized:
-        divisor = np.float64(count if is_mean else 1)
-        return calls.Rescaling(scale=int(divisor.view(np.int64)))
+        return calls.Rescaling(scale=computed(_bits_of, count if is_mean else 1))
     if operation.rounds_down:
         return calls.Rescaling(offset=count)
     multiplier, shift = numerics.quantize_multiplier(
@@ -158,6 +158,10 @@ def _rescaling(
     if is_mean:
         multiplier, shift = numerics.mean_multiplier(multiplier, shift, count)
     return calls.Rescaling(multiplier, zero_point_of(info) * count, shift, zero_point_of(output))
+
+
+def _bits_of(divisor: int) -> int:
+    return int(np.float64(divisor).view(np.int64))
 
 
 LOWERINGS = {Reduce: LoweringRule(check, lower)}

@@ -108,14 +108,14 @@ def _sliced(node: Node, value: Value, ranges: dict[int, slice]) -> Value:
 
 def _taken(dim: int, part: slice) -> tuple[int, int, int]:
     """Begin, end and step of a range of an axis; `dim` may be traced."""
-    if part.step not in (None, 1):
+    if part.step is not None and part.step < 0:
         steps = range(dim)[part]
         return steps.start, steps.stop, steps.step
     begin, end = part.start, part.stop
     return (
         0 if begin is None else _within(begin, dim),
         dim if end is None else _within(end, dim),
-        1,
+        part.step or 1,
     )
 
 
