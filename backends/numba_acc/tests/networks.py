@@ -27,7 +27,7 @@ def convolutions(size: int = 48, channels: int = 40, num_layers: int = 4) -> Net
     net = Network()
     value = net.input("x", TensorInfo((1, size, size, channels), DataType.FLOAT32))
     for _ in range(num_layers):
-        weights = random.normal(0, 0.05, (channels, 3, 3, channels)).astype(np.float32)
+        weights = random.normal(0, 0.05, (channels, 5, 3, channels)).astype(np.float32)
         value = net.add(Convolution2d(padding=Padding.SAME), value, net.constant(weights))
         value = net.add(Activation(), value)
     net.output("y", value)

@@ -100,7 +100,7 @@ def test_what_is_fastest_is_kept_and_used_from_then_on(quick: None) -> None:
     before = compiled_program(view, ISA)
     result = tuned(view)
     first = result.choices[0]
-    assert first.what.startswith(f"convolution_f32 tile {ISA.name} 144x20x180")
+    assert first.what.startswith(f"convolution_f32 tile {ISA.name} 144x20x300")
     assert (result.problem, result.before_us, result.after_us) == ("", 2, 1)
     assert first.measured != first.modelled
     after = compiled_program(view_of_convolutions(), ISA)
@@ -150,7 +150,7 @@ def test_one_thread_may_be_fastest(quick: None) -> None:
 def test_layers_that_are_written_otherwise_are_measured_as_they_are_lowered(quick: None) -> None:
     net = Network()
     x = net.input("x", TensorInfo((1, 20, 9, 9), DataType.FLOAT32))
-    weights = net.constant(np.ones((17, 3, 3, 20), np.float32))
+    weights = net.constant(np.ones((17, 3, 2, 20), np.float32))
     net.output("y", net.add(Convolution2d(data_layout=DataLayout.NCHW), x, weights))
     graph = net.build()
     view = SubgraphView.of(graph, graph.layers)
@@ -285,7 +285,7 @@ def test_regions_without_a_choice_are_not_reported() -> None:
 def test_what_does_not_fit_any_more_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
     view = view_of_convolutions()
     before = compiled_program(view, ISA)
-    write_table(view, {f"convolution_f32 tile {ISA.name} 144x20x180": (99, 1)})
+    write_table(view, {f"convolution_f32 tile {ISA.name} 144x20x300": (99, 1)})
     with caplog.at_level(logging.INFO, "armpy.NumbaAcc"):
         assert tiles_of(compiled_program(view, ISA)) == tiles_of(before)
     assert "does not fit and is not used" in caplog.text
@@ -338,7 +338,7 @@ def test_what_the_disk_does_not_take_is_a_problem(
 @given(st.data())
 def test_a_damaged_table_is_as_good_as_none(data: st.DataObject) -> None:
     view = view_of_convolutions()
-    key = f"convolution_f32 tile {ISA.name} 144x20x180"
+    key = f"convolution_f32 tile {ISA.name} 144x20x300"
     write_table(view, {})
     plain = tiles_of(compiled_program(view, ISA))
     entries = disk_entries()
