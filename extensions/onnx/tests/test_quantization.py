@@ -134,6 +134,36 @@ def test_integer_convolutions_of_each_channel_run_on_numba_acc() -> None:
     np.testing.assert_array_equal(got, run(node, inputs, TensorProto.INT32, {"w": w}))
 
 
+@pytest.mark.parametrize("is_real", [False, True])
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_gemm_takes_zero_points_of_columns(is_turned: bool, is_real: bool) -> None:
+    rng = np.random.default_rng(3)
+    a, b = integers(1, (3, 8), np.uint8), integers(2, (8, 5), np.uint8)
+    constants: dict[str, Array] = {
+        "a_scale": np.array(0.02, np.float32),
+        "a_point": np.array(100, np.uint8),
+        "b": b.T.copy() if is_turned else b,
+        "b_scale": rng.uniform(0.01, 0.1, 5).astype(np.float32),
+        "b_point": integers(5, (5,), np.uint8),
+        "c": rng.integers(-900, 900, 5).astype(np.int32),
+        "y_scale": np.array(0.7, np.float32),
+        "y_point": np.array(99, np.uint8),
+    }
+    names = ["a", *constants][: 7 if is_real else 9]
+    node = helper.make_node(
+        "QGemm", names, ["y"], domain=MICROSOFT, transB=int(is_turned), alpha=1.5
+    )
+    sums = (a.astype(int) - 100) @ (b.astype(int) - constants["b_point"]) + constants["c"]
+    expected = sums * constants["b_scale"].astype(float) * 0.02 * 1.5
+    kind = TensorProto.FLOAT if is_real else TensorProto.UINT8
+    got = run(node, {"a": a}, kind, constants)
+    if is_real:
+        np.testing.assert_allclose(got, expected, rtol=1e-5)
+    else:
+        steps = np.clip(np.rint(expected / 0.7) + 99, 0, 255)
+        assert abs(got.astype(int) - steps).max() <= 1
+
+
 def test_products_of_rows_and_columns_with_scales_of_their_own() -> None:
     a, b = integers(1, (3, 8), np.uint8), integers(2, (8, 4), np.uint8)
     rng = np.random.default_rng(3)

@@ -13,19 +13,24 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax
+from armpy.ops.activations import FusedActivation
 from armpy.ops.dense import FullyConnected
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.joining import Concat
 from armpy.ops.movement import Transpose
+from armpy.ops.operation import Array
 from armpy.ops.quantizing import Dequantize, Quantize
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy_onnx.operators import operator_of
+from armpy_onnx.operators.integer_products import integer_product, scaled_sums
+from armpy_onnx.operators.quantization import rounded
 from armpy_onnx.quantized import (
     as_integers,
     as_quantized,
+    binary,
     check_bytes,
     fused_activation,
     output_of_bytes,
@@ -181,12 +186,10 @@ def _gemm(node: Node) -> Value:
     left = _given(node, 0)
     quantization = quantization_of(node, 4, 5, 2, 0 if is_turned else 1)
     alpha = node.real("alpha", 1.0)
-    if (
-        quantization is None
-        or not alpha > 0
-        or (quantization.axis is not None and any(quantization.zero_points))
-    ):
+    if quantization is None or not alpha > 0:
         raise node.error("the weights' scales cannot be used", expected="positive numbers")
+    if quantization.axis is not None and any(quantization.zero_points):
+        return _gemm_of_columns(node, weights.T if is_turned else weights, quantization.scales)
     scales = tuple(float(np.float32(scale) * np.float32(alpha)) for scale in quantization.scales)
     turned = Quantization(
         scales, quantization.zero_points, None if quantization.axis is None else 0
@@ -209,6 +212,24 @@ def _gemm(node: Node) -> Value:
     real = node.cast(sums, DataType.FLOAT32)
     factor = node.constant(factors.reshape(-1) if factors.size > 1 else factors.reshape(()))
     return node.layer(ElementwiseBinary(BinaryOperation.MUL), real, factor)
+
+
+def _gemm_of_columns(node: Node, weights: Array, scales: Sequence[float]) -> Value:
+    """QGemm by real arithmetic, as no layer takes zero points of columns."""
+    if fused_activation(node) is not FusedActivation.NONE:
+        raise node.error("zero points of columns have no fused activation")
+    left, right = node.value(0), node.constant(np.ascontiguousarray(weights))
+    if node.flag("transA"):
+        left = node.layer(Transpose((1, 0)), left)
+    sums = integer_product(node, left, right, node.input(2), node.input(5))
+    if node.has(6):
+        sums = binary(node, BinaryOperation.ADD, sums, node.value(6))
+    factors = np.array(scales, np.float32) * np.float32(node.real("alpha", 1.0))
+    real = scaled_sums(node, sums, node.value(1), node.constant(factors))
+    if not node.has(7):
+        return real
+    steps = binary(node, BinaryOperation.DIV, real, node.cast(node.value(7), DataType.FLOAT32))
+    return rounded(node, steps, node.value(8), node.type(8))
 
 
 def _gemm_type(data: NodeData, types: Sequence[DataType | None]) -> DataType:
