@@ -14,7 +14,11 @@ from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import LayerValidationError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.programs.staged_program import StagedProgram
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS, SymbolicPrograms
+from armpy.execution.programs.symbolic_programs import (
+    MOST_SYMBOLIC,
+    ORDINARY_PLANS,
+    SymbolicPrograms,
+)
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -233,6 +237,26 @@ def test_numbers_that_later_shapes_follow_from_are_known_with_the_first_ones(
         calls.append(number)
     # Once the part before the shapes, twice that after it, then for traced numbers.
     assert prepared == [0, 0, 1, ORDINARY_PLANS]
+
+
+def test_many_templates_of_a_small_network_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = SymbolicTrace.__init__
+
+    def begin_and_fix_last(trace: SymbolicTrace, sizes: Sequence[int]) -> None:
+        begin(trace, sizes)
+        for size in trace.given[-1:]:
+            trace.fix(size)
+
+    monkeypatch.setattr(SymbolicTrace, "__init__", begin_and_fix_last)
+    model = load(repeated)
+    prepared: list[int] = []
+    watch_preparations(monkeypatch, lambda: prepared.append(rows))
+    every = range(1, MOST_SYMBOLIC + 5)  # a template for each, which is used again
+    first = [(rows, columns) for columns in every for rows in (4, 5, 6)]
+    for rows, columns in [*first, *((3, columns) for columns in every)]:
+        y = model.run({"x": X, "sizes": np.array([rows, columns], np.int32)})["y"]
+        np.testing.assert_array_equal(y, np.maximum(np.tile(X, (rows, columns)), 0))
+    assert 3 not in prepared
 
 
 @pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]])

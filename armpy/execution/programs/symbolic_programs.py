@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from armpy.execution.programs.staged_program import NetworkProgram
     from armpy.execution.settings import NetworkSettings
 
-MOST_SYMBOLIC = 16
-"""Kept for one network; the one that was used longest ago goes first."""
+MOST_SYMBOLIC, _MOST_LAYERS = 16, 2048
+"""Kept for one network, or of how many layers; the one that was used longest ago goes first."""
 
 ORDINARY_PLANS = 2
 """Made before sizes are traced: what backends compile for so many shapes is kept on disk, where
@@ -200,7 +200,8 @@ class SymbolicPrograms:
         if names := self._fixed(traced):
             _log.info("the program for %s does not hold for the next size of %s", shapes, names)
         # In front, as the next call has similar shapes.
-        self._symbolic = [traced, *self._symbolic[: MOST_SYMBOLIC - 1]]
+        most = max(MOST_SYMBOLIC, _MOST_LAYERS // max(len(self._graph.layers), 1))
+        self._symbolic = [traced, *self._symbolic[: most - 1]]
         self._originals = {
             symbolic: original
             for symbolic, original in self._originals.items()
