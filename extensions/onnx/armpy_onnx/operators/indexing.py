@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.graph import Value
+from armpy.graph import SizesValue, Value
 from armpy.ops.cumulation import ReverseSequence
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.ops.indexing import GatherElements, ScatterElements, ScatterNd, ScatterReduction
@@ -21,10 +21,11 @@ def _gather(node: Node) -> Value:
 
 
 def _gather_nd(node: Node) -> Value:
-    batch_dims, *places = node.integer("batch_dims", 0), *node.shape(1)
-    if not batch_dims and places[-1:] == [1]:
-        return gathered(node, node.value(0), reshaped(node, node.value(1), places[:-1]))
-    return node.layer(GatherNd(batch_dims, wraps_negative=True), node.value(0), node.value(1))
+    batch_dims, value, places = node.integer("batch_dims", 0), node.value(0), node.value(1)
+    *shape, depth = node.shape(1)
+    if isinstance(places, SizesValue) and not batch_dims and depth == 1:
+        return gathered(node, value, reshaped(node, places, shape))
+    return node.layer(GatherNd(batch_dims, wraps_negative=True), value, places)
 
 
 def _gather_elements(node: Node) -> Value:
