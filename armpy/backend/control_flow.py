@@ -2,13 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, Token
 
 DEFAULT_LOOP_TIMEOUT_S = 2.0
 """How long control flow may take unless the caller says more; NNAPI's default for loops."""
+
+NUM_FREE_PREPARATIONS = 32
+"""Networks that are prepared while a loop runs, and whose preparation takes no time of its own."""
+
+
+class TimeBudget:
+    """Time that an outermost control flow has left; `end_s` is by `time.perf_counter`."""
+
+    def __init__(self, limit_s: float | None) -> None:
+        self.end_s = math.inf if limit_s is None else time.perf_counter() + limit_s
+        self._num_left = NUM_FREE_PREPARATIONS
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Leave the time of a preparation out, unless there were many: loops have to end."""
+        left_s = self.end_s - time.perf_counter()
+        self._num_left -= 1
+        try:
+            yield
+        finally:
+            if self._num_left >= 0:
+                self.end_s = time.perf_counter() + left_s
+
 
 # In the context: several threads prepare and execute networks, each with its own limits.
 _network_timeout_s: ContextVar[float | None] = ContextVar(
@@ -17,7 +41,7 @@ _network_timeout_s: ContextVar[float | None] = ContextVar(
 _execution_timeout_s: ContextVar[tuple[float | None] | None] = ContextVar(
     "execution_timeout_s", default=None
 )
-_end_s: ContextVar[float | None] = ContextVar("end_s", default=None)
+_budget: ContextVar[TimeBudget | None] = ContextVar("budget", default=None)
 _is_for_one_turn: ContextVar[bool] = ContextVar("is_for_one_turn", default=False)
 
 is_for_one_turn = _is_for_one_turn.get
@@ -65,10 +89,10 @@ def control_flow_time_left_s(timeout_s: float | None) -> float:
     >>> control_flow_time_left_s(loop_timeout_s())
     2.0
     """
-    end_s = _end_s.get()
+    budget = _budget.get()
     # Inner control flow has the time of the outermost: a limit for each would multiply.
-    if end_s is not None:
-        return end_s - time.perf_counter()
+    if budget is not None:
+        return budget.end_s - time.perf_counter()
     limit_s = current_timeout_s(timeout_s)
     return float("inf") if limit_s is None else limit_s
 
@@ -79,29 +103,29 @@ def current_timeout_s(default_s: float | None) -> float | None:
     return default_s if chosen is None else chosen[0]
 
 
-def begin_control_flow(timeout_s: float | None) -> tuple[float, Token[float | None] | None]:
+def begin_control_flow(
+    timeout_s: float | None,
+) -> tuple[TimeBudget, Token[TimeBudget | None] | None]:
     """Begin to execute a layer of control flow.
 
     Returns
     -------
-    float
-        When it has to be done, by `time.perf_counter`.
+    TimeBudget
     Token or None
         For `end_control_flow`; None inside other control flow.
     """
-    end_s = _end_s.get()
+    budget = _budget.get()
     # Inside other control flow nothing is set, so that only the outermost ends the time.
-    if end_s is not None:
-        return end_s, None
-    limit_s = current_timeout_s(timeout_s)
-    end_s = float("inf") if limit_s is None else time.perf_counter() + limit_s
-    return end_s, _end_s.set(end_s)
+    if budget is not None:
+        return budget, None
+    budget = TimeBudget(current_timeout_s(timeout_s))
+    return budget, _budget.set(budget)
 
 
-def end_control_flow(token: Token[float | None] | None) -> None:
+def end_control_flow(token: Token[TimeBudget | None] | None) -> None:
     """End what `begin_control_flow` has begun."""
     if token is not None:
-        _end_s.reset(token)
+        _budget.reset(token)
 
 
 @contextmanager
@@ -117,10 +141,14 @@ def execution_timeout(timeout_s: float | None) -> Iterator[None]:
 
 @contextmanager
 def network_timeout(timeout_s: float | None) -> Iterator[None]:
-    """Set the time-out for workloads that are made in this context."""
-    token = _network_timeout_s.set(timeout_s)
+    """Set the time-out for workloads that are made in this context.
+
+    What takes time here is not taken from control flow that waits for it.
+    """
+    budget, token = _budget.get(), _network_timeout_s.set(timeout_s)
     try:
-        yield
+        with nullcontext() if budget is None else budget.preparing():
+            yield
     finally:
         _network_timeout_s.reset(token)
 

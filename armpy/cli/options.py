@@ -12,12 +12,7 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
-from armpy.cli.values import (
-    parse_all_names,
-    parse_shape_sets,
-    parse_size,
-    parsed,
-)
+from armpy.cli.values import parse_all_names, parse_shape_sets, parse_size, parsed
 from armpy.errors import InvalidArgumentError
 from armpy.model.load_options import OPTIONS, LoadOptions
 

@@ -45,12 +45,7 @@ from armpy.compiler.placement import LayerPlacement, Placement
 from armpy.compiler.substitute import apply_substitutions, offer
 from armpy.core.symbolic import is_traced
 from armpy.core.vlog import is_on, vlog, wants_traceback
-from armpy.errors import (
-    ArmpyError,
-    BackendCapabilityError,
-    BackendError,
-    CompilationPostponedError,
-)
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, CompilationPostponedError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import device_of, keeps_programs

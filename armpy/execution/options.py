@@ -74,7 +74,8 @@ class RuntimeOptions:
         How working memory of these backends is packed.
     loop_timeout_s : float, optional
         How long control flow may take, in seconds; None for no limit. Each If or While that lies
-        in no other one has that long for itself and all that it runs, however deep.
+        in no other one has that long for itself and all that it runs, however deep. The first 32
+        networks that have to be prepared meanwhile take no time of it.
     profiling : bool
         Measure every execution and step; see `Runtime.get_profiler`.
     registry : BackendRegistry, optional

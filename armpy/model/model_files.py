@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import model_named
 from armpy.core.system_trace import begin_system_trace, trace_section
-from armpy.errors import (
-    ArmpyError,
-    BackendCapabilityError,
-    BackendUnavailableError,
-    ParserError,
-)
+from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError, ParserError
 from armpy.execution import Runtime
 from armpy.execution.properties import NetworkProperties
 from armpy.graph import Graph

@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armpy.ops.data_movement import (
-    DataMovement,
-    length_of,
-    require_operand,
-    unknown_dims,
-)
+from armpy.ops.data_movement import DataMovement, length_of, require_operand, unknown_dims
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import check_padding, image_shape, spatial
 from armpy.tensor import Dimension, Shape, TensorInfo

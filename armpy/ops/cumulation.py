@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from armpy.ops.data_movement import (
-    DataMovement,
-    require_operand,
-    unwrap_single,
-)
+from armpy.ops.data_movement import DataMovement, require_operand, unwrap_single
 from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
 from armpy.ops.reduction import ReduceOperation

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from armpy.ops.activations import FusedActivation
-from armpy.ops.convolution import (
-    BIAS,
-    WEIGHTED_RULES,
-    check_weighted,
-)
+from armpy.ops.convolution import BIAS, WEIGHTED_RULES, check_weighted
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import broadcast_shapes, product
 from armpy.tensor import Dimension, Shape, TensorInfo

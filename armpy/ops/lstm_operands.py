@@ -13,15 +13,7 @@ from armpy.ops.operand_checks import (
     require_one_scale,
     require_same_quantization,
 )
-from armpy.ops.operation import (
-    Operand,
-    OperandInfos,
-    Operation,
-    TypeRule,
-    TypeSpec,
-    require,
-    rule,
-)
+from armpy.ops.operation import Operand, OperandInfos, Operation, TypeRule, TypeSpec, require, rule
 from armpy.tensor import Dimension, TensorInfo
 from armpy.types import DataType
 

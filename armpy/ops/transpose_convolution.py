@@ -16,14 +16,7 @@ from armpy.ops.convolution import (
     operands_of_rank,
 )
 from armpy.ops.operation import Operand, Operation, TypeRule, require
-from armpy.ops.shapes import (
-    Padding,
-    PaddingSpec,
-    check_padding,
-    check_step,
-    image_shape,
-    spatial,
-)
+from armpy.ops.shapes import Padding, PaddingSpec, check_padding, check_step, image_shape, spatial
 from armpy.tensor import Dimension, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
 

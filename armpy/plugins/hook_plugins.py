@@ -25,13 +25,7 @@ from armpy.plugins.discovery.candidate import (
 )
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import PROJECT, HookSpecifications
-from armpy.plugins.loading import (
-    CandidateRecord,
-    attempt,
-    leave_out,
-    open_plugin,
-    probe_records,
-)
+from armpy.plugins.loading import CandidateRecord, attempt, leave_out, open_plugin, probe_records
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.proxy.guarded_call import describe, exact, is_a
 from armpy.plugins.trust.policy import Trust

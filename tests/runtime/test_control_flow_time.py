@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from armpy.backend import (
     Capabilities,
     Capability,
+    control_flow,
     control_flow_time_left_s,
     current_cancellation,
 )
@@ -23,6 +25,8 @@ from armpy.errors import (
     InvalidArgumentError,
 )
 from armpy.execution import RuntimeOptions
+from armpy.execution.programs import planning
+from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.model import Model
 from tests.support.control_flow import (
     BOOL,
@@ -30,6 +34,7 @@ from tests.support.control_flow import (
     counter,
     doubling,
     graph_of,
+    growing,
     loaded,
     loop,
 )
@@ -37,7 +42,7 @@ from tests.support.fake_backends import (
     runtime_of,
 )
 from tests.support.looping_backend import Early, Endless, LoopingBackend, Queued
-from tests.support.networks import i32, ints, placement_of
+from tests.support.networks import floats, i32, ints, placement_of
 from tests.support.watched_allocator import WatchedAllocator
 
 YES, NO = np.array([True]), np.array([False])
@@ -92,6 +97,27 @@ class TestTimeouts:
             loaded(model).run([NO, ints(0)], loop_timeout_s=0)
 
     @pytest.mark.slow
+    def test_preparations_in_a_loop_take_no_time_of_it_unless_there_are_many(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class SlowProgram(CompiledProgram):
+            def __init__(self, *arguments: Any) -> None:  # Any: they are passed on
+                super().__init__(*arguments)
+                time.sleep(0.06)
+                prepared.append(self)
+
+        prepared: list[CompiledProgram] = []
+        monkeypatch.setattr(planning, "CompiledProgram", SlowProgram)
+        # The network inside is prepared anew for each length.
+        model = Model(growing(5, is_read=True), runtime_of(loop_timeout_s=0.1))
+        prepared.clear()
+        np.testing.assert_array_equal(model(ints(0), floats(7))[1], [7, *[1] * 5])
+        assert len(prepared) >= 4
+        monkeypatch.setattr(control_flow, "NUM_FREE_PREPARATIONS", 2)
+        model = Model(growing(200, is_read=True), runtime_of(loop_timeout_s=0.1))
+        with pytest.raises(ExecutionTimeoutError, match=r"within 0.1 s"):
+            model(ints(0), floats(7))
+
     def test_choices_in_choices_end_in_time(self) -> None:
         """31 levels, each of which runs the next one twice, would take for ever."""
         np.testing.assert_array_equal(Model(doubling(5), runtime_of())(YES, ints(0)), [32])

@@ -8,13 +8,7 @@ from dataclasses import dataclass
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
 from armpy.errors import ArmpyError
-from armpy.plugins import (
-    BackendRegistry,
-    Candidate,
-    CandidateStatus,
-    PluginOptions,
-    SkippedPath,
-)
+from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions, SkippedPath
 from armpy.plugins.proxy.guard import BackendProxy
 
 _USABLE = (CandidateStatus.FOUND.value, CandidateStatus.REGISTERED.value)

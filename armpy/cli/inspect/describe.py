@@ -17,13 +17,7 @@ from armpy.compiler import Alternative, OptimizedNetwork, Placement
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot
-from armpy.inspect import (
-    ModelFacts,
-    TensorFacts,
-    describe_file,
-    describe_model,
-    with_file_names,
-)
+from armpy.inspect import ModelFacts, TensorFacts, describe_file, describe_model, with_file_names
 from armpy.model import Model
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.section import ReportSection

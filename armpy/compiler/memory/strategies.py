@@ -10,13 +10,7 @@ from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count
 
-from armpy.backend import (
-    ALIGNMENT_BYTES,
-    IMemoryOptimizerStrategy,
-    MemBin,
-    MemBlock,
-    PackingType,
-)
+from armpy.backend import ALIGNMENT_BYTES, IMemoryOptimizerStrategy, MemBin, MemBlock, PackingType
 from armpy.backend.memory.memory import rounded_up
 from armpy.core.arguments import check_choice
 from armpy.core.lifetimes import neighbours, place_in_order

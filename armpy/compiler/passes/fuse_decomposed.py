@@ -23,11 +23,7 @@ from armpy.graph import Graph, Layer, Value
 from armpy.graph.rewriter import only_reader
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
-from armpy.ops.elementwise import (
-    BinaryOperation,
-    ElementwiseBinary,
-    UnaryOperation,
-)
+from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary, UnaryOperation
 from armpy.ops.normalization import LayerNormalization
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.types import DataType

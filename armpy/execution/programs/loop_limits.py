@@ -94,14 +94,14 @@ def _timed(step: Step, backend_id: BackendId, layer: Layer, *, is_stopped: bool)
     step = waiting(backend_id, step)
 
     def timed(call: Callable[[], object]) -> None:
-        end_s, token = begin_control_flow(timeout_s)
+        budget, token = begin_control_flow(timeout_s)
         try:
             limit_s = current_timeout_s(timeout_s)
             if limit_s is None or not is_stopped:
                 call()
                 return
             error = timed_out(limit_s, "no end")
-            with _stopped_at(end_s, named_error(where, error)):
+            with _stopped_at(budget.end_s, named_error(where, error)):
                 call()
         finally:
             end_control_flow(token)

@@ -25,6 +25,7 @@ from armpy.backend import (
     current_cancellation,
 )
 from armpy.backend.control_flow import (
+    TimeBudget,
     begin_control_flow,
     current_timeout_s,
     end_control_flow,
@@ -158,10 +159,10 @@ class IfWorkload(IWorkload):
         Raises ExecutionTimeoutError if it lies in other control flow whose time is up.
         """
         opened: list[ITensorHandle] = []
-        end_s, token = begin_control_flow(self._timeout_s)
+        budget, token = begin_control_flow(self._timeout_s)
         try:
             # Choices that lie in each other run 2^n graphs from a file of n layers.
-            if token is None and time.perf_counter() >= end_s:
+            if token is None and time.perf_counter() >= budget.end_s:
                 raise timed_out(current_timeout_s(self._timeout_s), "more choices to make")
             condition, *arrays = _mapped(inputs, opened, is_read=True)
             self._run(self._then if _is_true(condition) else self._else, arrays, outputs, opened)
@@ -220,16 +221,18 @@ class WhileWorkload(IWorkload):
         Raises ExecutionTimeoutError if the condition is still true then.
         """
         opened: list[ITensorHandle] = []
-        end_s, token = begin_control_flow(self._timeout_s)
+        budget, token = begin_control_flow(self._timeout_s)
         try:
             arrays = _mapped(inputs, opened, is_read=True)
-            carried = self._last_values(arrays, len(outputs), end_s)
+            carried = self._last_values(arrays, len(outputs), budget)
             _hand_over(carried, outputs)
         finally:
             end_control_flow(token)
             _unmap(opened)
 
-    def _last_values(self, values: list[Array], num_carried: int, end_s: float) -> Sequence[Array]:
+    def _last_values(
+        self, values: list[Array], num_carried: int, budget: TimeBudget
+    ) -> Sequence[Array]:
         """Return the carried values when the condition is false."""
         num_turns = 0
         growing = {
@@ -251,7 +254,7 @@ class WhileWorkload(IWorkload):
             several = self._plan_of_several(values) if growing else None
             if several is not None:
                 graph = self._body
-                num_turns, is_late = self._run_several(several, values, growing, end_s)
+                num_turns, is_late = self._run_several(several, values, growing, budget)
             while several is None:
                 graph = self._condition
                 if not is_steady:
@@ -259,7 +262,7 @@ class WhileWorkload(IWorkload):
                 flags = test.run(values, flags, cancellation)
                 if not _is_true(flags[0]):
                     break
-                if time.perf_counter() >= end_s:
+                if time.perf_counter() >= budget.end_s:
                     is_late = True
                     break
                 graph = self._body
@@ -308,7 +311,7 @@ class WhileWorkload(IWorkload):
         plan: NetworkPlan,  # of several turns
         values: list[Array],
         growing: Mapping[int, AppendedElements],
-        end_s: float,
+        budget: TimeBudget,
     ) -> tuple[int, bool]:
         """Run all turns; return how many there were, and whether the time is up."""
         arrays: list[Array] = [np.zeros((), np.int64), *values]
@@ -321,7 +324,7 @@ class WhileWorkload(IWorkload):
             try:
                 results = plan.run(arrays, None, cancellation)
             except ExecutionTimeoutError:
-                if time.perf_counter() < end_s:  # the execution's own, not that of loops
+                if time.perf_counter() < budget.end_s:  # the execution's own, not that of loops
                     raise
                 return num_turns, True
             arrays[1 : len(results)] = results[1:]

@@ -11,15 +11,7 @@ from armpy.errors import ParserError
 from armpy.frontends.mediapipe.arithmetic import Arithmetic, number, option
 from armpy.frontends.tflite.flexible import Entry, read_entries
 from armpy.graph import Value
-from armpy.ops import (
-    Concat,
-    Gather,
-    Reduce,
-    ReduceOperation,
-    Reshape,
-    Slice,
-    UnaryOperation,
-)
+from armpy.ops import Concat, Gather, Reduce, ReduceOperation, Reshape, Slice, UnaryOperation
 from armpy.ops.operation import require
 from armpy.plugins.hooks import OperatorParts
 

@@ -12,12 +12,7 @@ from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_fi
 from armpy.plugins.hooks.outline import FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.plugins.hooks.section import ReportSection
 from armpy.plugins.hooks.specifications import hookimpl
-from armpy.plugins.placement import (
-    Alternative,
-    PlacementDecision,
-    PlacementQuestion,
-    Placer,
-)
+from armpy.plugins.placement import Alternative, PlacementDecision, PlacementQuestion, Placer
 
 __all__ = [
     "Alternative",

@@ -40,12 +40,7 @@ from armpy.graph.subgraph_view import view_of_layers
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
-from armpy.plugins.isolation.limits import (
-    Isolation,
-    IsolationLimits,
-    IsolationStatus,
-    is_isolated,
-)
+from armpy.plugins.isolation.limits import Isolation, IsolationLimits, IsolationStatus, is_isolated
 from armpy.plugins.isolation.messages import SUPPORT, BackendSource, facts_from, unreadable
 from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_sendable, pack
 from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
