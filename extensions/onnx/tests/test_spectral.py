@@ -45,32 +45,28 @@ def test_frames_of_complex_signals_are_transformed() -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 2])
-@pytest.mark.parametrize("length", [0, 9, 20])  # as the axis, shorter and longer
-@pytest.mark.parametrize(
-    ("attributes", "transform"),
-    [
-        ({}, np.fft.fft),
-        ({"inverse": 1}, np.fft.ifft),
-        ({"onesided": 1}, np.fft.rfft),
-        ({"inverse": 1, "onesided": 1}, np.fft.irfft),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("length", [0, 20])  # as the axis, and longer
+@pytest.mark.parametrize("is_onesided", [0, 1])
 def test_short_signals_are_transformed_by_numba_acc(
-    attributes: dict[str, Any], transform: Any, length: int, parts: int
+    is_onesided: int, length: int, parts: int
 ) -> None:
-    signal = _signal(2, 12, 3, parts)
+    signal, size = _signal(2, 12, 3, parts), length or 12
     numbers: Any = signal[..., 0] + (1j * signal[..., 1] if parts == 2 else 0)
-    if attributes == {"onesided": 1}:  # of a signal that is not real there is half as well
-        size = length or 12
-        wanted = np.fft.fft(numbers, size, axis=1)[:, : size // 2 + 1]
-    else:
-        wanted = transform(numbers, length or None, axis=1)
+    wanted = np.fft.fft(numbers, size, axis=1)[:, : size // 2 + 1 if is_onesided else size]
     inputs = [signal, _whole(length) if length else None, _whole(1)]
-    case = NodeCase("DFT", inputs, attributes, 20, (1, 2))
+    case = NodeCase("DFT", inputs, {"onesided": is_onesided}, 20, (1, 2))
     (spectrum,) = run_armpy(case, ("NumbaAcc",))
-    result = spectrum[..., 0] + (1j * spectrum[..., 1] if spectrum.shape[-1] == 2 else 0)
-    np.testing.assert_allclose(result, wanted, atol=2e-5)
+    np.testing.assert_allclose(spectrum[..., 0] + 1j * spectrum[..., 1], wanted, atol=2e-5)
+
+
+def test_what_is_cut_off_counts_for_nothing() -> None:
+    signal = _signal(1, 12, 1)
+    signal[:, 9:] = np.nan
+    case = NodeCase("DFT", [signal, _whole(9), _whole(1)], {}, 20, (1, 2))
+    (spectrum,) = run_armpy(case, ("NumbaAcc", "CpuRef"))
+    wanted = np.fft.fft(signal[:, :9, 0], axis=1)
+    result = spectrum[..., 0] + 1j * spectrum[..., 1]
+    np.testing.assert_allclose(result.reshape(wanted.shape), wanted, atol=2e-5)
 
 
 def test_long_frames_are_transformed_without_a_matrix() -> None:

@@ -22,9 +22,9 @@ def _gather(node: Node) -> Value:
 
 def _gather_nd(node: Node) -> Value:
     batch_dims, value, places = node.integer("batch_dims", 0), node.value(0), node.value(1)
-    *shape, depth = node.shape(1)
-    if isinstance(places, SizesValue) and not batch_dims and depth == 1:
-        return gathered(node, value, reshaped(node, places, shape))
+    shape = node.shape(1)
+    if isinstance(places, SizesValue) and not batch_dims and shape[-1:] == (1,):
+        return gathered(node, value, reshaped(node, places, shape[:-1]))
     return node.layer(GatherNd(batch_dims, wraps_negative=True), value, places)
 
 

@@ -33,9 +33,11 @@ def _dft(node: Node) -> Value:
     operation = Dft(node.axis(axis, rank), length, node.flag("inverse"), node.flag("onesided"))
     value, size, parts = node.value(0), node.shape(0)[operation.axis], node.shape(0)[-1]
     is_plain = operation.axis < rank - 1 and type(size) is int and size > 0 and parts in (1, 2)
-    if is_plain and value.info.data_type is DataType.FLOAT32:
+    # The small imaginary parts of an inverse transform would be lost in sums of float32.
+    if is_plain and value.info.data_type is DataType.FLOAT32 and not operation.is_inverse:
         length = operation.resolved_length(size) or 0
-        if 0 < 16 * size * length <= _LARGEST_DFT_BYTES:
+        # What is cut off counts for nothing, and times 0 it may be NaN.
+        if size <= length and 16 * size * length <= _LARGEST_DFT_BYTES:
             return _multiplied(node, operation, value)
     return node.layer(operation, value)
 
@@ -49,12 +51,9 @@ def _multiplied(node: Node, operation: Dft, value: Value) -> Value:
     numbers: Array = np.eye(size * parts).reshape(-1, size, parts)
     numbers = numbers[..., 0] + 1j * numbers[..., -1] * (parts == 2)
     length = operation.resolved_length(size)
-    if operation.is_inverse and operation.is_onesided:
-        results = np.fft.irfft(numbers, length, 1)[..., np.newaxis]
-    else:
-        spectrum = (np.fft.ifft if operation.is_inverse else np.fft.fft)(numbers, length, 1)
-        spectrum = spectrum[:, : (length or 0) // 2 + 1] if operation.is_onesided else spectrum
-        results = np.stack((spectrum.real, spectrum.imag), axis=-1)
+    spectrum = np.fft.fft(numbers, length, 1)
+    spectrum = spectrum[:, : (length or 0) // 2 + 1] if operation.is_onesided else spectrum
+    results = np.stack((spectrum.real, spectrum.imag), axis=-1)
     rows = reshaped(node, turned, (*others, size * parts))
     matrix = node.like(value, results.reshape(size * parts, -1))
     product = matrix_product(node, rows, matrix)
