@@ -1,4 +1,4 @@
-"""Each rule about the tree's structure finds what it is about, and ceilings only fall."""
+"""Each rule about the tree's structure finds what it is about."""
 
 from __future__ import annotations
 
@@ -111,58 +111,9 @@ def test_a_class_spread_over_its_bases_is_a_chain(tmp_path: Path) -> None:
     assert found("chains", tmp_path, files) == ["Model(Shaped(Opened))"]
 
 
-def test_docstrings_that_begin_with_a_question_or_preposition_are_found(tmp_path: Path) -> None:
-    files = {
-        "armpy/a.py": '"""What it does."""\nclass A:\n    """Who does it."""\n',
-        "armpy/b.py": '"""Whatsoever."""\nclass B:\n    """A thing."""\ndef f():\n    """Where."""',
-        "armpy/c.py": 'class C:\n    def f(self):\n        """Of it."""\n    async def g(self):\n'
-        '        """Return."""\n',
-    }
-    assert found("first_words", tmp_path, files) == ["armpy.a: the module", "armpy.a: A"]
-    assert found("vague_first_words", tmp_path, files) == [
-        "armpy.a: the module",
-        "armpy.a: A",
-        "armpy.b: f",
-        "armpy.c: f",
-    ]
-
-
-def test_a_class_named_by_what_was_done_to_it_is_found(tmp_path: Path) -> None:
-    text = "\n".join(f"class {n}: ..." for n in ("Told", "LeftOut", "Sized", "Rescaling", "Plan"))
-    names = ["armpy.a: Told", "armpy.a: LeftOut", "armpy.a: Sized"]
-    assert found("participles", tmp_path, {"armpy/a.py": text}) == names
-
-
-def test_each_thousand_lines_of_the_core_counts_once_begun(tmp_path: Path) -> None:
-    files = {"armpy/a.py": "x = 1\n" * 1001}
-    assert found("thousands_of_lines", tmp_path, files) == ["lines from 0", "lines from 1,000"]
-
-
 def test_protocols_are_counted(tmp_path: Path) -> None:
     text = "class A(Protocol): ...\nclass B(typing.Protocol[T]): ...\nclass C(Base): ..."
     assert found("protocols", tmp_path, {"armpy/a.py": text}) == ["armpy.a: A", "armpy.a: B"]
-
-
-def test_a_small_module_for_one_other_is_found(tmp_path: Path) -> None:
-    files = {
-        "armpy/a.py": "from armpy.small import f\nfrom armpy.large import g\nimport armpy.shared",
-        "armpy/b.py": "import armpy.shared",
-        "armpy/small.py": "def f(): ...",
-        "armpy/large.py": "def g(): ...\n" * 60,
-        "armpy/shared.py": "",
-    }
-    assert found("single_importers", tmp_path, files) == ["armpy.small: 1 lines, for armpy.a"]
-
-
-def test_a_small_private_function_that_is_used_once_is_found(tmp_path: Path) -> None:
-    body = "    x = 1\n" * 7
-    text = (
-        "def _once():\n    return 1\n"
-        "def _twice():\n    return 2\n"
-        f"def _long():\n{body}"
-        "def f():\n    return _once() + _twice() + _twice() + _long()\n"
-    )
-    assert found("single_uses", tmp_path, {"armpy/a.py": text}) == ["armpy.a:1: _once"]
 
 
 def test_a_class_of_too_many_methods_is_found(tmp_path: Path) -> None:
@@ -205,17 +156,17 @@ def test_comments_are_counted_without_those_for_tools(tmp_path: Path) -> None:
     assert (source.comments, source.code_lines) == (2, 2)
 
 
-@pytest.mark.parametrize(
-    ("count", "says"),
-    [(4, "Expected at most 3; got 4"), (3, None), (2, "The ceiling is 3; got only 2")],
-)
-def test_a_count_has_to_be_at_its_ceiling(count: int, says: str | None) -> None:
-    problems = judge({"circles": count}, {"circles": 3})
-    assert len(problems) == (says is not None)
-    assert says is None or says in problems[0]
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_count_up_to_its_ceiling_passes(count: int) -> None:
+    assert judge({"circles": count}, {"circles": 3}) == []
 
 
-def test_a_ceiling_is_lowered_and_never_raised() -> None:
+def test_a_count_above_its_ceiling_is_named() -> None:
+    (problem,) = judge({"circles": 4}, {"circles": 3})
+    assert "Expected at most 3; got 4" in problem
+
+
+def test_lowering_leaves_ceilings_that_are_exceeded() -> None:
     text = "[ceilings]\ncircles = 3\nentries = 5\n\n[aims]\ncircles = 0\nentries = 1\n"
     expected = text.replace("circles = 3", "circles = 2")
     assert lower({"circles": 2, "entries": 6}, text) == expected
@@ -229,7 +180,7 @@ def test_a_ceiling_without_a_rule_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_this_tree_is_at_its_ceilings() -> None:
+def test_this_tree_is_within_its_ceilings() -> None:
     command = [sys.executable, "scripts/structure.py", "--check"]
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=CEILINGS.parents[1], check=False
@@ -242,34 +193,6 @@ def test_rooms_of_the_core_and_other_packages_are_counted(tmp_path: Path) -> Non
     found_packages = packages(tree(tmp_path, {"armpy/a.py": text, "armpy/b/c.py": "x = 1\n"}))
     assert found_packages["armpy.a"] == PackageCounts(1, 8, 2, 5, 1, 1)
     assert found_packages["armpy.b"] == PackageCounts(2, 1, 1)
-
-
-def test_vague_words_are_found_in_code_and_in_pages(tmp_path: Path) -> None:
-    files = {
-        "armpy/a.py": '"""Tells a caller."""\n\nx = 1  # a teller is told by nobody behind\n',
-        "docs/page.md": "A prepared file.\nIt is no model.\nThere is no model, no longer.\n",
-    }
-    assert found("vague_words", tmp_path, files) == [
-        "armpy/a.py:1: Tells",
-        "armpy/a.py:3: told",
-        "armpy/a.py:3: nobody",
-        "armpy/a.py:3: behind",
-        "docs/page.md:1: prepared file",
-        "docs/page.md:2: is no model",
-    ]
-
-
-def test_variables_named_after_what_happened_to_them_are_found(tmp_path: Path) -> None:
-    text = (
-        "found = f(made=1).given\nfor one, (what, layer) in kept:\n    [each for each in what]\n"
-        "class A:\n    taken: int\n"
-    )
-    assert found("vague_locals", tmp_path, {"armpy/a.py": text}) == [
-        "armpy.a:1: found",
-        "armpy.a:2: one",
-        "armpy.a:2: what",
-        "armpy.a:3: each",
-    ]
 
 
 def test_an_argument_unpacked_from_what_the_call_writes_is_found(tmp_path: Path) -> None:
