@@ -237,6 +237,17 @@ def test_images_are_resized_as_onnx_runtime_does(case: NodeCase) -> None:
     assert_agree(case)
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_regions_of_batches_and_channels_have_no_effect(mode: str) -> None:
+    """As in ONNX Runtime, which interpolates images and volumes along their inner axes."""
+    sizes = (4, 6, 5)[-2 if mode == "cubic" else 0 :]
+    axes = len(sizes) + 2
+    region = np.array([*[0.0] * axes, 1, 2, *[0.9] * len(sizes)], np.float32)
+    scales = np.array([1, 1, *[2] * len(sizes)], np.float32)
+    attributes = {"coordinate_transformation_mode": "tf_crop_and_resize", "mode": mode}
+    assert_agree(NodeCase("Resize", (_reals(1, 2, *sizes), region, scales), attributes, 13, (1, 2)))
+
+
 def _samples() -> Iterator[NodeCase]:
     for mode, padding, aligned in itertools.product(
         ("linear", "nearest", "cubic"), ("zeros", "border", "reflection"), (0, 1)

@@ -66,6 +66,9 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
     if any(old and new < 1 for old, new in zip(before, after, strict=True)):
         raise node.error("nothing is left of an axis", expected="1 or more", actual=after)
     starts, ends = _region(node, len(axes))
+    for position, (axis, factor) in enumerate(zip(axes, factors, strict=True)):
+        if axis in _outer_axes(node) and factor == 1:
+            starts[position], ends[position] = 0.0, 1.0
     return {
         axis: AxisScaling(old, *numbers)
         for axis, old, *numbers in zip(axes, before, after, factors, starts, ends, strict=True)
@@ -88,10 +91,16 @@ def _fitted(
     return [math.floor(old * factor + 0.5) for old in before], [factor] * len(before)
 
 
-def _region(node: Node, count: int) -> tuple[Sequence[float], Sequence[float]]:
+def _outer_axes(node: Node) -> range:
+    """Axes of batches and channels, along which ONNX Runtime interpolates no region."""
+    is_image = len(node.shape(0)) in (4, 5)
+    return range(2 if is_image and _mode(node) != "nearest" else 0)
+
+
+def _region(node: Node, count: int) -> tuple[list[float], list[float]]:
     """Starts and ends of the region that is shown."""
     if not _is_cropped(node):
-        return (0.0,) * count, (1.0,) * count
+        return [0.0] * count, [1.0] * count
     roi = [float(x) for x in node.array(1).reshape(-1)]
     if len(roi) != 2 * count or not all(map(math.isfinite, roi)):
         raise node.error("the region has the wrong form", expected=f"{2 * count}", actual=roi)

@@ -1,0 +1,1 @@
+"""Suites of other projects, run on armpy and on the engine that they were written for."""
