@@ -13,7 +13,7 @@ from armpy.backend import BACKEND_API_VERSION, DeviceInfo, IBackendInternal
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.proxy.facts import entries_of
 from armpy.plugins.proxy.guarded_call import describe, exact
-from armpy.plugins.proxy.names import why_misnamed
+from armpy.plugins.proxy.names import is_later, note_declared_version, why_misnamed
 from armpy.types import BackendId, DeviceType
 
 _VERSION = re.compile("(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)")
@@ -58,9 +58,13 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
     """
     if not isinstance(backend, IBackendInternal):
         raise RejectionError(f"its factory made {type(backend).__name__}, not an IBackendInternal")
-    if problem := why_misnamed(type(backend)):
+    # First, as all else is judged by the contract of that version.
+    version = _checked_version(backend)
+    if problem := why_misnamed(type(backend), version):
         raise RejectionError(problem)
     for name, member in vars(IBackendInternal).items():
+        if is_later("IBackendInternal", name, version):
+            continue
         # Looked up on the class: on the backend itself it would run a property's code.
         if isinstance(member, property) and inspect.isroutine(getattr(type(backend), name)):
             raise RejectionError(f"its {name} is a method. Expected a property")
@@ -69,16 +73,23 @@ def check_backend(backend_id: BackendId, backend: object) -> CheckedBackend:
     # Of a subclass of `str` the text alone: the subclass may call itself equal to any id.
     if exact(backend.get_id()) != backend_id:
         raise RejectionError(f"it calls itself {describe(backend.get_id())}")
-    version = exact(backend.get_api_version())
-    if not isinstance(version, str):
-        raise RejectionError(f"its API version {describe(version)} is not of the form major.minor")
-    if reason := why_incompatible(version):
-        raise RejectionError(reason)
+    note_declared_version(backend_id, version)
     first = next(iter(entries_of(backend_id, backend, "get_devices", DeviceInfo)), DeviceInfo())
     device_type = first.device_type
     if not isinstance(device_type, DeviceType):
         raise RejectionError(f"its device type {describe(device_type)} is not a DeviceType")
     return CheckedBackend(backend_id, backend, version, device_type)
+
+
+def _checked_version(backend: IBackendInternal) -> str:
+    """The version of the contract that a backend declares; RejectionError if it does not fit."""
+    _check_method(backend, "get_api_version", IBackendInternal.get_api_version)
+    version = exact(backend.get_api_version())
+    if not isinstance(version, str):
+        raise RejectionError(f"its API version {describe(version)} is not of the form major.minor")
+    if reason := why_incompatible(version):
+        raise RejectionError(reason)
+    return version
 
 
 def _check_method(backend: IBackendInternal, name: str, contract: Callable[..., object]) -> None:

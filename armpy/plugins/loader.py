@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 BackendFactory = Callable[[], IBackendInternal]
 
+_DEREGISTERED = "it was deregistered"
+
 
 @dataclass(slots=True, eq=False)
 class BackendRecord(CandidateRecord):
@@ -61,6 +63,8 @@ class BackendLoader:
         self.records: list[BackendRecord] = []  # in the order in which they were added
         # By the backend id that they have and no other can take.
         self.owners: dict[BackendId, BackendRecord] = {}
+        # Ids that only code may register again.
+        self._deregistered: set[BackendId] = set()
         self._groups: dict[tuple[str, bool], str] = {}
         self._modules: set[str] = set()
         # Holds the names and not the loader, which would then never be collected. Not at exit,
@@ -93,6 +97,19 @@ class BackendLoader:
         # Ids are compared again: those of modules in directories are known only now.
         chosen = [r for r in self.records if r.candidate.backend_id not in without]
         return [checked for record in chosen if (checked := self.load(record)) is not None]
+
+    def find(self, backend_id: BackendId) -> BackendRecord | None:
+        """Find the candidate with an id, in directories' modules if no other has it."""
+        return self.owners.get(backend_id) or self.look_into_directories(backend_id)
+
+    def deregister(self, backend_id: BackendId) -> None:
+        """Leave out the candidate with an id, now or as soon as its id is known."""
+        self._deregistered.add(backend_id)
+        record = self.owners.pop(backend_id, None)
+        if record is not None:
+            self.forget(record)
+            record.candidate.status = CandidateStatus.REJECTED
+            record.candidate.reason = _DEREGISTERED
 
     def look_into_directories(
         self, wanted: BackendId | None = None, without: Container[BackendId] = ()
@@ -151,6 +168,8 @@ class BackendLoader:
         check_invalid_id(backend_id)
         # The application's own code decides for itself; the trust file is about discovered code.
         if candidate.kind is not CandidateKind.CODE:
+            if backend_id in self._deregistered:
+                raise RejectionError(_DEREGISTERED)
             self._trust.check_id(backend_id)
         owner = self.owners.setdefault(backend_id, record)
         if owner is not record:

@@ -13,7 +13,7 @@ from armpy.plugins.discovery.candidate import Candidate, CandidateKind, Candidat
 from armpy.plugins.discovery.discover import Discovery, discover
 from armpy.plugins.loader import BackendFactory, BackendLoader, BackendRecord
 from armpy.plugins.options import PathText, PluginOptions
-from armpy.plugins.proxy.guarded_call import ask_backend
+from armpy.plugins.proxy.guarded_call import ask_backend, describe
 from armpy.plugins.trust.policy import read_trust
 from armpy.types import BackendId
 
@@ -86,6 +86,7 @@ class BackendRegistry:
         InvalidArgumentError
             If the id is taken, or none that a backend can have; if the factory cannot be called.
         """
+        _check_id(backend_id)
         if not callable(factory):
             text = f"the factory of backend '{backend_id}' cannot be called"
             raise InvalidArgumentError(text, fix="Give the backend's class, not an object of it")
@@ -103,16 +104,19 @@ class BackendRegistry:
     def deregister(self, backend_id: BackendId) -> None:
         """Take a backend out, with what a directory's module left in ``sys.modules``.
 
-        An id that is not known does no harm. Afterwards the id is free. Objects that the backend
-        has made go on working, but its module can import no more of its submodules.
+        Afterwards the id is free for `register`, and no backend of a distribution or directory gets
+        it any more: the id of a directory's module may be known only later. Any other id does no
+        harm. Objects that the backend has made go on working, but its module can import no more of
+        its submodules.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the id is not text.
         """
+        _check_id(backend_id)
         with self._lock:
-            record = self._loader.owners.pop(backend_id, None)
-            if record is None:
-                return
-            self._loader.forget(record)
-            record.candidate.status = CandidateStatus.REJECTED
-            record.candidate.reason = "it was deregistered"
+            self._loader.deregister(backend_id)
 
     def close(self) -> None:
         """Deregister every backend; nothing can be asked for afterwards."""
@@ -158,8 +162,22 @@ class BackendRegistry:
         return tuple(sorted(self._loader.owners))
 
     def is_registered(self, backend_id: BackendId) -> bool:
-        """Return whether an id is known; loading its backend may still fail."""
-        return backend_id in self._loader.owners
+        """Return whether a backend has an id; loading the backend may still fail.
+
+        As in `get`, modules of directories are imported until one has the id, unless another
+        candidate has it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the id is not text.
+        """
+        _check_id(backend_id)
+        if backend_id in self._loader.owners:
+            return True
+        with self._lock:
+            # A closed registry has no backends, and imports none.
+            return not self._is_closed and self._loader.find(backend_id) is not None
 
     def get(self, backend_id: BackendId) -> IBackendInternal:
         """The backend of that id, loaded if need be.
@@ -168,7 +186,10 @@ class BackendRegistry:
         ------
         BackendUnavailableError
             If there is none, or it cannot be loaded; the text says why.
+        InvalidArgumentError
+            If the id is not text.
         """
+        _check_id(backend_id)
         owner = self._loader.owners.get(backend_id)
         # Without the lock, which is held for long while another backend is loaded. `checked` is
         # read once, as another thread may clear it.
@@ -177,7 +198,7 @@ class BackendRegistry:
         with self._lock:
             self._check_open()
             loader = self._loader
-            record = loader.owners.get(backend_id) or loader.look_into_directories(backend_id)
+            record = loader.find(backend_id)
             if record is not None:
                 loader.probe_if_asked([record])
                 if checked := loader.load(record):
@@ -277,6 +298,17 @@ class BackendRegistry:
             expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
             fix=did_you_mean(backend_id, self.backend_ids, f"Install the package of '{backend_id}'")
             + ("".join(f"; left out is {reason}" for reason in unknown)),
+        )
+
+
+def _check_id(backend_id: object) -> None:
+    """Raise InvalidArgumentError for an id that is not text."""
+    if not isinstance(backend_id, str):
+        raise InvalidArgumentError(
+            "the id of a backend is not text",
+            expected="a str, such as 'CpuRef'",
+            actual=describe(backend_id),
+            fix="Pass the text that the backend's get_id returns",
         )
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import TypeGuard
 
 import numpy as np
 import pytest
+from packaging.version import Version
 
 import armpy.backend
+from armpy.backend import DeviceFigures, ILayerSupport, ReasonCode, Support
 from armpy.cli.backends.work import list_backends, print_backends
 from armpy.errors import BackendUnavailableError
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus
-from armpy.plugins.proxy.names import why_misnamed
+from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.proxy.names import is_later, why_misnamed
 from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
 from tests.support.networks import chain, floats, placement_of
 
@@ -53,6 +59,8 @@ def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> 
         ("memory_manager", "create_memory_manager"),
         ("backend_context", "create_backend_context"),
         ("workload_factory", "create_workload_factory"),
+        ("create_context", "create_backend_context"),
+        ("create_model_context", "create_backend_specific_model_context"),
         ("optimise_subgraph", "optimize_subgraph_view"),
         # A plural for a singular, and the reverse
         ("layer_supports", "get_layer_support"),
@@ -135,9 +143,7 @@ def test_words_of_their_own_are_left_alone(interface: str, name: str) -> None:
     assert why_misnamed(named(name, base, as_property=name.endswith("d"))) == ""
 
 
-@pytest.mark.parametrize(
-    "name", ["tune", "kernel_cache", "optimize", "create_context", "queue", "device", "program"]
-)
+@pytest.mark.parametrize("name", ["tune", "kernel_cache", "optimize", "queue", "device", "program"])
 def test_a_vendors_own_methods_are_allowed(name: str) -> None:
     assert why_misnamed(named(name)) == ""
     assert why_misnamed(named(name, as_property=True)) == ""
@@ -195,6 +201,74 @@ def test_what_a_backend_makes_is_looked_at_when_it_makes_it() -> None:
     assert placement_of(model).layers_by_backend == {"CpuRef": 3}
     reasons = [refusal.text for refusal in placement_of(model).refusals]
     assert all("Did you mean 'create_workload'?" in reason for reason in reasons)
+
+
+class Earlier(FakeBackend):
+    """A backend of contract 2.0, whose own methods are named as later versions name theirs."""
+
+    def get_api_version(self) -> str:
+        return "2.0"
+
+    def typical_figures(self) -> None:
+        """Nearly `get_typical_figures` of 2.2."""
+
+    def get_typical_figures(self, chip: str, clock: int) -> DeviceFigures:  # type: ignore[override]
+        """That of 2.2 has another meaning."""
+        raise AssertionError(f"called for {chip}, {clock}")
+
+    def create_workload_factory(self, network: object) -> EarlierFactory:
+        return EarlierFactory({})
+
+    def get_layer_support(self, request: object) -> EarlierSupport:
+        return EarlierSupport()
+
+
+class EarlierFactory(FakeFactory):
+    """Makes workloads of contract 2.0."""
+
+
+class EarlierSupport(ILayerSupport):
+    """Layer support of contract 2.0."""
+
+    def is_layer_supported(self, *_: object) -> Support:
+        return Support.no(ReasonCode.OTHER, "not mine")
+
+    def are_layer_supported(self) -> None:
+        """Nearly `are_layers_supported` of 2.4."""
+
+
+def test_names_of_later_minor_versions_break_no_earlier_backend() -> None:
+    model = Model(chain(), runtime_of(Earlier("Early")))
+    np.testing.assert_array_equal(model(floats(-1, 0, 2, 5)), [2, 3, 5, 8])
+    refusals = placement_of(model).refusals
+    assert {refusal.text for refusal in refusals if refusal.backend == "Early"} == {"not mine"}
+    registry = BackendRegistry()
+    registry.register("Early", lambda: Earlier("Early"))
+    proxy = BackendProxy(registry.get("Early"))
+    assert proxy.get_typical_figures("") is None
+
+
+@pytest.mark.parametrize(("version", "is_named"), [("2.1", False), ("2.2", True)])
+def test_a_name_is_compared_with_those_of_the_declared_version(
+    version: str, is_named: bool
+) -> None:
+    assert bool(why_misnamed(named("typical_figures"), version)) is is_named
+
+
+def test_the_versions_that_added_names_are_those_of_the_records() -> None:
+    folder = Path(__file__).parents[1] / "backend"
+    records = {
+        path.stem.removeprefix("contract_"): json.loads(path.read_text())
+        for path in folder.glob("contract_*.json")
+    }
+    versions = sorted(records, key=Version)
+    for earlier, later in pairwise(versions):
+        for name in records[earlier]:
+            if not is_interface(getattr(armpy.backend, name, None)):
+                continue
+            for member in records[later][name].keys() - records[earlier][name]:
+                assert is_later(name, member, earlier), f"{name}.{member} of {later}"
+                assert not is_later(name, member, later)
 
 
 def test_armpys_own_backends_have_nothing_of_the_kind() -> None:

@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -371,6 +372,58 @@ def test_a_backend_needs_only_a_function_that_makes_it() -> None:
         registry.register("Another", Own())  # type: ignore[arg-type]  # as people do
     with pytest.raises(InvalidArgumentError, match="'Own' cannot be registered"):
         registry.register("Own", factory)
+
+
+@pytest.mark.parametrize("backend_id", [3, None, b"Acme", ("Acme",), ["Acme"]])
+def test_an_id_that_is_not_text_is_refused_everywhere(
+    backend_id: Any,  # as people do
+) -> None:
+    registry = armpy.backend_registry()
+    for use in (
+        lambda: registry.register(backend_id, Own),
+        lambda: registry.deregister(backend_id),
+        lambda: registry.is_registered(backend_id),
+        lambda: registry.get(backend_id),
+        lambda: registry.create(backend_id),
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"id of a backend is not text.*a str.*got"):
+            use()
+    assert "CpuRef" in registry.backend_ids
+    with Runtime(RuntimeOptions(registry=registry)) as runtime:
+        assert runtime.backends
+
+
+def test_a_registry_knows_the_backends_of_directories_before_they_are_used(tmp_path: Path) -> None:
+    write_module(tmp_path, "Acme_Npu_backend", module_source("Npu"))
+    registry = armpy.backend_registry(dynamic_backends_path=tmp_path)
+    assert registry.is_registered("CpuRef")
+    assert private_modules() == set()  # no module is imported for an id that is known
+    assert not registry.is_registered("npu")
+    assert registry.is_registered("Npu")
+    registry.close()
+    assert not registry.is_registered("Npu")
+    assert private_modules() == set()
+
+
+def test_a_backend_of_a_directory_is_deregistered_before_it_is_imported(tmp_path: Path) -> None:
+    write_module(tmp_path, "Acme_Npu_backend", module_source("Npu"))
+    registry = armpy.backend_registry(dynamic_backends_path=tmp_path)
+    registry.deregister("Npu")
+    assert private_modules() == set()
+    with Runtime(RuntimeOptions(registry=registry)) as runtime:
+        assert "Npu" not in [backend.get_id() for backend in runtime.backends]
+    assert not registry.is_registered("Npu")
+    with pytest.raises(BackendUnavailableError, match=r"'Npu'.* cannot be used: it was d"):
+        registry.get("Npu")
+    registry.register("Npu", lambda: FakeBackend("Npu"))
+    assert registry.get("Npu").get_id() == "Npu"
+
+
+def test_a_deregistered_id_does_not_pass_to_a_directory_s_backend(tmp_path: Path) -> None:
+    write_module(tmp_path, "Acme_Ref_backend", module_source("CpuRef"))
+    registry = armpy.backend_registry(dynamic_backends_path=tmp_path)
+    registry.deregister("CpuRef")
+    assert not registry.is_registered("CpuRef")
 
 
 def test_runtimes_share_it_and_leave_it_open() -> None:

@@ -351,12 +351,13 @@ def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> Non
     Raises InvalidArgumentError if one does not: another spelling would run in the application's
     process without a word.
     """
-    unknown = [name for name in names if not registry.is_registered(name)]
+    # Not `is_registered`, which imports modules of directories here.
+    unknown = [name for name in names if name not in registry.backend_ids]
     if not unknown:
         return
     registry.identify()  # ids of modules in directories are not known yet
     for name in unknown:
-        if not registry.is_registered(name):
+        if name not in registry.backend_ids:
             raise InvalidArgumentError(
                 f"there is no backend '{name}'",
                 where="isolation",

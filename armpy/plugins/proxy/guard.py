@@ -38,6 +38,7 @@ from armpy.backend.options import default_options
 from armpy.plugins.proxy.facts import DEVICE_OPTION, entries_of, read_facts
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.plugins.proxy.memory import DeviceMemoryProxy
+from armpy.plugins.proxy.names import is_later
 from armpy.types import BackendId
 
 _NOTHING = type(None)
@@ -52,6 +53,9 @@ def _asks(method: MethodT, *kinds: type) -> MethodT:
     name = method.__name__
 
     def asked(self: BackendProxy, *args: object) -> object:
+        if is_later("IBackendInternal", name, self.facts.api_version):
+            # A method of that name in the backend is its own, as it was written before.
+            return method(self.wrapped, *args)
         arguments = map(self._with_every_option, args)
         return ask_method(self.facts.backend_id, kinds, self.wrapped, name, *arguments)
 

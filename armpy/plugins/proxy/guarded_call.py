@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import located
-from armpy.plugins.proxy.names import why_misnamed
+from armpy.plugins.proxy.names import declared_version, why_misnamed
 from armpy.types import BackendId
 
 P = ParamSpec("P")
@@ -60,7 +60,7 @@ def ask_backend(
     """
     answer = call_backend(backend_id, method, *args, **kwargs)
     if is_a(answer, kind):
-        if problem := why_misnamed(type(answer)):
+        if problem := why_misnamed(type(answer), declared_version(backend_id)):
             raise BackendError(problem, where=_where(backend_id, method))
         return exact(answer)  # type: ignore[return-value]  # just checked
     raise wrong_type("the answer", kind, answer, _where(backend_id, method))

@@ -13,6 +13,9 @@ import weakref
 from abc import ABC, ABCMeta
 from collections.abc import Iterator, Mapping
 
+from armpy.backend import BACKEND_API_VERSION
+from armpy.types import BackendId
+
 _NEAR = 0.9
 """How like two names are, by `difflib`, if one is the other misspelt."""
 
@@ -29,6 +32,8 @@ _CALLED_OTHERWISE: Mapping[str, Mapping[str, str]] = {
         "backendid": "get_id",
         "canuseallocator": "use_custom_memory_allocator",
         "createbackendmodelcontext": "create_backend_specific_model_context",
+        "createcontext": "create_backend_context",
+        "createmodelcontext": "create_backend_specific_model_context",
         "createprofilingcontext": "create_backend_profiling_context",
         "createworkloadfactoryfornetwork": "create_workload_factory",
         "createworkloadfactorywithoptions": "create_workload_factory",
@@ -59,22 +64,52 @@ References
 Arm NN backend developer guide; IBackendInternal.hpp, ITensorHandleFactory.hpp, IWorkload.hpp.
 """
 
+_ADDED: Mapping[str, Mapping[str, str]] = {
+    "IBackendInternal": {"get_typical_figures": "2.2"},
+    "ILayerSupport": {"are_layers_supported": "2.4"},
+    "IPrograms": {"check_kernels": "2.1", "save_kernels": "2.1"},
+    "IWorkload": {"for_arrays": "2.5"},
+}
+"""Version of the contract that added a member to an older interface, by interface and name."""
+
 # Weak, so that classes of a module from a directory can go with their registry.
-_found: weakref.WeakKeyDictionary[type, str] = weakref.WeakKeyDictionary()
-"""By class, as each is looked at once."""
+_found: weakref.WeakKeyDictionary[type, dict[str, str]] = weakref.WeakKeyDictionary()
+"""By class and version, as each is looked at once."""
+
+_declared: dict[BackendId, str] = {}
+"""Version of the contract that the backend of an id declares, for the classes that it makes."""
 
 
-def why_misnamed(kind: type) -> str:
-    """Describe errors in the names of a class's own public methods and properties, or return ''."""
+def note_declared_version(backend_id: BackendId, version: str) -> None:
+    """Keep the version of the contract that a backend was written for."""
+    _declared[backend_id] = version
+
+
+def declared_version(backend_id: BackendId) -> str:
+    """The version of the contract that a backend was written for; the core's if unknown."""
+    return _declared.get(backend_id, BACKEND_API_VERSION)
+
+
+def is_later(interface: str, name: str, version: str) -> bool:
+    """Return whether a member came after a version, ``"major.minor"`` of the core's major."""
+    added = _ADDED.get(interface, {}).get(name, version)
+    return int(added.partition(".")[2]) > int(version.partition(".")[2])
+
+
+def why_misnamed(kind: type, version: str = BACKEND_API_VERSION) -> str:
+    """Describe errors in the names of a class's own public methods and properties, or return ''.
+
+    Only members of the contract of `version` count: the class was written before later ones.
+    """
     if type(kind) not in (type, ABCMeta):  # others may be odd in any way
         return ""
-    known = _found.get(kind)
-    if known is None:
-        known = _found[kind] = "; ".join(_look_at(kind))
-    return known
+    known = _found.setdefault(kind, {})
+    if version not in known:
+        known[version] = "; ".join(_look_at(kind, version))
+    return known[version]
 
 
-def _look_at(kind: type) -> Iterator[str]:
+def _look_at(kind: type, version: str) -> Iterator[str]:
     contract = [base for base in kind.__mro__ if _module(base).startswith("armpy.backend.")]
     if not contract:
         return
@@ -82,7 +117,7 @@ def _look_at(kind: type) -> Iterator[str]:
         _plain(name): (name, _is_method(member))
         for base in contract
         for name, member in vars(base).items()
-        if not name.startswith("_")
+        if not name.startswith("_") and not is_later(base.__name__, name, version)
     }
     otherwise = {
         plain: name

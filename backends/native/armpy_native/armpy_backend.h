@@ -22,9 +22,10 @@
  *           execute() and start(), which may run in several threads if describe() says
  *           "concurrent": true, and wait(), which may always. log() may be called from any thread,
  *           but not after close().
- * Versions  Every table begins with ap_header. Another major version is refused. A minor version
- *           appends members only; a member is used if struct_size covers it and it is not NULL.
- *           Reserved members are zero.
+ * Versions  Every table begins with ap_header. Another major version than the host's is refused,
+ *           and so is a later minor version: state the least one that the library needs. A minor
+ *           version appends members only; a member is used if struct_size covers it and it is not
+ *           NULL. Reserved members are zero.
  */
 #ifndef ARMPY_BACKEND_H
 #define ARMPY_BACKEND_H

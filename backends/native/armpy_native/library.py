@@ -225,7 +225,8 @@ class Library:
     Raises
     ------
     BackendUnavailableError
-        If it cannot be loaded, lacks the function, or its table is not one of version 1.
+        If it cannot be loaded, lacks the function, or its table is not one of version 1, or of a
+        later minor version.
     """
 
     def __init__(self, path: str) -> None:
@@ -249,9 +250,13 @@ class Library:
         if not address:
             raise self._wrong("the table", "a table of functions", "NULL")
         header = Header.from_address(address)
-        if header.major != VERSION[0]:
+        if header.major != VERSION[0] or header.minor > VERSION[1]:
             text = f"{header.major}.{header.minor}"
-            raise self._wrong("the version of the table", f"{VERSION[0]}.x", text)
+            known = f"{VERSION[0]}.0 to {VERSION[0]}.{VERSION[1]}"
+            fix = "Install a newer armpy-native, or an older version of the library"
+            if header.major < VERSION[0]:
+                fix = f"Build it with armpy_backend.h of version {known}"
+            raise self._wrong("the version of the table", known, text, fix)
         least = Backend.release.offset + Backend.release.size
         if header.struct_size < least:
             raise self._wrong("struct_size", f"at least {least}", str(header.struct_size))
@@ -287,13 +292,19 @@ class Library:
         except UnicodeDecodeError as error:
             raise self._wrong(name, "UTF-8", repr(text[:40])) from error
 
-    def _wrong(self, subject: str, expected: str, actual: str) -> BackendUnavailableError:
+    def _wrong(
+        self,
+        subject: str,
+        expected: str,
+        actual: str,
+        fix: str = f"Build it with armpy_backend.h of version {VERSION[0]}",
+    ) -> BackendUnavailableError:
         return BackendUnavailableError(
             f"{subject} of the library is wrong",
             where=self.path,
             expected=expected,
             actual=actual,
-            fix="Build it with armpy_backend.h of version 1",
+            fix=fix,
         )
 
 

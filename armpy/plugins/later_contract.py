@@ -1,0 +1,80 @@
+"""Explains failures of backends that were written for a later version of the contract.
+
+Such a backend imports names that this version has not, so that it fails before it can be asked for
+its version.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from types import ModuleType, TracebackType
+
+from armpy.backend import BACKEND_API_VERSION
+from armpy.plugins.checks import version_text, why_incompatible
+
+_VERSION_FUNCTIONS = ("get_version", "get_api_version")
+
+
+def why_too_new(error: BaseException) -> str:
+    """Explain an exception about a name that armpy has not; empty for all others.
+
+    The version that the code declares is read in the sources that the traceback goes through, as
+    far as a function returns it as a literal.
+    """
+    if not _is_about_armpy(error):
+        return ""
+    versions = set(_declared_versions(error.__traceback__))
+    for version in sorted(versions):
+        if reason := why_incompatible(version):
+            return reason
+    if versions:  # it fits, so that the name is none of the contract
+        return ""
+    return (
+        f"it may be made for a later API version than {BACKEND_API_VERSION}. Install a newer "
+        "armpy, or an older version of it"
+    )
+
+
+def _is_about_armpy(error: BaseException) -> bool:
+    """Whether a module or name of armpy was not found."""
+    if isinstance(error, ImportError):
+        return _is_armpy(error.name)
+    if not isinstance(error, AttributeError):
+        return False
+    owner: object = error.obj
+    if isinstance(owner, ModuleType):
+        return _is_armpy(owner.__name__)
+    return isinstance(owner, type) and _is_armpy(owner.__module__)
+
+
+def _is_armpy(module: object) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] == "armpy"
+
+
+def _declared_versions(traceback: TracebackType | None) -> Iterator[str]:
+    """Versions that the sources of a traceback declare, where they are literals."""
+    while traceback is not None:
+        frame = traceback.tb_frame
+        traceback = traceback.tb_next
+        if _is_armpy(frame.f_globals.get("__name__")):
+            continue
+        source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError):  # not Python's source
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.name in _VERSION_FUNCTIONS:
+                yield from filter(None, map(_literal_version, node.body))
+
+
+def _literal_version(statement: ast.stmt) -> str:
+    """The version that a statement returns as a literal; empty if it does not."""
+    if not isinstance(statement, ast.Return) or statement.value is None:
+        return ""
+    try:
+        return version_text(ast.literal_eval(statement.value))
+    except ValueError:
+        return ""
