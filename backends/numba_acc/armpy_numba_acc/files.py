@@ -160,11 +160,11 @@ class NumbaPrograms(IPrograms):
         if aim is None:
             raise ParserError("a saved program does not name its purpose")
         try:
-            symbols = load_image(image)
+            loaded = load_image(image)
         except UnsupportedError as error:
             raise BackendUnavailableError(f"saved code cannot be run here: {error}") from error
-        addresses = _addresses(program, symbols)
-        return LoadedProgram(saved, program, aim.isa, addresses, timing)
+        addresses = _addresses(program, loaded.addresses)
+        return LoadedProgram(saved, program, aim.isa, addresses, timing, loaded)
 
     def create_workload(
         self, program: object, info: WorkloadInfo, options: OptionValues

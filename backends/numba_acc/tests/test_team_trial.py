@@ -79,7 +79,7 @@ def test_an_execution_runs_on_one_thread_where_its_trial_says_so(
     monkeypatch.setattr(TeamTrial, "begin", lambda _: False)
     asked: list[int] = []
 
-    def engage(num_threads: int, _: int) -> int:
+    def engage(num_threads: int, *_: object) -> int:
         asked.append(num_threads)
         return 1
 

@@ -57,8 +57,16 @@ def link(objects: Mapping[str, bytes]) -> Image:
 
 
 def load(objects: Mapping[str, bytes]) -> dict[str, int]:
-    """Load object files; parameters, result and errors as of `link` and `load_image`."""
-    return load_image(link(objects))
+    """Load object files for good; parameters and errors as of `link` and `load_image`.
+
+    Returns
+    -------
+    dict of str to int
+        Address of each function. They stay until the process ends.
+    """
+    image = load_image(link(objects))
+    image.keep()
+    return image.addresses
 
 
 def _jumps(objects: Iterable[ObjectFile], start: int) -> dict[str, int]:

@@ -41,6 +41,30 @@ class Image(NamedTuple):
     architecture: str
 
 
+class LoadedImage:
+    """Code in memory where it can be run, which is unmapped with the last reference to it.
+
+    Whatever has an address of it refers to it as well: programs, their instances, which functions
+    handed out refer to, and workers. So no thread is inside when it goes.
+
+    Attributes
+    ----------
+    addresses : dict of str to int
+        Address of each function.
+    """
+
+    __slots__ = ("_memory", "addresses")
+
+    def __init__(self, memory: mmap.mmap, addresses: dict[str, int]) -> None:
+        self._memory = memory
+        self.addresses = addresses
+
+    def keep(self) -> None:
+        """Let the code stay until the process ends, whoever has its addresses."""
+        # Not in a module's list: an interpreter that ends empties it while threads may still run.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._memory))
+
+
 def own_architecture() -> str:
     """The architecture of this process on Linux; empty for others and other systems."""
     is_known = sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
@@ -53,13 +77,8 @@ def can_load() -> bool:
     return bool(own_architecture())
 
 
-def load_image(image: Image) -> dict[str, int]:
+def load_image(image: Image) -> LoadedImage:
     """Put linked code into memory where it can be run, and no longer be written.
-
-    Returns
-    -------
-    dict of str to int
-        Address of each function. They stay until the process ends.
 
     Raises
     ------
@@ -84,12 +103,10 @@ def load_image(image: Image) -> dict[str, int]:
         JUMP.pack_into(memory, place, _JUMPS[image.architecture], addresses[name])
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     _make_executable(start, size)
-    # One more reference than there are: no interpreter that ends may unmap what threads still run.
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
     # Not imported here: few trace, and each start from a compiled model would pay for it.
     if (trace := sys.modules.get("armpy.core.system_trace")) is not None:
         trace.name_code(_named(image, start))
-    return {name: start + offset for name, offset in image.functions.items()}
+    return LoadedImage(memory, {name: start + at for name, at in image.functions.items()})
 
 
 def _named(image: Image, start: int) -> list[tuple[str, int, int]]:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # saved programs run without what estimates and compiles
     from armpy.backend import ICustomAllocator
     from armpy.ops.operation import Array
     from armpy_numba_acc.machine.cost_model.model import MachineModel
+    from armpy_numba_acc.native.image import LoadedImage
     from armpy_numba_acc.program.estimate import Rates
     from armpy_numba_acc.program.program import ProgramTiming, SizedProgram
     from armpy_numba_acc.runtime.threads import Pool
@@ -120,11 +121,15 @@ class LoadedCode:
         How long commands take; estimated by the model if left out.
     most_threads : int, optional
         Fewer than the program is for, where it was made for other machines than this.
+    image : LoadedImage, optional
+        Where `addresses` lie, if that is not there until the process ends.
 
     Attributes
     ----------
     num_threads : int
         Threads that are worth their while for this program.
+    image : LoadedImage or None
+        What has to be referred to as long as its code may run.
     program : Program
         For any sizes, if it has been resized.
     sized : Program or SizedProgram
@@ -155,6 +160,7 @@ class LoadedCode:
         addresses: Mapping[Kernel, int] | None = None,
         timing: ProgramTiming | None = None,
         most_threads: int | None = None,
+        image: LoadedImage | None = None,
     ) -> None:
         check_layout()
         self.isa = isa
@@ -162,6 +168,7 @@ class LoadedCode:
         self.has_loops = program.has_loops
         self.program = program
         self._most_threads = most_threads
+        self.image = image
         self._take(program, timing)
         needed = needed_kernels(program, self.num_threads)
         if addresses is None:
@@ -469,7 +476,7 @@ class Instance:
         trial, code = self._trial, self.code
         is_alone = trial is not None and trial.begin()
         self._call[_NUM_THREADS] = (
-            1 if is_alone else code.pool.engage(code.num_threads, code.worker)
+            1 if is_alone else code.pool.engage(code.num_threads, code.worker, code.image)
         )
 
     def run(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.backend.programs import SavedProgram
     from armpy_numba_acc.machine.isa import Isa
     from armpy_numba_acc.machine.kernel import Kernel
+    from armpy_numba_acc.native.image import LoadedImage
     from armpy_numba_acc.program.program import Program, ProgramTiming
 
 
@@ -24,9 +25,11 @@ class LoadedProgram:
         Its source.
     addresses : mapping of Kernel to int
         Of all code that it needs.
+    image : LoadedImage
+        Where that code lies.
     """
 
-    __slots__ = ("_addresses", "_isa", "_timing", "program", "saved")
+    __slots__ = ("_addresses", "_image", "_isa", "_timing", "program", "saved")
 
     def __init__(
         self,
@@ -35,12 +38,14 @@ class LoadedProgram:
         isa: Isa,
         addresses: Mapping[Kernel, int],
         timing: ProgramTiming,
+        image: LoadedImage,
     ) -> None:
         self.saved = saved
         self.program = program
         self._isa = isa
         self._addresses = addresses
         self._timing = timing
+        self._image = image
 
     def __str__(self) -> str:
         return f"{self.program}, from a file"
@@ -59,4 +64,6 @@ class LoadedProgram:
             Most threads of an execution; 0 for as many as there are cores.
         """
         most = num_threads or usable_cores()
-        return LoadedCode(self.program, self._isa, None, self._addresses, self._timing, most)
+        return LoadedCode(
+            self.program, self._isa, None, self._addresses, self._timing, most, self._image
+        )

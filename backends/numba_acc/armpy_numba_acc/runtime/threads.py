@@ -19,6 +19,7 @@ import weakref
 from _thread import start_new_thread
 from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,6 +42,9 @@ from armpy_numba_acc.native.python_function import (
     new_lock,
     release_lock,
 )
+
+if TYPE_CHECKING:  # native code is imported where there is some to load
+    from armpy_numba_acc.native.image import LoadedImage
 
 TICKET_WORDS = TICKET_BYTES // 8
 """Integers of a ticket."""
@@ -80,10 +84,19 @@ class WorkerThread:
         Address of its ticket.
     words : memoryview
         The same for Python.
+    image : LoadedImage, optional
+        Where that code lies: a worker may outlive the program that it was started for.
     """
 
-    def __init__(self, function: ctypes._CFunctionType, ticket: int, words: memoryview) -> None:
+    def __init__(
+        self,
+        function: ctypes._CFunctionType,
+        ticket: int,
+        words: memoryview,
+        image: LoadedImage | None = None,
+    ) -> None:
         self._function = function
+        self._image = image  # for as long as `_run`, which refers to this, has not come to its end
         self._ticket = ticket
         self.words = words
         self.ident: int | None = None
@@ -208,7 +221,7 @@ class Pool:
             if self._num_holders == 0:
                 self._stop()
 
-    def engage(self, num_threads: int, worker: int) -> int:
+    def engage(self, num_threads: int, worker: int, image: LoadedImage | None = None) -> int:
         """Get workers ready for one execution, whose native code takes them if they are free.
 
         Parameters
@@ -218,6 +231,8 @@ class Pool:
             with more of them than these, threads would stop in the middle of their shares.
         worker
             Address of the code of `WORKER`.
+        image : LoadedImage, optional
+            Where it lies, as of `WorkerThread`.
 
         Returns
         -------
@@ -243,7 +258,7 @@ class Pool:
             return 1
         try:
             if len(self._workers) < num_threads - 1:
-                self._start(num_threads - 1, worker)
+                self._start(num_threads - 1, worker, image)
             self._place(num_threads - 1)
             return 1 + min(num_threads - 1, len(self._workers))
         finally:
@@ -261,7 +276,7 @@ class Pool:
                 if worker.words[_ASLEEP] or worker.avoided != processor:
                     place_off(worker, processor)
 
-    def _start(self, num_workers: int, code: int) -> None:
+    def _start(self, num_workers: int, code: int, image: LoadedImage | None) -> None:
         """Start the workers that are missing, or as many as there can be."""
         if time.monotonic() < self._retry_at:
             return
@@ -271,7 +286,7 @@ class Pool:
             line = slice(TICKET_WORDS * number, TICKET_WORDS * (number + 1))
             # A worker that did not come up may have left its stop word here.
             self._memory[line] = 0
-            worker = WorkerThread(function, ticket, self._words[line])
+            worker = WorkerThread(function, ticket, self._words[line], image)
             # First of all, and wherever the last interrupt has come in between: there must not
             # be a worker that is never stopped.
             self._workers[number:] = [worker]
