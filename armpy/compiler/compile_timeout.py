@@ -6,12 +6,13 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import contextmanager
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeVar
 
+from armpy.core.apart import begin_apart
 from armpy.errors import PreparationTimeoutError, QueueFullError
 from armpy.types import BackendId
 
@@ -87,20 +88,8 @@ def in_time(
         raise PreparationTimeoutError(
             "the deadline has passed before the preparation began", where=backend_id
         )
-    done: Future[T] = Future()
-    # A new thread has an empty context, in which profiles and reports of caches would be lost.
-    context = copy_context()
-
-    def run() -> None:
-        try:
-            done.set_result(context.run(prepare))
-        except BaseException as error:  # noqa: BLE001  # raised again, in the thread that asked
-            done.set_exception(error)
-
-    # Of no pool, which would never get a stuck thread back; a daemon, so that the process can end.
-    thread = threading.Thread(target=run, name=f"armpy prepares for {backend_id}", daemon=True)
     try:
-        thread.start()
+        done = begin_apart(prepare, f"armpy prepares for {backend_id}")
     # Python raises this if the system gives no more threads.
     except RuntimeError as error:
         raise QueueFullError(

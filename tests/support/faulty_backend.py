@@ -66,6 +66,32 @@ class StoppableBackend(FaultyBackend):
         return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: True}
 
 
+GATE = "ARMPY_TEST_GATE"
+"""Variable that names a file: as long as it is there, backends with a gate wait."""
+
+
+def wait_at_gate() -> None:
+    """Wait until there is no gate, or no application."""
+    while os.path.exists(os.environ.get(GATE, "")):
+        time.sleep(0.01)
+
+
+class SlowAtStart(StoppableBackend):
+    """Waits at the gate when it is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        wait_at_gate()
+
+
+class SlowInPreparation(StoppableBackend):
+    """Waits at the gate when it prepares a layer."""
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        wait_at_gate()
+        return super().create_workload_factory(network)
+
+
 class BadAtStart(FaultyBackend):
     """Ends its process when it is made."""
 

@@ -33,6 +33,7 @@ from armpy.errors import (
     BackendUnavailableError,
     DeadObjectError,
     InvalidArgumentError,
+    PreparationTimeoutError,
     did_you_mean,
 )
 from armpy.graph import Layer, SubgraphView
@@ -203,11 +204,16 @@ def _prepared(
     supervisor.add(part)
     # Once more, as another execution may have killed the worker.
     for is_last in (False, True):
+        worker = supervisor.worker()
         timeout_s = None
         if request.deadline_s is not None:
-            # Above 0: a socket with a time-out of 0 does not wait at all, and raises another error.
-            timeout_s = max(request.deadline_s - time.perf_counter(), 0.001)
-        worker = supervisor.worker()
+            # Looked at after a start, which is not to be for nothing: late answers end workers.
+            timeout_s = request.deadline_s - time.perf_counter()
+            if timeout_s <= 0:
+                raise PreparationTimeoutError(
+                    "the deadline has passed before the backend's process was ready",
+                    where=supervisor.backend_id,
+                )
         try:
             supervisor.prepare(part, worker, timeout_s)
             break

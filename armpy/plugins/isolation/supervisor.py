@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from armpy.backend import IBackendContext, OptionValues
 from armpy.backend.preparation import are_compilations_postponed
+from armpy.core.apart import begin_apart
 from armpy.errors import ArmpyError, CompilationPostponedError, DeadObjectError
 from armpy.graph import Graph
 from armpy.plugins.isolation.limits import IsolationLimits, IsolationStatus
@@ -89,7 +90,9 @@ class Supervisor(IBackendContext):
 
     def _begin(self) -> None:
         # The parent's workers answer the parent, and threads that are gone may hold its locks.
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # never held while a worker is waited for
+        self._start_lock = threading.RLock()  # held while the next worker is started
+        self._end_lock = threading.Lock()  # held while ends are waited for
         self._spare_lock = threading.Lock()  # never held while a spare worker is waited for
         self.current: WorkerProcess | None = None
         self._spare: WorkerProcess | None = None
@@ -140,11 +143,17 @@ class Supervisor(IBackendContext):
         current = self.current
         if current is not None:
             return current
-        with self._lock:
-            if self.current is None:
-                self._take_over(self._next())
-            assert self.current is not None  # just taken over
-            return self.current
+        with self._start_lock:
+            current = self.current
+            if current is None:
+                current = self._next()
+                with self._lock:
+                    if not self._is_closed:
+                        self._take_over(current)
+            if self._is_closed:
+                self.discard(current)
+                self._check_allowed()
+            return current
 
     def prepare(
         self, part: IsolatedPart, worker: WorkerProcess, timeout_s: float | None = None
@@ -223,17 +232,25 @@ class Supervisor(IBackendContext):
                 return
             self.current = None
             self._note_failure(worker)
-            self._dead.append(worker)
             # The spare takes over now, so that the next execution does not wait for a start.
-            if not self._is_closed and self._free_at <= time.monotonic() and self._spare:
-                self._take_over(self._next())
-            else:
-                self._bury()
+            is_allowed = not self._is_closed and self._free_at <= time.monotonic()
+            if is_allowed and (spare := self._ready_spare()) is not None:
+                self._take_over(spare)
+        self.discard(worker)
+
+    def discard(self, worker: WorkerProcess) -> None:
+        """End a worker; another thread waits for its end, which takes a while for large ones."""
+        self._dead.append(worker)
+        try:
+            begin_apart(self._bury, f"armpy-ending-{self.backend_id}")
+        except RuntimeError:  # the application can start no more threads
+            self._bury()
 
     def _bury(self) -> None:
-        """Wait for the end of workers that have failed, which takes a while for large ones."""
-        while self._dead:
-            with contextlib.suppress(IndexError):  # another thread was faster
+        """End workers that are not used any more, and wait for their end."""
+        # One thread at a time: `close` comes back only when the last one has ended.
+        with self._end_lock:
+            while self._dead:
                 self._dead.pop().stop()
 
     def _note_failure(self, worker: WorkerProcess) -> None:
@@ -268,12 +285,17 @@ class Supervisor(IBackendContext):
             # In slices: the worker is good for use before the thread has prepared all parts in it.
             starting.join(0.005)
         self._hurry.set()  # unfinished preparations of the spare end when it is needed
+        with self._lock:
+            worker = self._ready_spare()
+        return worker or self._start()
+
+    def _ready_spare(self) -> WorkerProcess | None:
+        """The spare worker, which is none any more, if it runs."""
         worker, self._spare = self._spare, None
-        if worker is not None and worker.is_running:
+        if worker is None or worker.is_running:
             return worker
-        if worker is not None:
-            worker.stop()
-        return self._start()
+        self.discard(worker)
+        return None
 
     def _check_allowed(self) -> None:
         if self._is_closed:
@@ -290,8 +312,6 @@ class Supervisor(IBackendContext):
         self._in_force = in_force(worker.description)
         if self.limits.keep_spare:
             self._start_spare()
-        else:
-            self._bury()
 
     def _start(self) -> WorkerProcess:
         """Start a worker; what goes wrong is a dead object, too."""
@@ -326,12 +346,11 @@ class Supervisor(IBackendContext):
         hurry: threading.Event,  # set when the spare worker is needed as it is
     ) -> None:
         """Start a spare worker and prepare all parts in it; what goes wrong is only logged."""
-        self._bury()
         worker = self._spare
         try:
             if (worker is None or not worker.is_running) and not self._is_closed:
                 if worker is not None:
-                    worker.stop()
+                    self.discard(worker)
                 self._spare = worker = WorkerProcess(self._source, self.limits, self._options)
             while worker is not None and not hurry.is_set():
                 missing = (p for p in [*self._parts] if p.number not in worker.prepared)

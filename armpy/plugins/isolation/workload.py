@@ -9,9 +9,10 @@ import struct
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent import futures
 from contextlib import ExitStack, suppress
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from armpy.backend import (
     current_timing,
 )
 from armpy.backend.memory.tensor_handle import HostTensorHandle
+from armpy.core.apart import begin_apart
 from armpy.core.processes.fitness import UnfitError
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
-from armpy.errors import BackendError, DeadObjectError
+from armpy.errors import BackendError, DeadObjectError, QueueFullError
 from armpy.ops.operation import Array
 from armpy.plugins.isolation.limits import IsolationLimits
 from armpy.plugins.isolation.messages import (
@@ -49,6 +51,7 @@ _SPIN_S = 100e-6
 # On a single processor the worker cannot run while this thread looks.
 _CAN_SPIN = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
 Handles = Sequence[ITensorHandle | None]
+T = TypeVar("T")
 
 
 class _LostError(Exception):
@@ -210,6 +213,28 @@ class Place:
         return _LostError(worker.dead_object(), worker.culprit is self)
 
 
+def _begin(wait_for_worker: Callable[[], T], where: str) -> futures.Future[T]:
+    """Begin to wait for a worker, on a thread that an execution which is stopped leaves alone.
+
+    Raises QueueFullError if the process can have no thread for it.
+    """
+    try:
+        return begin_apart(wait_for_worker, f"armpy waits for {where}")
+    except RuntimeError as error:
+        raise QueueFullError(
+            f"no thread can be started to wait for the backend's process: {error}",
+            where=where,
+            fix="Let the process have more threads (ulimit -u), or run without a deadline",
+        ) from error
+
+
+def _result(waiting: futures.Future[T], cancellation: Cancellation) -> T:
+    """What was waited for; raises the error of `cancellation` if the execution is stopped first."""
+    while not futures.wait([waiting], _TICK_S).done:
+        cancellation.check()
+    return waiting.result()
+
+
 class IsolatedWorkload(IWorkload):
     """A part that is executed in whichever worker its supervisor has."""
 
@@ -220,6 +245,8 @@ class IsolatedWorkload(IWorkload):
         self._supervisor = supervisor
         self._taken = taken  # which of the layer's inputs the part's are; all if left out
         self._idle: list[Place] = []
+        # Places that executions which were stopped had begun to wait for.
+        self._begun: list[futures.Future[Place]] = []
 
     def execute(self, inputs: Handles, outputs: Sequence[ITensorHandle]) -> None:
         """Execute once; raises DeadObjectError if this execution ends workers."""
@@ -240,6 +267,7 @@ class IsolatedWorkload(IWorkload):
     def free_idle_memory(self) -> None:
         """Give back shared memory that no execution is using."""
         self._idle.clear()
+        self._begun.clear()
 
     def _run(
         self,
@@ -248,11 +276,11 @@ class IsolatedWorkload(IWorkload):
         cancellation: Cancellation | None,
     ) -> None:
         """Execute once, and again where another execution has ended the worker."""
-        supervisor, place = self._supervisor, self._take()
+        supervisor, place = self._supervisor, self._take(cancellation)
         try:
             # It may have been replaced since the place was taken.
             if place.worker is not supervisor.current:
-                place = self._take()
+                place = self._take(cancellation)
             place.run(sources, targets, cancellation, supervisor.limits)
         except _LostError as lost:
             supervisor.replace(place.worker)
@@ -264,15 +292,39 @@ class IsolatedWorkload(IWorkload):
                 return
             # Each of several executions has a process for itself, so that only the one at fault
             # fails.
-            worker = supervisor.fresh()
-            try:
-                self._open(worker).run(sources, targets, cancellation, supervisor.limits)
-            except _LostError as again:
-                raise again.error from lost.error
-            finally:
-                worker.stop()
-            place = self._take()
-        self._idle.append(place)
+            self._run_alone(sources, targets, cancellation, lost)
+        else:
+            self._idle.append(place)
+
+    def _run_alone(
+        self,
+        sources: Sequence[Array],
+        targets: Sequence[Array],
+        cancellation: Cancellation | None,
+        lost: _LostError,
+    ) -> None:
+        """Execute again, in a worker that is there for this execution alone."""
+        supervisor = self._supervisor
+        workers: list[WorkerProcess] = []
+
+        def open_alone() -> Place:
+            workers.append(supervisor.fresh())
+            return self._open(workers[0])
+
+        def end(_: object) -> None:
+            for worker in workers:
+                supervisor.discard(worker)
+
+        if cancellation is None:
+            cancellation = Cancellation()  # which nobody stops
+        opening = _begin(open_alone, supervisor.backend_id)
+        try:
+            place = _result(opening, cancellation)
+            place.run(sources, targets, cancellation, supervisor.limits)
+        except _LostError as again:
+            raise again.error from lost.error
+        finally:
+            opening.add_done_callback(end)
 
     def _run_mapped(
         self,
@@ -289,16 +341,42 @@ class IsolatedWorkload(IWorkload):
         for handle, target in zip(outputs, targets, strict=True):
             handle.copy_in_from(target)
 
-    def _take(self) -> Place:
-        """A place for this execution alone; raises ArmpyError if there is none."""
-        worker = self._supervisor.worker()
+    def _take(self, cancellation: Cancellation | None) -> Place:
+        """A place for this execution alone.
+
+        Raises ArmpyError if there is none; the error of `cancellation` if it comes first.
+        """
+        worker = self._supervisor.current
         while self._idle:
             with suppress(IndexError):  # another thread was faster
                 place = self._idle.pop()
                 # Places of a worker that is gone are dropped here.
                 if place.worker is worker:
                     return place
-        return self._supervisor.with_worker(self._open)
+        take = partial(self._supervisor.with_worker, self._open)
+        if cancellation is None:
+            return take()
+        cancellation.check()
+        waiting = self._begun_before() or _begin(take, self._supervisor.backend_id)
+        try:
+            return _result(waiting, cancellation)
+        finally:
+            # It goes on: a worker that takes longer to start than executions may take would never
+            # be there otherwise. The next execution takes what comes of it.
+            if not waiting.done():
+                self._begun.append(waiting)
+
+    def _begun_before(self) -> futures.Future[Place] | None:
+        """What an execution that was stopped had begun to wait for, if it can still be used."""
+        while self._begun:
+            with suppress(IndexError):  # another thread was faster
+                waiting = self._begun.pop()
+                if not waiting.done():
+                    return waiting
+                is_made = waiting.exception() is None
+                if is_made and waiting.result().worker is self._supervisor.current:
+                    return waiting
+        return None
 
     def _open(self, worker: WorkerProcess) -> Place:
         supervisor = self._supervisor
