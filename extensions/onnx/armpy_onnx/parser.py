@@ -19,6 +19,7 @@ from armpy_onnx.inputs import Inputs
 from armpy_onnx.items import Item
 from armpy_onnx.reading import read_model, versions_of
 from armpy_onnx.structures.functions import Functions
+from armpy_onnx.structures.inner_inputs import separate_inputs
 from armpy_onnx.structures.walking import Refusals, Scope, Walker
 
 
@@ -60,6 +61,7 @@ def _parsed(
     model: onnx.ModelProto, name: str, settings: ParseSettings, file: ModelFile | None
 ) -> Network:
     """The network of a model's graph."""
+    separate_inputs(model)
     graph, network, refusals = model.graph, Network(name), Refusals()
     scope = Scope({"": None}, versions_of(model), {}, name=name)
     walker = Walker(OperatorBuilder.of(network), Functions(model, ExternalData(file)), refusals)

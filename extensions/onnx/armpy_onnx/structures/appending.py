@@ -17,6 +17,7 @@ import numpy as np
 from armpy.graph import Value
 from armpy_onnx.items import Item, ValueList, tensors
 from armpy_onnx.reading import names_read
+from armpy_onnx.structures.functions import bound_attributes
 from armpy_onnx.structures.loops import OnnxLoop
 from armpy_onnx.structures.walking import Scope, Walker
 
@@ -116,9 +117,8 @@ def _appended(loop: OnnxLoop) -> Iterator[tuple[int, int]]:
                 yield number, 0
         elif node.op_type == "Concat" and isinstance(item, Value) and item.info.shape:
             rank = len(item.info.shape)
-            axis = next(
-                (attribute.i for attribute in node.attribute if attribute.name == "axis"), rank
-            )
+            attributes = bound_attributes(node, loop.node.scope.attributes)
+            axis = attributes["axis"].i if "axis" in attributes else rank
             if -rank <= axis < rank:
                 yield number, axis % rank
 

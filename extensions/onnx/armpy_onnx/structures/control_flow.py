@@ -33,9 +33,10 @@ from armpy_onnx.items import (
     tensors,
 )
 from armpy_onnx.node import NodeData
+from armpy_onnx.reading import kind_of
 from armpy_onnx.structures.appending import run_appending
 from armpy_onnx.structures.counted_slices import with_gathers
-from armpy_onnx.structures.functions import Functions
+from armpy_onnx.structures.functions import Functions, bound_attributes
 from armpy_onnx.structures.loops import MOST_UNROLLED_NODES, ControlNode, OnnxLoop, Turn
 from armpy_onnx.structures.outer_scope import InnerGraph, OuterScope
 from armpy_onnx.structures.walking import Refusals, RefusedDependency, Scope, Walker
@@ -150,13 +151,15 @@ def _always_goes_on(node: ControlNode, body: onnx.GraphProto) -> bool:
     """Return whether a body gives the condition that it is given, or a constant that is true."""
     name = body.output[0].name
     writers = {output: inner for inner in body.node for output in inner.output}
-    while name in writers and writers[name].op_type == "Identity" and len(writers[name].input) == 1:
+    while name in writers and kind_of(writers[name]) == "Identity" and writers[name].input:
         name = writers.pop(name).input[0]
-    if len(body.input) > 1 and name == body.input[1].name:
-        return True
+    inputs = [value.name for value in body.input]
+    if name in inputs:
+        return name == inputs[1]
     constants = {tensor.name: tensor for tensor in body.initializer}
-    if name in writers and writers[name].op_type == "Constant":
-        constants.update((name, a.t) for a in writers[name].attribute if a.name == "value")
+    if name in writers and kind_of(writers[name]) == "Constant":
+        attributes = bound_attributes(writers[name], node.scope.attributes)
+        constants.update((name, a.t) for a in attributes.values() if a.name == "value")
     if name in constants:
         external = node.walker.functions.external
         array, _ = external.read(constants[name], f"{node.data.label}, condition '{name}'")

@@ -15,6 +15,8 @@ import onnx
 
 from armpy.graph import Value
 from armpy.ops.operation import Array
+from armpy_onnx.reading import kind_of
+from armpy_onnx.structures.functions import Attributes, bound_attributes
 from armpy_onnx.structures.loops import OnnxLoop
 
 _SAME_ELEMENT = ("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze")
@@ -86,7 +88,8 @@ class _Slices:
         if node is None or node.domain or not steps:
             return None
         if node.op_type in _SAME_ELEMENT:
-            is_whole = all(a.i == onnx.TensorProto.INT64 for a in node.attribute if a.name == "to")
+            types = [a.i for name, a in self._attributes(node).items() if name == "to"]
+            is_whole = all(kind == onnx.TensorProto.INT64 for kind in types)
             return self._distance(node.input[0], steps - 1) if is_whole else None
         if node.op_type != "Add":
             return None
@@ -97,6 +100,10 @@ class _Slices:
                 return distance + constant
         return None
 
+    def _attributes(self, node: onnx.NodeProto) -> Attributes:
+        """A node's attributes, with those of the function around the loop that it refers to."""
+        return bound_attributes(node, self._loop.node.scope.attributes)
+
     def _number(self, name: str) -> int | None:
         """The only element of a constant of integers."""
         array = self._constant(name)
@@ -106,13 +113,14 @@ class _Slices:
     def _constant(self, name: str, steps: int = _MOST_STEPS) -> Array | None:
         """The elements of a constant; None if it is none."""
         maker, tensor = self._makers.get(name), self._tensors.get(name)
-        if maker is not None and maker.op_type in _SAME_ELEMENT[1:] and steps:
+        kind = "" if maker is None else kind_of(maker)
+        if maker is not None and kind in _SAME_ELEMENT[1:] and steps:
             return self._constant(maker.input[0], steps - 1)
-        if maker is not None and maker.op_type == "Constant":
-            (attribute,) = maker.attribute
-            if attribute.name in ("value_int", "value_ints"):
-                return np.array(onnx.helper.get_attribute_value(attribute), np.int64)
-            tensor = attribute.t if attribute.name == "value" else None
+        if maker is not None and kind == "Constant":
+            for attribute_name, attribute in self._attributes(maker).items():
+                if attribute_name in ("value_int", "value_ints"):
+                    return np.array(onnx.helper.get_attribute_value(attribute), np.int64)
+                tensor = attribute.t if attribute_name == "value" else None
         if tensor is not None:
             array, _ = self._loop.node.walker.functions.external.read(tensor, f"'{name}'")
             return array
