@@ -60,7 +60,8 @@ class DeviceFacts:
     """Speed and power against CpuRef; None if they are not known."""
     figures_source: FigureSource = FigureSource.ASSUMED
     """DECLARED by the backend, MEASURED here, or TYPICAL of devices of its kind; ASSUMED if there
-    are none. Those of CpuRef are 1 by definition, and so DECLARED."""
+    are none. Those of CpuRef are 1 by definition, and so DECLARED. With MEASURED figures, those of
+    types that were not measured are the typical ones."""
     device: DeviceInfo = field(default_factory=DeviceInfo)
     """The device itself, and how it computes."""
     others: tuple[DeviceInfo, ...] = ()
@@ -91,6 +92,8 @@ def device_facts(backend: IBackendInternal, placers: Placers | None = None) -> D
     if figures is None:
         figures = _typical_figures(backend, device.name)
         source = FigureSource.TYPICAL if figures else FigureSource.ASSUMED
+    elif source is FigureSource.MEASURED:
+        figures = _completed(figures, _typical_figures(backend, device.name) or DeviceFigures())
     return DeviceFacts(
         backend.get_id(),
         device.device_type,
@@ -115,6 +118,19 @@ def declared_figures(backend: IBackendInternal) -> DeviceFigures | None:
         every = dict.fromkeys(DataType, same)
         return DeviceFigures(every, every, {}, same, same, same, same)
     return device_of(backend).figures
+
+
+def _completed(figures: DeviceFigures, others: DeviceFigures) -> DeviceFigures:
+    """Figures, with others for what they leave out."""
+    return DeviceFigures(
+        {**others.tensors, **figures.tensors},
+        {**others.scalars, **figures.scalars},
+        {**others.extensions, **figures.extensions},
+        figures.relaxed_tensor or others.relaxed_tensor,
+        figures.relaxed_scalar or others.relaxed_scalar,
+        figures.if_ or others.if_,
+        figures.while_ or others.while_,
+    )
 
 
 def _typical_figures(backend: IBackendInternal, device: str) -> DeviceFigures | None:

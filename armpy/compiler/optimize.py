@@ -297,7 +297,8 @@ class _Rounds:
         """Return the call that has a backend prepare a part, or loads it from the core's cache."""
         caching = self._options.caching
         is_old = device_of(backend).feature_level < FIRST_LEVEL_WITH_CACHING
-        if caching is None or is_old or not keeps_programs(backend):
+        has_token = caching is not None and caching.token is not None
+        if caching is None or is_old or not keeps_programs(backend, has_token=has_token):
             return partial(offer, self._graph, backend, part, request)
         preparation: Callable[[], OptimizationViews] = compiled_cache().cached_preparation(
             self._graph, backend, part, request, caching

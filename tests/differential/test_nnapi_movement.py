@@ -18,6 +18,7 @@ from tests.differential.nnapi_peers import (
     INT32,
     ITEM_TYPES,
     QUANTIZED,
+    SIGNED,
     SYMMETRIC,
     SYMMETRIC16,
     UNSIGNED,
@@ -291,7 +292,7 @@ def test_embedding_lookup() -> None:
 
 def test_hashtable_lookup() -> None:
     def make(draw: Draw) -> Instance:
-        kind = draw.pick((FLOAT32, INT32, UNSIGNED))
+        kind = draw.pick((FLOAT32, INT32, UNSIGNED, SIGNED))
         table = draw.tensor(kind, draw.shape())
         keys = sorted(draw.permutation(12)[: table.shape[0]])
         lookups = draw.tensor(INT32, draw.shape(1), 0, 11)

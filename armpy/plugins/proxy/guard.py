@@ -188,9 +188,13 @@ def device_of(backend: IBackendInternal) -> DeviceInfo:
     return backend.device if isinstance(backend, BackendProxy) else backend.get_devices()[0]
 
 
-def keeps_programs(backend: IBackendInternal) -> bool:
-    """Return whether the core keeps a backend's programs, in its cache and in NNAPI's files."""
-    # Its programs would lie on the disk twice.
-    if has_matching_capability(Capability.OWN_CACHE, True, backend.get_capabilities()):
+def keeps_programs(backend: IBackendInternal, *, has_token: bool = False) -> bool:
+    """Return whether the core keeps a backend's programs.
+
+    Those of a backend with a cache of its own only in files that an application names by a token,
+    as NNAPI's do: in the core's cache they would lie on the disk twice.
+    """
+    capabilities = backend.get_capabilities()
+    if not has_token and has_matching_capability(Capability.OWN_CACHE, True, capabilities):
         return False
     return backend.get_programs() is not None

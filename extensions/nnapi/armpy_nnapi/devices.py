@@ -156,8 +156,9 @@ class Device:
         ----------
         NNAPI ``IDevice::getNumberOfCacheFilesNeeded``.
         """
-        facts = self.facts
-        return facts.num_cache_files, facts.num_data_cache_files
+        # One for code and one for data, as `Compilation.set_caching` writes them.
+        count = int(self._backend.get_programs() is not None)
+        return count, count
 
     @property
     def supported_extensions(self) -> tuple[str, ...]:

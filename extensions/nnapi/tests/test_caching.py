@@ -7,13 +7,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from armpy.backend import CacheUse, Capability
 from armpy.errors import BackendCapabilityError, BackendError, NnapiError, ResultCode
 from armpy.ops import ElementwiseBinary
 from armpy.types import Priority
-from armpy_nnapi import Compilation, Model, OperandCode, OperandType, OperationCode, PreferenceCode
+from armpy_nnapi import (
+    Compilation,
+    Model,
+    ModelBuilder,
+    OperandCode,
+    OperandType,
+    OperationCode,
+    PreferenceCode,
+)
 from armpy_nnapi.devices import DeviceManager
 from tests.support.nnapi_models import add_activation, devices_of, floats, sum_model
 from tests.support.scripted_backend import (
@@ -150,7 +159,7 @@ OWN_CACHE = {Capability.OWN_CACHE: True, Capability.NON_CONST_WEIGHTS: True}
     [
         ({"keeps_programs": True}, (1, 1)),
         ({"keeps_programs": False}, (0, 0)),
-        ({"keeps_programs": True, "capabilities": OWN_CACHE}, (0, 0)),
+        ({"keeps_programs": True, "capabilities": OWN_CACHE}, (1, 1)),
     ],
     ids=["keeps programs", "keeps none", "has its own cache"],
 )
@@ -162,6 +171,26 @@ def test_a_device_says_how_many_files_it_has(
     assert device.number_of_cache_files_needed == num_files
     compiled(backend, tmp_path)
     assert len([*tmp_path.iterdir()]) == sum(num_files)
+
+
+@pytest.mark.slow
+def test_the_accelerator_that_armpy_ships_keeps_and_loads_programs(tmp_path: Path) -> None:
+    """Beside its own cache, which an application may have switched off."""
+    hits = []
+    for _ in range(2):
+        with DeviceManager() as manager:
+            device = manager.get_device_of_backend("NumbaAcc")
+            assert device.number_of_cache_files_needed == (1, 1)
+            builder = ModelBuilder(manager)
+            model = builder.finish(builder.tanh(builder.input(np.float32, (4,))))
+            with Compilation.create_for_devices(model, [device]) as compilation:
+                compilation.set_caching(tmp_path, TOKEN)
+                compilation.finish()
+                (result,) = compilation(np.array([-1, 0, 0.5, 2], np.float32))
+                hits.append(all(use.is_hit for use in uses(compilation)))
+        np.testing.assert_allclose(result, np.tanh([-1, 0, 0.5, 2]), rtol=1e-5)
+        assert len([*tmp_path.iterdir()]) == 2
+    assert hits == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from armpy.compiler.devices import FigureSource
 from armpy.execution import RuntimeOptions
 from armpy.types import DataType, DeviceType
 from armpy_nnapi import DeviceManager, OperandCode
+from armpy_nnapi.capabilities import capabilities_from
 from armpy_tools.devices.costs import BackendCosts
 from armpy_tools.devices.records import DeviceRecord
 from armpy_tools.devices.store import FiguresStore
@@ -49,6 +50,20 @@ def manager(npu: Npu) -> Iterator[DeviceManager]:
     registry = registry_of(npu, ReferenceBackend())
     with DeviceManager(RuntimeOptions(registry=registry)) as manager:
         yield manager
+
+
+@pytest.mark.parametrize("features", [{"avx2"}, {"avx2", "avx512vnni"}], ids=", ".join)
+def test_the_accelerator_that_armpy_ships_has_figures_of_every_type(features: set[str]) -> None:
+    pytest.importorskip("armpy_numba_acc")
+    from armpy_numba_acc.machine.device_figures import device_figures
+    from armpy_numba_acc.machine.processors.features import Processor
+
+    figures = device_figures(Processor("linux", "x86_64", frozenset(features)))
+    known = capabilities_from(figures)
+    types = [code for code in OperandCode if code is not OperandCode.MODEL]
+    assert [code for code in types if known.lookup(code) == UNKNOWN] == []
+    for pair in (known.relaxed_tensor, known.relaxed_scalar, known.if_performance):
+        assert 0 < pair.exec_time < 1.5
 
 
 def test_a_look_up_goes_by_the_type_of_operand(manager: DeviceManager) -> None:

@@ -238,7 +238,7 @@ def test_a_code_of_no_operation_is_an_unexpected_null() -> None:
 
 
 def test_oem_operations_take_anything_and_extensions_need_feature_level_29() -> None:
-    anything = [Operand(C.TENSOR_OEM_BYTE)]
+    anything = [Operand(C.TENSOR_OEM_BYTE, (4,))]
     oem = OperationNode(OperationCode.OEM_OPERATION, (0, 0), ())
     assert validate_operation(oem, anything, feature_level=27) == 27
     extension = OperationNode(0x10005, (0,), (0,))

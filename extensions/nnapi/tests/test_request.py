@@ -56,6 +56,47 @@ def test_a_request_that_does_not_fit_is_bad_data(request_: Request, problem: str
         validate_request(GRAPH, request_)
 
 
+SCALAR = Operand(OperandCode.INT32, lifetime=Lifetime.SUBGRAPH_INPUT)
+OEM = replace(SCALAR, type=OperandCode.OEM_SCALAR)
+
+
+@pytest.mark.parametrize(
+    ("operand", "dimensions", "needed"),
+    [
+        (X, (2, 3), 24),
+        (replace(X, dimensions=(2, 3)), (), 24),
+        (replace(X, type=OperandCode.TENSOR_FLOAT16), (2, 3), 12),
+        (replace(X, type=OperandCode.TENSOR_BOOL8), (2, 3), 6),
+        (SCALAR, (), 4),
+        (replace(SCALAR, type=OperandCode.FLOAT16), (), 2),
+    ],
+)
+@pytest.mark.parametrize("side", ["input", "output"])
+def test_a_buffer_is_long_enough(
+    operand: Operand, dimensions: tuple[int, ...], needed: int, side: str
+) -> None:
+    graph = Subgraph((operand,), (), (0,), ())
+    if side == "output":
+        graph = Subgraph((replace(operand, lifetime=Lifetime.SUBGRAPH_OUTPUT),), (), (), (0,))
+
+    def validate(length: int) -> None:
+        argument = (RequestArgument(memoryview(bytes(length)), dimensions),)
+        is_input = side == "input"
+        validate_request(graph, Request(argument, ()) if is_input else Request((), argument))
+
+    validate(needed)
+    validate(needed + 64)  # as memory that is padded is
+    for length in (0, needed - 1):
+        problem = f"request / {side} 0: the buffer is too short. Expected at least {needed} bytes"
+        with fails(ResultCode.BAD_DATA, problem):
+            validate(length)
+
+
+def test_only_the_driver_knows_how_long_an_oem_scalar_is() -> None:
+    argument = RequestArgument(memoryview(bytes(1)))
+    validate_request(Subgraph((OEM,), (), (0,), ()), Request((argument,), ()))
+
+
 def test_outputs_can_be_required_to_be_known() -> None:
     open_output = Request((GOOD,), (RequestArgument(BYTES, (2, 0)),))
     validate_request(GRAPH, open_output)

@@ -21,7 +21,7 @@ from armpy_nnapi import (
     validate_model,
 )
 from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand
-from armpy_nnapi.validation.versions import operand_feature_level
+from armpy_nnapi.validation.validate_model import operand_feature_level
 from tests.support.nnapi_models import BOOL_1, FLOAT_2, FLOAT_ANY, fails, sum_model
 from tests.support.shared import shared_file
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from armpy_nnapi.codes import OperandCode
 from armpy_nnapi.description.model_description import Operand, Subgraph
 from armpy_nnapi.description.operand_type import OperandType, validate_operand_type
 from armpy_nnapi.results import bad_data, require_data
@@ -106,7 +107,7 @@ def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bo
     Raises
     ------
     NnapiError
-        BAD_DATA if it does not fit the model.
+        BAD_DATA if it does not fit the model, or a buffer is shorter than the known dimensions say.
 
     References
     ----------
@@ -133,7 +134,7 @@ def validate_request(graph: Subgraph, request: Request, *, allow_unspecified: bo
 def _check_argument(
     operand: Operand, argument: RequestArgument, where: str, allow_unspecified: bool
 ) -> None:
-    if argument.has_no_value:  # whether the operation can go without is no matter of the request
+    if argument.data is None:  # whether the operation can go without is no matter of the request
         require_data(
             not argument.dimensions,
             "it has dimensions although it has no value",
@@ -149,9 +150,20 @@ def _check_argument(
             expected=str(operand.dimensions),
             actual=str(argument.dimensions),
         )
+    known = replace(operand, dimensions=combined)
     require_data(
-        allow_unspecified or replace(operand, dimensions=combined).is_fully_known,
+        allow_unspecified or known.is_fully_known,
         "the dimensions are not fully known",
         where=where,
         actual=str(combined),
+    )
+    # Only its driver knows how long an OEM scalar is. 0 bytes are needed while dimensions are open.
+    needed = 0 if operand.type == OperandCode.OEM_SCALAR else known.size_bytes
+    actual = memoryview(argument.data).nbytes
+    require_data(
+        actual >= needed,
+        "the buffer is too short",
+        where=where,
+        expected=f"at least {needed} bytes",
+        actual=f"{actual} bytes",
     )

@@ -355,7 +355,7 @@ class ModelBuilder:
             return OperandType(code, _broadcast([value.type.dimensions for value in values]))
         if not OPERAND_TRAITS[code].needs_scale:
             return OperandType(code)
-        fixed = FIXED_OUTPUTS.get(call.definition.code)
+        fixed = FIXED_OUTPUTS.get((call.definition.code, argument.name))
         if fixed is not None:
             # The signed type stands for the same numbers, 128 lower.
             is_signed = code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED

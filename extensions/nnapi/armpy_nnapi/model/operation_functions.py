@@ -25,11 +25,12 @@ _BUILDER_DEFAULTS: Mapping[str, object] = {"activation": FuseCode.NONE}
 """Arguments that NNAPI has no default for, but which mostly say the same."""
 
 _C = OperationCode
-FIXED_OUTPUTS: Mapping[OperationCode, tuple[float, int]] = {
-    _C.LOGISTIC: (1 / 256, 0),
-    _C.SOFTMAX: (1 / 256, 0),
-    _C.L2_NORMALIZATION: (1 / 128, 128),
-    _C.TANH: (1 / 128, 128),
+FIXED_OUTPUTS: Mapping[tuple[OperationCode, str], tuple[float, int]] = {
+    (_C.HASHTABLE_LOOKUP, "hits"): (1.0, 0),
+    (_C.LOGISTIC, "output"): (1 / 256, 0),
+    (_C.SOFTMAX, "output"): (1 / 256, 0),
+    (_C.L2_NORMALIZATION, "output"): (1 / 128, 128),
+    (_C.TANH, "output"): (1 / 128, 128),
 }
 """Scale and zero point that an operation prescribes for an output of TENSOR_QUANT8_ASYMM."""
 

@@ -93,7 +93,13 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
                 Argument("hits", _C.TENSOR_QUANT8_ASYMM, "1 where the key was found."),
             ),
         ),
-        rows("T", (_C.TENSOR_FLOAT32, 27), (_C.TENSOR_INT32, 27), (_C.TENSOR_QUANT8_ASYMM, 27)),
+        rows(
+            "T",
+            (_C.TENSOR_FLOAT32, 27),
+            (_C.TENSOR_INT32, 27),
+            (_C.TENSOR_QUANT8_ASYMM, 27),
+            (_C.TENSOR_QUANT8_ASYMM_SIGNED, 30),
+        ),
         _lower_hashtable,
     ),
     OperationDefinition(
@@ -112,6 +118,9 @@ DEFINITIONS: tuple[OperationDefinition, ...] = (
             "T I",
             *((_C.TENSOR_FLOAT32, item, 27) for item in _ITEM_TYPES),
             *((_C.TENSOR_FLOAT16, item, 29) for item in _ITEM_TYPES),
+            # The drivers' document asks for it, though Android's own validation has no such rows.
+            (_C.TENSOR_FLOAT32, _C.TENSOR_QUANT8_ASYMM_SIGNED, 30),
+            (_C.TENSOR_FLOAT16, _C.TENSOR_QUANT8_ASYMM_SIGNED, 30),
         ),
         _lower_projection,
     ),

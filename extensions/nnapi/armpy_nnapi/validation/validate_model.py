@@ -10,6 +10,7 @@ from armpy.graph.nesting import MAX_NESTING
 from armpy_nnapi.codes import (
     CONTROL_FLOW_CODES,
     LATEST_FEATURE_LEVEL,
+    OPERAND_TRAITS,
     FeatureLevel,
     OperandCode,
     OperationCode,
@@ -70,7 +71,9 @@ def validate_operation(
     where = operation_name(node.type)
     _check_indexes(node.inputs, len(operands), "input", where)
     _check_indexes(node.outputs, len(operands), "output", where)
-    level = _required_level(node, operands, referenced, allow_unknown_sizes)
+    used = (operands[index] for index in (*node.inputs, *node.outputs))
+    levels = map(operand_feature_level, used)
+    level = max(_required_level(node, operands, referenced, allow_unknown_sizes), *levels)
     require_data(
         level <= feature_level,
         "the operation with these operands needs a higher feature level",
@@ -79,6 +82,19 @@ def validate_operation(
         actual=str(int(level)),
     )
     return level
+
+
+def operand_feature_level(operand: Operand) -> int:
+    """The lowest feature level that has operands of this type, rank and lifetime."""
+    if operand.lifetime is Lifetime.SUBGRAPH:
+        return FeatureLevel.LEVEL_4
+    if is_extension(operand.type):
+        # Extensions came with level 29.
+        return FeatureLevel.LEVEL_3
+    level = OPERAND_TRAITS[OperandCode(operand.type)].feature_level
+    # Before level 3 a dimension could be open, but not their number.
+    has_unknown_rank = operand.is_tensor and not operand.dimensions
+    return max(level, int(FeatureLevel.LEVEL_3)) if has_unknown_rank else level
 
 
 def _required_level(
@@ -156,7 +172,8 @@ def validate_model(model: IModel | ModelDescription, *, for_driver: bool = False
     Returns
     -------
     int
-        The lowest feature level that has all its operations in these forms.
+        The lowest feature level that has all its operations in these forms, with operands of these
+        types and ranks. Operands that no operation uses do not count.
 
     Raises
     ------

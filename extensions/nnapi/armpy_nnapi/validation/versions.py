@@ -9,10 +9,7 @@ from typing import TypeAlias
 from armpy.errors import NnapiError, ResultCode
 from armpy_nnapi.codes import (
     LATEST_FEATURE_LEVEL,
-    OPERAND_TRAITS,
     FeatureLevel,
-    OperandCode,
-    is_extension,
 )
 from armpy_nnapi.description.model_description import (
     Lifetime,
@@ -62,22 +59,7 @@ def minimum_feature_level(model: IModel | ModelDescription) -> int:
 
 
 def _node_feature_level(node: OperationNode, graph: Subgraph, description: ModelDescription) -> int:
-    level = validate_operation(node, graph.operands, description.referenced)
-    used = (graph.operands[index] for index in (*node.inputs, *node.outputs))
-    return max(int(level), *map(operand_feature_level, used))
-
-
-def operand_feature_level(operand: Operand) -> int:
-    """The lowest feature level that has operands of this type, rank and lifetime."""
-    if operand.lifetime is Lifetime.SUBGRAPH:
-        return FeatureLevel.LEVEL_4
-    if is_extension(operand.type):
-        # Extensions came with level 29.
-        return FeatureLevel.LEVEL_3
-    level = OPERAND_TRAITS[OperandCode(operand.type)].feature_level
-    # Before level 3 a dimension could be open, but not their number.
-    has_unknown_rank = operand.is_tensor and not operand.dimensions
-    return max(level, int(FeatureLevel.LEVEL_3)) if has_unknown_rank else level
+    return int(validate_operation(node, graph.operands, description.referenced))
 
 
 def convert(description: ModelDescription, feature_level: int) -> ModelDescription:

@@ -33,6 +33,32 @@ def test_hits_are_quantised_with_a_scale_of_1() -> None:
         run(O.HASHTABLE_LOOKUP, inputs, [values_out, output(Q8A, [2], 0.5)])
 
 
+def test_a_hashtable_has_signed_elements_and_misses_are_stored_zeros() -> None:
+    values = tensor(Q8S, [[10, -20], [20, -128]], 0.5, 3)
+    inputs = [tensor(I32, [7, 8, 1]), tensor(I32, [1, 7]), values]
+    outputs = [output(Q8S, [3, 2], 0.5, 3), output(Q8A, [3], 1.0)]
+    result, hits = run(O.HASHTABLE_LOOKUP, inputs, outputs)
+    assert result.tolist() == [[20, -128], [0, 0], [10, -20]]
+    assert hits.tolist() == [1, 0, 1]
+    assert feature_level(O.HASHTABLE_LOOKUP, inputs, outputs) == 30
+
+
+@pytest.mark.parametrize("seeds", [F32, F16])
+def test_a_projection_hashes_the_bytes_of_signed_elements(seeds: OperandCode) -> None:
+    """Equal bytes have equal bits, whatever numbers they stand for."""
+    functions = tensor(seeds, [[0.5, -2.0, 1.25], [3.0, 0.125, -0.75]])
+    weight = tensor(seeds, [1.0, 0.5, 2.0])
+    items = [[0, 1], [127, -128], [-1, -56]]
+    signed = [functions, tensor(Q8S, items, 0.5, 3), weight, integer(2)]
+    same_bytes = [[element % 256 for element in item] for item in items]
+    unsigned = [functions, tensor(Q8A, same_bytes, 0.25, 9), weight, integer(2)]
+    (bits,) = run(O.LSH_PROJECTION, signed, [output(I32)])
+    (others,) = run(O.LSH_PROJECTION, unsigned, [output(I32)])
+    assert bits.tolist() == others.tolist()
+    assert {0, 1} == set(bits.tolist())
+    assert feature_level(O.LSH_PROJECTION, signed, [output(I32)]) == 30
+
+
 @pytest.mark.parametrize(
     ("kind", "has_weight", "message"),
     [

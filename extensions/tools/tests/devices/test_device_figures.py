@@ -86,6 +86,26 @@ def test_typical_figures_stand_for_a_device_that_was_not_measured(store: Figures
     assert (facts.figures, facts.figures_source) == (record().figures, FigureSource.MEASURED)
 
 
+def test_typical_figures_stand_for_types_that_were_not_measured(store: FiguresStore) -> None:
+    byte, half = PerformanceFigures(0.2, 0.3), PerformanceFigures(0.4, 0.5)
+    typical = DeviceFigures(
+        {DataType.FLOAT32: half, DataType.QASYMM_U8: byte},
+        {DataType.BOOLEAN: byte},
+        {"com.acme.QUANT64": byte},
+        relaxed_tensor=half,
+        while_=byte,
+    )
+    store.write(record())
+    facts = facts_of(Declaring(None, typical))
+    assert facts.figures_source is FigureSource.MEASURED
+    figures = facts.figures
+    assert figures is not None
+    assert figures.tensors == {**record().figures.tensors, DataType.QASYMM_U8: byte}
+    assert (figures.scalars, figures.extensions) == (typical.scalars, typical.extensions)
+    assert (figures.relaxed_tensor, figures.relaxed_scalar) == (half, None)
+    assert (figures.if_, figures.while_) == (None, byte)
+
+
 def test_the_references_costs_are_measured_all_the_same(store: FiguresStore) -> None:
     backend = BackendProxy(ReferenceBackend())
     assert costs_of(backend, store).source is FigureSource.ASSUMED
