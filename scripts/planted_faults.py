@@ -1,9 +1,10 @@
 """Run the conformance kit on backends with one planted fault each, and print what found it.
 
 ``scripts/planted_faults.py [NAME ...]`` takes the faults whose names contain one of these texts;
-all of them without a text. Each backend is judged until a case fails: by the rules or operations
-that the fault is about, then by every other rule of the contract. A second table has the faults by
-rule. The script ends with 1 if fewer than 95 % of the faults are caught.
+all of them without a text. Each backend is judged until a case fails, in a forked child: by the
+rules or operations that the fault is about, then by every other rule of the contract. Further
+tables have the faults by rule and the number that was caught by kind. The script ends with 1 if
+fewer than 95 % of the faults are caught.
 
 ``scripts/planted_faults.py --correct [NAME ...]`` runs the whole kit on correct backends of
 unusual kinds instead, and ends with 1 if it finds anything wrong with one of them.
@@ -13,55 +14,35 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from armpy_conformance import CaseResult, Outcome, run_conformance  # of this checkout
-from armpy_conformance.backend_under_test import BackendUnderTest  # of this checkout
-from armpy_conformance.conformance import NamedCase, cases_for  # of this checkout
-from armpy_conformance.process_state import captured_output  # of this checkout
+from armpy_conformance import Outcome, run_conformance  # of this checkout
+from armpy_conformance.cases import operation_cases  # of this checkout
 from tests.support.lying_backends import options_for  # of this checkout
-from tests.support.planted_faults import FAULTS, Planted  # of this checkout
+from tests.support.planted_faults import FAULTS  # of this checkout
 from tests.support.planted_growth import GROWTH_FAULTS  # of this checkout
-from tests.support.planted_manners import (  # of this checkout
-    HANGING_IN_A_CHILD,
-    MANNERS_FAULTS,
-    restored_settings,
-)
+from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS  # of this checkout
+from tests.support.planted_process import PROCESS_FAULTS  # of this checkout
 from tests.support.planted_sharing import SHARING_FAULTS  # of this checkout
 from tests.support.planted_values import VALUE_FAULTS  # of this checkout
+from tests.support.planting import PlantedFault, first_bad_apart  # of this checkout
 from tests.support.unusual_backends import UNUSUAL  # of this checkout
 
-EVERY_FAULT: Mapping[str, Planted] = {
+EVERY_FAULT: Mapping[str, PlantedFault] = {
     **FAULTS,
     **GROWTH_FAULTS,
     **MANNERS_FAULTS,
     "manners/hangs-in-a-child": HANGING_IN_A_CHILD,
+    **PROCESS_FAULTS,
     **SHARING_FAULTS,
     **VALUE_FAULTS,
 }
 
 _LEAST_RATE = 0.95
-
-
-def _cases(subject: BackendUnderTest, area: str) -> Iterator[NamedCase]:
-    """The cases of an area, then every other rule of the contract."""
-    cases = list(cases_for(subject))
-    yield from (case for case in cases if area in case.id)
-    rules = (case for case in cases if case.id.startswith("contract/"))
-    yield from (rule for rule in rules if area not in rule.id)
-
-
-def first_bad(planted: Planted) -> CaseResult | None:
-    """The first case that fails on a backend with a fault; None if the kit misses the fault."""
-    with restored_settings(), captured_output():
-        backend = planted.make()
-        subject = BackendUnderTest(backend.get_id(), options_for(backend), planted.soak)
-        judged = (case.judge(subject) for case in _cases(subject, planted.area))
-        return next((result for result in judged if result.outcome.is_bad), None)
 
 
 def _rule(case: str) -> str:
@@ -73,10 +54,11 @@ def print_faults(texts: Sequence[str]) -> bool:
     """Print the selected faults, the rules that caught them, and the rate; whether it is enough."""
     chosen = _named(EVERY_FAULT, texts)
     by_rule: dict[str, list[str]] = defaultdict(list)
+    operation_cases()  # once, for all children
     print("| fault | caught by | seconds |\n|---|---|---:|")
     for name in chosen:
         started = time.perf_counter()
-        result = first_bad(EVERY_FAULT[name])
+        result = first_bad_apart(EVERY_FAULT[name])
         duration_s = time.perf_counter() - started
         by_rule["missed" if result is None else _rule(result.case)].append(name)
         case = "missed" if result is None else f"`{result.case}`"
@@ -84,9 +66,18 @@ def print_faults(texts: Sequence[str]) -> bool:
     print("\n| rule | faults |\n|---|---|")
     for rule, names in by_rule.items():
         print(f"| {rule} | {', '.join(names)} |")
+    _print_kinds(chosen, by_rule["missed"])
     num_caught = len(chosen) - len(by_rule["missed"])
     print(f"\n{num_caught} of {len(chosen)} caught: {num_caught / len(chosen):.1%}")
     return num_caught >= _LEAST_RATE * len(chosen)
+
+
+def _print_kinds(names: Sequence[str], missed: Sequence[str]) -> None:
+    """Print how many faults of each kind were caught."""
+    planted, slipped = (Counter(n.partition("/")[0] for n in group) for group in (names, missed))
+    print("\n| kind | planted | caught |\n|---|---:|---:|")
+    for kind, count in planted.items():
+        print(f"| {kind} | {count} | {count - slipped[kind]} |")
 
 
 def print_correct(texts: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any  # what faults remember, whatever it is
 
 import numpy as np
@@ -43,11 +44,13 @@ from armpy.backend import (
 from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
 from armpy.compiler import specialize
 from armpy.errors import ExecutionTimeoutError
+from armpy.execution import RuntimeOptions
 from armpy.graph import Graph, Layer, SubgraphView, Value
 from armpy.ops import If, PreCompiled, While
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
+from armpy_conformance.backend_under_test import BackendUnderTest
 from tests.support.fake_backends import (
     CountingManager,
     FakeBackend,
@@ -56,6 +59,7 @@ from tests.support.fake_backends import (
     Outputs,
     Step,
     compiled,
+    registry_of,
 )
 
 
@@ -785,6 +789,12 @@ class Planted:
     make: Callable[[], IBackendInternal]
     said: str = ""  # a part of the failure's text
     soak: int = 0  # executions in the rule about many executions
+
+    def subject(self, folder: Path) -> BackendUnderTest:
+        """The backend, of which nothing is in a folder."""
+        backend = self.make()
+        registry = registry_of(backend)
+        return BackendUnderTest(backend.get_id(), RuntimeOptions(registry=registry), self.soak)
 
 
 THREADS = "contract/threads/threads-"

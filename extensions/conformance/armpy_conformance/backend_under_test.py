@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
@@ -20,7 +21,8 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.answers import Answers
 from armpy_conformance.case import Case, Neighbour
 from armpy_conformance.pattern import Pattern, declared_patterns
-from armpy_conformance.process_state import ProcessState
+from armpy_conformance.processes.own_process import OwnProcess
+from armpy_conformance.processes.process_state import OF_IMPORTS, ProcessState
 
 _log = logging.getLogger("armpy.conformance")
 
@@ -39,8 +41,12 @@ class BackendUnderTest:
     ----------
     notes : dict
         What cases have found out for each other.
+    environment : dict of str to str
+        Environment variables before the backend was made.
     settings_changed : tuple of str
         Settings of the process that making the backend has changed.
+    own_process : OwnProcess or None
+        The backend's life in another process, once a rule has looked at one.
     company : tuple of (Neighbour or None)
         In front of a layer and after it, with which a layer that was given back alone ran last.
 
@@ -57,6 +63,7 @@ class BackendUnderTest:
         self.backend_id = backend_id
         self.soak = soak
         before = ProcessState.current()
+        self.environment = dict(os.environ)
         self.registry = options.registry or BackendRegistry.discover(options.plugin_options())
         self._given = options
         # What an earlier run has kept would answer for a compiler that was changed since.
@@ -65,10 +72,11 @@ class BackendUnderTest:
             options, registry=self.registry, backends=[backend_id], caching=nothing_kept
         )
         self.raw_backend = self.registry.get(backend_id)
-        self.settings_changed = tuple(before.changes(of_imports=True))
+        self.settings_changed = tuple(before.changes(OF_IMPORTS))
         self.backend = BackendProxy(self.raw_backend)
         self.notes: dict[str, tuple[Case, ...]] = {}
         self.repeats: tuple[tuple[Case, int, int], ...] = ()
+        self.own_process: OwnProcess | None = None
         self.company: tuple[Neighbour | None, Neighbour | None] = (None, None)
         self._oracle = SupportOracle([self.backend])
         self._others: list[BackendRegistry] = []
@@ -95,6 +103,13 @@ class BackendUnderTest:
         registry = BackendRegistry.discover(self._given.plugin_options())
         self._others.append(registry)  # whose modules go with it
         return registry.get(self.backend_id)
+
+    @property
+    def own_options(self) -> RuntimeOptions | None:
+        """Options with which another process finds the backend; None if the caller gave objects."""
+        if self._given.registry is not None:
+            return None
+        return replace(self.options, registry=None, backends=None)
 
     @cached_property
     def runtime(self) -> Runtime:

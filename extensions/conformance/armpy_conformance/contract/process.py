@@ -31,7 +31,7 @@ from armpy_conformance.contract.driven import Driven, ExecutionTensors, backend_
 from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.networks import Bench, sample_bench, samples
 from armpy_conformance.contract.protected_memory import protected
-from armpy_conformance.process_state import ProcessState, captured_output
+from armpy_conformance.processes.process_state import ProcessState, captured_output
 
 _FORK_LIMIT_S = 30.0
 _MOST_BYTES = 4000

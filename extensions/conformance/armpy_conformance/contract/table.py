@@ -23,6 +23,7 @@ from armpy_conformance.contract import (
     support,
     tensors,
     threads,
+    whole_process,
 )
 from armpy_conformance.contract.case import Check, ContractCase
 
@@ -37,6 +38,12 @@ _RULES: dict[str, tuple[Check, ...]] = {
         process.nothing_is_printed,
         process.inputs_are_only_read,
         process.forked_children_answer_or_refuse,
+        whole_process.imports_change_nothing,
+        whole_process.a_whole_life_changes_nothing,
+        whole_process.no_files_are_left,
+        whole_process.nothing_is_printed_at_any_time,
+        whole_process.idle_backends_use_no_processor,
+        whole_process.the_interpreter_ends,
     ),
     "lifecycle": (
         lifecycle.objects_can_be_made_again,

@@ -20,6 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
+from armpy_conformance.processes.interpreter_state import (
+    interpreter_state,
+    replaced_functions,
+    shared_functions,
+)
+
 _PROCESS = Path("/proc/self")
 _SIGACTION_BYTES = 512
 """More than any system's `struct sigaction`, which begins with the address of the handler."""
@@ -29,8 +35,11 @@ _AFFINITY = "the CPU affinity of thread "
 
 _ENVIRONMENT = "the environment variable "
 _WARNING_FILTERS = "warnings.filters"
-_OF_IMPORTS = (_ENVIRONMENT, _WARNING_FILTERS)
-"""Settings that well-behaved libraries change when they are imported."""
+SPECIAL_FILTERS = (_WARNING_FILTERS,)
+"""Settings that libraries change for their own warnings alone when they are imported."""
+
+OF_IMPORTS = (_ENVIRONMENT, *SPECIAL_FILTERS)
+"""Settings that libraries beside a backend change when they are imported."""
 
 _libc = ctypes.CDLL(None) if os.name == "posix" else None
 
@@ -42,23 +51,25 @@ class ProcessState:
     """Settings of the process and of the calling thread."""
 
     settings: Settings  # by name, for messages
+    functions: tuple[int, ...]  # identities of functions that libraries share
 
     @classmethod
     def current(cls) -> ProcessState:
         """The present settings."""
-        return cls({**_of_python(), **_of_numbers(), **_of_system()})
+        settings = {**_of_python(), **_of_numbers(), **_of_system(), **interpreter_state()}
+        return cls(settings, shared_functions())
 
-    def changes(self, *, of_imports: bool = False) -> list[str]:
+    def changes(self, ignored: tuple[str, ...] = ()) -> list[str]:
         """Names of the settings that differ from the present ones, with both values.
 
         Parameters
         ----------
-        of_imports : bool
-            Leave out what libraries change when they are imported.
+        ignored : tuple of str
+            Beginnings of names that do not count, such as `OF_IMPORTS`.
         """
         before, after = self.settings, ProcessState.current().settings
-        ignored = _OF_IMPORTS if of_imports else ()
-        return [
+        replaced = replaced_functions(self.functions)
+        return [f"the function {name}" for name in replaced] + [
             f"{name} from {_shown(before.get(name))} to {_shown(after.get(name))}"
             for name in dict.fromkeys((*before, *after))
             if before.get(name) != after.get(name)
@@ -88,8 +99,16 @@ def _of_python() -> Settings:
         "the locale": locale.setlocale(locale.LC_ALL),
         "the root logger": (root.level, root.disabled, tuple(root.handlers)),
         _WARNING_FILTERS: tuple(warnings.filters),
+        "filters of all warnings of a kind": tuple(filter(_is_general, warnings.filters)),
         **{f"{_ENVIRONMENT}{name}": value for name, value in os.environ.items()},
     }
+
+
+def _is_general(entry: tuple[object, ...]) -> bool:
+    """Return whether a filter of warnings concerns those of all modules."""
+    _, message, category, module, _ = entry
+    is_of_python = getattr(category, "__module__", "") == "builtins"
+    return message is None and module is None and is_of_python
 
 
 def _of_numbers() -> Settings:
@@ -184,7 +203,7 @@ def captured_output() -> Iterator[CapturedText]:
     with ExitStack() as stack:
         files = {number: stack.enter_context(tempfile.TemporaryFile()) for number in names}
         saved = {number: os.dup(number) for number in names}
-        _flush(streams)
+        flush_output(streams)
         try:
             for number, file in files.items():
                 os.dup2(file.fileno(), number)
@@ -197,11 +216,11 @@ def captured_output() -> Iterator[CapturedText]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 yield captured
-            _flush((*writers, sys.stdout, sys.stderr))
+            flush_output((*writers, sys.stdout, sys.stderr))
         finally:
             sys.stdout, sys.stderr = streams
             logging.disable(disabled)
-            _flush(())
+            flush_output(())
             for number, descriptor in saved.items():
                 os.dup2(descriptor, number)
                 os.close(descriptor)
@@ -211,7 +230,7 @@ def captured_output() -> Iterator[CapturedText]:
                 captured.texts[names[number]] = text
 
 
-def _flush(streams: tuple[object, ...]) -> None:
+def flush_output(streams: tuple[object, ...]) -> None:
     """Write what streams of Python and of the C library hold back."""
     for stream in streams:
         with suppress(OSError, ValueError):  # closed, or without a file

@@ -1,0 +1,87 @@
+"""Judges of planted faults: in a forked child, as a fault may change or end its process."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
+
+from armpy.backend import cache_directory
+from armpy_conformance import CaseResult, Outcome
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.conformance import NamedCase, cases_for
+from armpy_conformance.processes.process_state import captured_output
+
+
+class PlantedFault(Protocol):
+    """A backend with a fault."""
+
+    @property
+    def area(self) -> str:
+        """Part of the ids of the cases to try first."""
+
+    def subject(self, folder: Path) -> BackendUnderTest:
+        """The backend; `folder` is empty and for its files."""
+
+
+Cases = Callable[[BackendUnderTest, str], Iterator[NamedCase]]
+"""The cases of an area of a backend, in the order in which they are tried."""
+
+
+def cases_of_area(subject: BackendUnderTest, area: str) -> Iterator[NamedCase]:
+    """The cases of an area."""
+    return (case for case in cases_for(subject) if area in case.id)
+
+
+def area_and_contract(subject: BackendUnderTest, area: str) -> Iterator[NamedCase]:
+    """The cases of an area, then every other rule of the contract."""
+    cases = list(cases_for(subject))
+    yield from (case for case in cases if area in case.id)
+    rules = (case for case in cases if case.id.startswith("contract/"))
+    yield from (rule for rule in rules if area not in rule.id)
+
+
+def first_bad_apart(planted: PlantedFault, cases: Cases = area_and_contract) -> CaseResult | None:
+    """The first case that fails on a backend with a fault, judged in a forked child.
+
+    None if the kit misses the fault. A child that ends without an answer has found it, too.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "answer"
+        child = os.fork()
+        if child == 0:
+            _judge(planted, cases, Path(folder) / "backend", answer)
+        _, status = os.waitpid(child, 0)
+        try:
+            found = json.loads(answer.read_text("utf-8"))
+        except (OSError, ValueError):
+            text = f"the process ended with status {status}"
+            return CaseResult("process", "process", "", Outcome.CRASHED, text)
+    return None if found is None else CaseResult(**found | {"outcome": Outcome(found["outcome"])})
+
+
+def _leave_to(folder: Path) -> None:
+    """Have files that are written without a thought in a folder; armpy's cache stays."""
+    os.environ["ARMPY_CACHE_DIR"] = str(cache_directory())
+    os.environ["HOME"] = os.environ["TMPDIR"] = str(folder)
+    tempfile.tempdir = None
+    os.chdir(folder)
+
+
+def _judge(planted: PlantedFault, cases: Cases, folder: Path, answer: Path) -> None:
+    """Judge in the child, and end it."""
+    try:
+        folder.mkdir()
+        _leave_to(answer.parent)
+        with captured_output():
+            subject = planted.subject(folder)
+            results = (case.judge(subject) for case in cases(subject, planted.area))
+            bad = next((result for result in results if result.outcome.is_bad), None)
+            found = None if bad is None else asdict(bad) | {"outcome": bad.outcome.value}
+            answer.write_text(json.dumps(found), "utf-8")
+    finally:
+        os._exit(0)  # without the parent's exit handlers
