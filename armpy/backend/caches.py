@@ -30,6 +30,10 @@ class GroupedCacheEntry(CacheEntry):
     group: str = ""  # the name of a model, as a rule; see `model_name`
 
 
+KEEPS_NOTHING = "the backend keeps nothing of it"
+"""End of the reason of a miss after which no later look-up is a hit: `IPrograms.save` gave None."""
+
+
 @dataclass(frozen=True, slots=True)
 class CacheUse:
     """Hit or miss of a cache lookup, with the reason of a miss."""

@@ -9,11 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # an import here slows every start of a compiled model
+    import numpy as np
+    import numpy.typing as npt
+
     from armpy.backend.memory.packed_view import View
     from armpy.backend.options import OptionValues
     from armpy.backend.workload import IWorkload, WorkloadInfo
     from armpy.graph import SubgraphView
-    from armpy.ops.operation import Array
 
 
 HOST_TARGET = "host"
@@ -46,9 +48,10 @@ class SavedProgram(NamedTuple):
 
     about: Mapping[str, object]
     """Small values: those that `IPrograms.check` needs, and others. Reports may show them."""
-    parts: Mapping[str, bytes | Array]
-    """mapping of str to (bytes or ndarray, uint8). Anything large, by name. Arrays that were read
-    are read-only, begin at a multiple of 64 bytes and may be mapped from the file.
+    parts: Mapping[str, bytes | npt.NDArray[np.uint8]]
+    """mapping of str to (bytes or ndarray, uint8). Anything large, by name; elements of other types
+    as ``array.reshape(-1).view(np.uint8)``. Arrays that were read are read-only, begin at a
+    multiple of 64 bytes and may be mapped from the file.
     """
     code: tuple[str, ...] = ()
     """Names of the parts that hold machine code or anything else that is executed. They are read as

@@ -34,7 +34,7 @@ from armpy.backend import (
     postpone_compilation,
     report_cache_use,
 )
-from armpy.backend.caches import model_name
+from armpy.backend.caches import KEEPS_NOTHING, model_name
 from armpy.backend.preparation import LOOK_UP
 from armpy.compiler.compiled_parts import Programs, current_parts
 from armpy.compiler.compiled_programs import saved_program
@@ -51,9 +51,6 @@ from armpy.types import BackendId, Preference
 
 NAME = "compiled parts"
 """The cache's name."""
-
-KEEPS_NOTHING = "the backend keeps nothing of it"
-"""Why a part is not in files though all is well: `IPrograms.save` has answered None."""
 
 _PREFERENCE_CODES = {Preference.LEAST_POWER: 0, Preference.SUSTAINED: 2}
 """NNAPI's codes; 1, for one fast answer, is what counts where nothing else is said."""

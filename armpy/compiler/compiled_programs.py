@@ -60,7 +60,10 @@ def _why_unkept(saved: SavedProgram) -> str:
             return f"a part is called {describe(name)}, which is not text"
         is_array = isinstance(part, np.ndarray) and part.dtype == np.uint8
         if not is_array and not isinstance(part, bytes):
-            return f"the part {name!r} is {describe(part)}, neither bytes nor an array of uint8"
+            return (
+                f"the part {name!r} is {describe(part)}, neither bytes nor an array of uint8. Pass "
+                "array.reshape(-1).view(np.uint8)"
+            )
     if missing := [name for name in saved.code if name not in saved.parts]:
         return f"there is no part {missing[0]!r}, which is to be code"
     if not isinstance(saved.views, Mapping):

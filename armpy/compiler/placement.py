@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, replace
 
 from armpy.backend import CacheUse
+from armpy.backend.caches import KEEPS_NOTHING
 from armpy.core.units import counted
 from armpy.plugins.placement import Alternative
 from armpy.types import BackendId, Preference
@@ -153,9 +154,13 @@ class Placement:
         if self.alternatives:
             text += f"; {self.preference}, {self.basis}: "
             text += ", ".join(map(_short, self.alternatives))
-        if self.cache_uses:
-            hits = sum(use.is_hit for use in self.cache_uses)
-            misses = len(self.cache_uses) - hits
+        # A miss is one of what can be a hit: the next load finds nothing else either.
+        looked_up = [
+            use for use in self.cache_uses if use.is_hit or not use.reason.endswith(KEEPS_NOTHING)
+        ]
+        if looked_up:
+            hits = sum(use.is_hit for use in looked_up)
+            misses = len(looked_up) - hits
             text += f"; cache: {counted(hits, 'hit')}, {counted(misses, 'miss', 'misses')}"
         if self.compilation is not None:
             text += f"; {self.compilation}"

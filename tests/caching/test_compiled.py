@@ -258,7 +258,7 @@ UNKEPT: Mapping[str, tuple[object, str]] = {
     "no name": (SavedProgram({}, {b"code": b""}), "a part is called b'code'"),  # type: ignore[dict-item]  # as above
     "text": (SavedProgram({}, {"code": "text"}), "the part 'code' is 'text', neither bytes"),  # type: ignore[dict-item]  # as above
     "a number": (SavedProgram({}, {"code": 3}), "the part 'code' is 3, neither bytes"),  # type: ignore[dict-item]  # as above
-    "floats": (SavedProgram({}, {"code": WIDE}), "the part 'code' is .*, neither bytes"),
+    "floats": (SavedProgram({}, {"code": WIDE}), "the part 'code' is .*, neither bytes"),  # type: ignore[dict-item]  # as above
 }
 
 
@@ -350,6 +350,13 @@ def test_the_report_sums_up(tmp_path: Path) -> None:
     assert placement is not None
     assert "cache: 1 hit, 0 misses" in str(placement)
     assert '"is_hit": true' in placement.to_json()
+
+
+def test_the_report_counts_no_misses_where_nothing_is_kept(tmp_path: Path) -> None:
+    placement = load(npu({"save": answers(None)}), tmp_path).placement
+    assert placement is not None
+    assert len(placement.cache_uses) == 1
+    assert "cache" not in str(placement)
 
 
 def test_caching_that_is_switched_off_keeps_nothing(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dis
+import os
 import signal
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Collection
 from copy import copy
-from types import CodeType
+from types import CodeType, FrameType
 from typing import ParamSpec, TypeVar
 
 from armpy.core.vlog import is_on, vlog
@@ -43,7 +45,7 @@ def call_backend(
         let_user_interrupt(error)
         # A backend's SystemExit is no reason for the application to end.
         where = _where(backend_id, method)
-        raise BackendError(f"the backend raised {describe(error)}", where=where) from error
+        raise BackendError(f"the backend raised {describe_raised(error)}", where=where) from error
 
 
 def ask_backend(
@@ -135,10 +137,51 @@ def describe(value: object) -> str:
     return text if len(text) <= LONGEST_DESCRIPTION else text[:LONGEST_DESCRIPTION] + "..."
 
 
+def describe_raised(error: BaseException) -> str:
+    """Describe an exception of a backend's code, with the line of that code which led to it."""
+    text, line = describe(error), author_line(error)
+    return f"{text} at {line}" if line else text
+
+
+def author_line(error: BaseException, callers: Collection[str] = ("armpy",)) -> str:
+    """The innermost line of a backend's own code in a traceback: ``kernels.py:20 in execute``.
+
+    Parameters
+    ----------
+    callers : collection of str
+        Packages that call the backend, and are none of its own code.
+
+    Returns
+    -------
+    str
+        Empty if no other code has a frame in it. Code that the backend calls, such as NumPy's,
+        belongs to other distributions and is passed over.
+    """
+    frames = [
+        (frame, number)
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in callers
+    ]
+    if not frames:
+        return ""
+    home = _home_of(frames[0][0])
+    frame, number = [entry for entry in frames if _home_of(entry[0]) == home][-1]
+    code = frame.f_code
+    return f"{os.path.basename(code.co_filename)}:{number} in {code.co_name}"
+
+
+def _home_of(frame: FrameType) -> str:
+    """The outermost package's folder that a frame's file is in; the file itself without one."""
+    home = frame.f_code.co_filename
+    while os.path.isfile(os.path.join(os.path.dirname(home), "__init__.py")):
+        home = os.path.dirname(home)
+    return home
+
+
 def workload_error(backend_id: BackendId, where: str, error: BaseException) -> BackendError:
     """The error for what a backend's workload raised that is not an `ArmpyError`."""
     return BackendError(
-        f"the backend raised {describe(error)}",
+        f"the backend raised {describe_raised(error)}",
         where=where,
         fix=f"Leave {backend_id} out of backends, or report this to its author",
     )

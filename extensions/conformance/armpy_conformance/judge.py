@@ -15,6 +15,7 @@ from armpy_conformance.differences.data_movement_ops import is_move
 from armpy_conformance.differential_run import DifferentialRun, FailureError, other_feeds, run_trial
 from armpy_conformance.executed_layers import kind_of, kinds_run, layers_run
 from armpy_conformance.neighbours import NEIGHBOURS, companies
+from armpy_conformance.raised import described
 from armpy_conformance.result import CaseResult, Outcome
 
 ANSWERED_BY_CORE = "the core gave the answer without asking a backend"
@@ -46,8 +47,8 @@ def judge(subject: BackendUnderTest, case: Case) -> CaseResult:
         PASSED if the layer ran on the backend, alone or with neighbours, and the answer is
         right; ELSEWHERE if the answer is not the backend's; UNSUPPORTED with the backend's own
         reason; FAILED if the backend said that it supports the layer and does not prepare or
-        run it, or if its answer is wrong; CRASHED if it raises when it is asked, or raises
-        something that the core does not contain.
+        run it, if its answer is wrong, or if it raises when it is asked or something that the core
+        does not contain.
     """
     return examine(subject, case).result
 
@@ -76,8 +77,7 @@ def examine(subject: BackendUnderTest, case: Case) -> CaseVerdict:
         outcome, text = Outcome.FAILED, _located(subject, case, failure)
         ran = kinds_run(layers, failure.placement, subject.backend_id)
     except Exception as error:  # noqa: BLE001 - the backend's code may raise anything
-        outcome = Outcome.CRASHED
-        text = _located(subject, case, f"{type(error).__name__}: {error}")
+        outcome, text = Outcome.FAILED, _located(subject, case, described(error))
     name = case.operation.name
     return CaseVerdict(CaseResult(case.id, name, case.data_type, outcome, text, claimed, ran), case)
 

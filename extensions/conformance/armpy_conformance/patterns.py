@@ -20,6 +20,7 @@ from armpy_conformance.differential_run import (
 from armpy_conformance.executed_layers import kind_of, kinds_run
 from armpy_conformance.judge import expected_of
 from armpy_conformance.pattern import Pattern
+from armpy_conformance.raised import described
 from armpy_conformance.result import CaseResult, Outcome
 
 PATTERN = "pattern"
@@ -78,7 +79,7 @@ def _judged(
     except ArmpyError as error:
         outcome, text = Outcome.FAILED, str(error)
     except Exception as error:  # noqa: BLE001 - the backend's code may raise anything
-        outcome, text = Outcome.CRASHED, f"{type(error).__name__}: {error}"
+        outcome, text = Outcome.FAILED, described(error)
     text = f"{where}: {text}" if outcome.is_bad else text
     return CaseResult(case, PATTERN, data_type, outcome, text, claimed, ran)
 

@@ -21,7 +21,9 @@ class Outcome(enum.Enum):
     Notes
     -----
     A case has passed if the backend under test gave its answer, or has kept a rule of the
-    contract. An answer of the core or of another backend is `ELSEWHERE`: it proves nothing.
+    contract. An answer of the core or of another backend is `ELSEWHERE`: it proves nothing. A case
+    has crashed if its process was ended by a signal, an exit or the time limit; exceptions are
+    failures.
     """
 
     PASSED = "passed"
@@ -51,6 +53,8 @@ class CaseResult:
     # it: operation and data type.
     claimed: tuple[str, ...] = ()
     ran: tuple[str, ...] = ()
+    output: str = ""
+    """The last lines that the case's process wrote while it was judged, of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +226,11 @@ def _verdict(result: ConformanceResult) -> Text:
 
 def _case_table(caption: str, results: Iterable[CaseResult]) -> Table:
     rows = [
-        (Mark(result.outcome.value, _kind(result.outcome)), result.case, result.text)
+        (
+            Mark(result.outcome.value, _kind(result.outcome)),
+            result.case,
+            f"{result.text}\nIts process wrote: {result.output}" if result.output else result.text,
+        )
         for result in results
     ]
     return Table(caption, ["outcome", "case", "why"], rows)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import queue
 import re
+import sys
+import termios
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from armpy.compiler.files.plain import PlainReader, plain
 from armpy.core.processes.worker import Worker
 from armpy.errors import DeadObjectError
+from armpy_conformance.processes.process_state import flush_output
+from armpy_conformance.result import CaseResult
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -44,6 +51,12 @@ _STAGES = {
 
 _MOST_OUTPUT = 200
 """Characters of a worker's last line in messages."""
+
+_MOST_LINES = 8
+"""Last lines of a worker's output that are shown beside a failure."""
+
+_READING_S = 0.5
+"""How long a worker waits after a failure until its output has been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +148,13 @@ class JudgingWorker(Generic[ItemT]):
         self._make_judge = make_judge
         self._timeout_s = timeout_s
         self._worker: Worker | None = None
+        self._seen = ""
         self._is_stopped = False
 
     def judge(self, item: ItemT, kind: type[ResultT]) -> ResultT | LostItem[ItemT]:
         """Judge one item; `LostItem` if the process dies or hangs. Raises the judge's errors."""
         worker = self._worker = self._worker or self._begin()
+        self._seen = worker.output()
         try:
             answer = worker.request(item, timeout_s=self._timeout_s)
         except DeadObjectError:
@@ -147,7 +162,18 @@ class JudgingWorker(Generic[ItemT]):
             lost = LostItem(item, late if worker.is_late else _end(worker))
             self.stop()
             return lost
-        return PlainReader().read(kind, answer.get("result"), "result")
+        result = PlainReader().read(kind, answer.get("result"), "result")
+        if isinstance(result, CaseResult) and result.outcome.is_bad:
+            return replace(result, output=self._new_output(worker))
+        return result
+
+    def _new_output(self, worker: Worker) -> str:
+        """The last lines that the process has written for this item."""
+        text = worker.output()
+        # Of longer outputs only the end is kept.
+        new = text.removeprefix(self._seen) if text.startswith(self._seen) else text
+        lines = [line[:_MOST_OUTPUT] for line in new.splitlines() if line.strip()]
+        return "\n".join(lines[-_MOST_LINES:])
 
     def _begin(self) -> Worker:
         worker = self._worker = Worker(_HANDLER)
@@ -247,4 +273,21 @@ class JudgeHandler:
         if self._judge is None:
             self._judge = request()
             return {}
-        return {"result": plain(self._judge(request))}
+        result = self._judge(request)
+        flush_output((sys.stdout, sys.stderr))
+        if isinstance(result, CaseResult) and result.outcome.is_bad:
+            _wait_until_read()
+        return {"result": plain(result)}
+
+
+def _wait_until_read() -> None:
+    """Wait until the other end of the standard output's pipe has read everything."""
+    end_s = time.monotonic() + _READING_S
+    with suppress(OSError):  # the system cannot say it
+        while _num_unread() and time.monotonic() < end_s:
+            time.sleep(0.0005)
+
+
+def _num_unread() -> int:
+    """Bytes in the pipe of the standard output."""
+    return int.from_bytes(fcntl.ioctl(1, termios.FIONREAD, bytes(4)), sys.byteorder)

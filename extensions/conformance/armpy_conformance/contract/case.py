@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.raised import described
 from armpy_conformance.result import CONTRACT, CaseResult, Outcome
 
 
@@ -46,7 +47,7 @@ def judge_contract(subject: BackendUnderTest, case: ContractCase) -> CaseResult:
     except ViolationError as violation:
         outcome, text = Outcome.FAILED, f"{where}: {violation}"
     except Exception as error:  # noqa: BLE001 - the backend's code may raise anything
-        outcome, text = Outcome.CRASHED, f"{where}: {type(error).__name__}: {error}"
+        outcome, text = Outcome.FAILED, f"{where}: {described(error)}"
     return CaseResult(case.id, CONTRACT, "", outcome, text)
 
 

@@ -19,8 +19,8 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
+from armpy.backend.caches import KEEPS_NOTHING
 from armpy.compiler import specialize
-from armpy.compiler.compiled_cache import KEEPS_NOTHING
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import LoadOptions, Model

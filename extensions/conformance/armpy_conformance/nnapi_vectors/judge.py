@@ -20,6 +20,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.executed_layers import kind_of, kinds_run, layers_refused
 from armpy_conformance.nnapi_vectors.example import Example
 from armpy_conformance.nnapi_vectors.twins import signed_twin, twin_difference
+from armpy_conformance.raised import described
 from armpy_conformance.result import CaseResult, Outcome
 from armpy_nnapi.codes import LATEST_FEATURE_LEVEL, OperandCode, OperationCode
 from armpy_nnapi.compile.compilation import Compilation
@@ -116,7 +117,7 @@ class VectorJudge:
         -------
         CaseResult
             PASSED if the outputs are right and a layer ran on the backend; ELSEWHERE if none
-            did; UNSUPPORTED if the device does not take an operation, with its name; CRASHED if
+            did; UNSUPPORTED if the device does not take an operation, with its name; FAILED too if
             anything but an ArmpyError comes out.
         """
         example = variation.example
@@ -134,7 +135,7 @@ class VectorJudge:
             if example.expects_failure:
                 finding.outcome, finding.text = Outcome.ELSEWHERE, REFUSED
         except Exception as error:  # noqa: BLE001 - whatever comes out is the result
-            finding.outcome, finding.text = Outcome.CRASHED, f"{type(error).__name__}: {error}"
+            finding.outcome, finding.text = Outcome.FAILED, described(error)
         about = operation_of(example), data_type_of(example)
         layers = finding.claimed, finding.ran
         return CaseResult(variation.case, *about, finding.outcome, finding.text, *layers)

@@ -31,16 +31,37 @@ _WORST_FIRST = (
 )
 
 
+LEAST_EXERCISED = 0.1
+"""Share of the layers that a backend claims, of which less running fails the run."""
+
+
 @dataclass(frozen=True, slots=True)
 class VectorsResult(ConformanceResult):
     """Results of running test vectors: one per variation of an example."""
 
+    least_share: float = 0.0
+    """Share of the cases in which a layer has to run on the backend."""
+
     @property
     def shortcomings(self) -> tuple[str, ...]:
-        """Why the run proves nothing; operations without examples need not run."""
-        if self.layers_run or self.problems:
+        """Why the run proves little or nothing; operations without examples need not run."""
+        if self.problems:
             return ()
-        return (f"no layer ran on {self.backend}: this proves nothing about it",)
+        if not self.layers_run:
+            return (f"no layer ran on {self.backend}: this proves nothing about it",)
+        texts = []
+        num_run = sum(bool(result.ran) for result in self.results)
+        if num_run < self.least_share * len(self.results):
+            texts.append(
+                f"layers ran on {self.backend} in {num_run} of {len(self.results)} models: this "
+                f"proves little about it. Expected at least {self.least_share:.0%}"
+            )
+        if self.exercised is not None and self.exercised < LEAST_EXERCISED:
+            texts.append(
+                f"{self.backend} runs {self.exercised:.1%} of the layers that it claims. Expected "
+                f"at least {LEAST_EXERCISED:.0%}. Refuse layers that are given back"
+            )
+        return tuple(texts)
 
     @property
     def by_example(self) -> dict[str, Outcome]:
@@ -133,6 +154,8 @@ def collect(
     results: Iterable[CaseResult],
     cases: Iterable[str],
     progress: Progress | None = None,
+    *,
+    least_share: float = 0.0,
 ) -> VectorsResult:
     """Put results together as they come.
 
@@ -146,6 +169,8 @@ def collect(
         Their ids in the order that they are to have.
     progress : callable, optional
         Is given each result as it comes.
+    least_share : float
+        As of `VectorsResult`.
     """
     started = time.perf_counter()
     by_case: dict[str, CaseResult] = {}
@@ -160,6 +185,7 @@ def collect(
         backend.get_api_version(),
         tuple(by_case[case] for case in cases),
         duration_s=time.perf_counter() - started,
+        least_share=least_share,
     )
 
 

@@ -35,6 +35,9 @@ from armpy_nnapi.model.model import Model
 _BATCH = 20
 """Models that a worker takes at a time."""
 
+LEAST_SHARE = 0.01
+"""Share of the models in which a layer has to run on the backend: fewer prove little about it."""
+
 
 class GraphJudge:
     """Makes up models and compares a backend with CpuRef on them.
@@ -201,7 +204,7 @@ def run_random_graphs(
     make_judge = partial(GraphJudge, backend_id, options, where)
     results = _judge_all(seeds, make_judge, jobs or available_cores(), where)
     cases = [_case(f"random_{number}") for number in seeds]
-    return collect(subject, results, cases, progress)
+    return collect(subject, results, cases, progress, least_share=LEAST_SHARE)
 
 
 def _judge_all(

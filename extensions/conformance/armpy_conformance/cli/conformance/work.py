@@ -212,12 +212,32 @@ def _print_problems(printer: Printer, problems: Sequence[CaseResult]) -> None:
     printer.heading("Problems")
     groups: dict[tuple[Outcome, str, str], list[CaseResult]] = {}
     for problem in problems:
-        # The numbers of a wrong answer and the shapes differ from case to case.
-        failure = problem.text.rpartition(": ")[2]
-        key = (problem.outcome, problem.operation, re.sub(r"[-+]?\d[\d.e+-]*", "#", failure))
-        groups.setdefault(key, []).append(problem)
+        groups.setdefault(_kind_of(problem), []).append(problem)
     for group in groups.values():
         first = group[0]
         printer.line(f"{first.outcome.value}: {first.case}: {first.text}")
+        if first.output:
+            printer.line("  its process wrote:")
+            for line in first.output.splitlines():
+                printer.line(f"    {line}")
         if len(group) > 1:
-            printer.line(f"  and {len(group) - 1} other cases of {first.operation} like this one")
+            counts = Counter(problem.operation for problem in group)
+            names = ", ".join(counts)
+            printer.line(f"  and {len(group) - 1} other cases of {names} like this one")
+
+
+_RAISED_AT = re.compile(r"\b\S+:\d+ in \w+")
+"""The line of a backend's code in the text of a failure."""
+
+
+def _kind_of(problem: CaseResult) -> tuple[Outcome, str, str]:
+    """What failures of one cause have in common.
+
+    Exceptions from one line of the backend's code are one kind, whatever operation they are of.
+    """
+    # The numbers of a wrong answer and the shapes differ from case to case.
+    failure = re.sub(r"[-+]?\d[\d.e+-]*", "#", problem.text.rpartition(": ")[2])
+    lines = _RAISED_AT.findall(problem.text)
+    return (
+        (problem.outcome, "", lines[-1]) if lines else (problem.outcome, problem.operation, failure)
+    )

@@ -1,0 +1,93 @@
+"""What a run shows of failures: the author's line, what the process wrote, and each cause once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from armpy.cli.__main__ import main
+from armpy_conformance import CaseResult, Outcome
+from armpy_conformance.nnapi_vectors.runner import VectorsResult
+from armpy_conformance.raised import described
+from armpy_conformance.random_graphs.runner import LEAST_SHARE
+from tests.support.dynamic_modules import module_source, write_module
+
+RAISING = """
+import ctypes
+import sys
+
+from armpy.backend import IWorkload, IWorkloadFactory
+
+
+class Raising(IWorkloadFactory, IWorkload):
+    def create_workload(self, operation, info):
+        return self
+
+    def execute(self, inputs, outputs):
+        ctypes.CDLL(None).printf(b"driver: error 17\\n")
+        sys.stderr.write("npu: bad command\\n")
+        raise KeyError(len(inputs))
+
+
+class RaisingBackend(Backend):
+    def create_workload_factory(self, network):
+        return Raising()
+
+
+def backend_factory():
+    return RaisingBackend()
+"""
+
+
+@pytest.mark.slow
+def test_exceptions_are_shown_once_with_their_line_and_the_process_s_output(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_module(tmp_path, "Test_Raising_backend", module_source("Raising", extra=RAISING))
+    line = path.read_text("utf-8").split("\n").index("        raise KeyError(len(inputs))") + 1
+    options = ["--dynamic-backends-path", str(tmp_path), "--filter", "/by-hand-add"]
+    options += ["--filter", "Activation/by-hand-relu"]
+    assert main(["conformance", "Raising", *options]) == 1
+    text = capsys.readouterr().out
+    problems = text.partition("Problems")[2].splitlines()
+    assert sum(problem.startswith("failed: ") for problem in problems) == 1
+    assert f"KeyError(1) at Test_Raising_backend.py:{line} in execute" in text
+    assert "npu: bad command" in text
+    assert "driver: error 17" in text
+    assert "other cases of Activation, ElementwiseBinary like this one" in text
+    assert "crashed" not in text
+
+
+def test_the_line_of_an_exception_is_the_innermost_one_of_the_author_s_code() -> None:
+    def convert(elements: list[str]) -> object:
+        return np.array(elements, np.float32)
+
+    with pytest.raises(ValueError, match="could not convert") as caught:
+        convert(["no number"])
+    name = Path(__file__).name
+    assert f"(raised at {name}:" in described(caught.value)
+    assert described(caught.value).endswith("in convert)")
+
+
+def models(num_run: int, claimed: int = 1) -> VectorsResult:
+    """Results of 1,000 models, in some of which a layer of several that are claimed runs."""
+    kind = ("Add FLOAT32",)
+    ran = CaseResult("x", "Add", "FLOAT32", Outcome.PASSED, "", kind * claimed, kind)
+    other = CaseResult("x", "Add", "FLOAT32", Outcome.UNSUPPORTED)
+    results = (ran,) * num_run + (other,) * (1000 - num_run)
+    return VectorsResult("Vendor", "", "2.5", results, least_share=LEAST_SHARE)
+
+
+def test_random_models_that_hardly_touch_the_backend_fail_the_run() -> None:
+    (text,) = models(3).shortcomings
+    assert text.startswith("layers ran on Vendor in 3 of 1000 models: this proves little about it")
+    assert not models(3).is_passed
+    assert models(10).is_passed
+
+
+def test_a_backend_that_runs_little_of_its_claims_fails_the_run() -> None:
+    (text,) = models(100, claimed=11).shortcomings
+    assert text.startswith("Vendor runs 9.1% of the layers that it claims. Expected at least 10%")
+    assert models(100, claimed=10).is_passed
