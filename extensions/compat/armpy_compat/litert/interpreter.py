@@ -15,6 +15,7 @@ from armpy_compat.litert.model_runs import ModelRuns
 from armpy_compat.litert.op_resolver import OpResolverType
 from armpy_compat.litert.signature_runner import SignatureRunner
 from armpy_compat.litert.tensor_details import Details, operator_details
+from armpy_compat.threads import usable_threads
 
 __all__ = [
     "Delegate",
@@ -26,9 +27,6 @@ __all__ = [
 ]
 
 _UNLENT_REFERENCES = 2  # the run's attribute, and the argument of getrefcount
-
-_MOST_THREADS = 256
-"""Most threads that armpy's backends take."""
 
 
 class Interpreter:
@@ -93,9 +91,8 @@ class Interpreter:
         source = model_path or model_content
         if not source:
             raise ValueError("`model_path` or `model_content` must be specified.")
-        if num_threads is not None:  # more than there can be processors is not an error in LiteRT
-            num_threads = min(int(num_threads), _MOST_THREADS)
-        options: dict[str, Any] = {"num_threads": num_threads}  # Any: as `armpy.load` takes them
+        threads = None if num_threads is None else usable_threads(num_threads)
+        options: dict[str, Any] = {"num_threads": threads}  # Any: as `armpy.load` takes them
         if experimental_op_resolver_type is OpResolverType.BUILTIN_REF:
             options["backends"] = ["CpuRef"]
         self._delegates = [*(experimental_delegates or ())]

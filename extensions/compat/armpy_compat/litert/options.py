@@ -8,6 +8,7 @@ from typing import Any
 
 import armpy
 from armpy_compat.litert.hardware_accelerator import HardwareAccelerator
+from armpy_compat.threads import usable_threads
 
 _CPU_BACKENDS = ("NumbaAcc", "CpuRef")
 
@@ -66,7 +67,8 @@ class Options:
         RuntimeError
             If no backend of the kinds of devices is installed.
         """
-        options: dict[str, Any] = {"num_threads": self.cpu_options.num_threads or None}  # as above
+        threads = usable_threads(self.cpu_options.num_threads)
+        options: dict[str, Any] = {"num_threads": threads}  # as above
         if self.cpu_options.kernel_mode == CpuKernelMode.REFERENCE:
             return {**options, "backends": ["CpuRef"]}
         return {**options, "backends": _backends(HardwareAccelerator(self.hardware_accelerators))}

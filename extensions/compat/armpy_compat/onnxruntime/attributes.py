@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import operator
 from enum import Enum
+from numbers import Real
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
 T = TypeVar("T")
+
+_LEAST, _LARGEST = -(2**31), 2**31 - 1
+"""Range of attributes that are integers."""
+
+
+_LONGEST_KEY = 1024
 
 
 class HasValues(Protocol):
@@ -44,11 +53,26 @@ class Attribute(Generic[T]):
 
 
 def _converted(value: Any, kind: type[T]) -> Any:  # Any: whatever the caller assigns
-    """A value of the type; numbers are taken for booleans and enumerations."""
+    """A value of the type; booleans may be numbers or None, and enumerations their numbers."""
     if kind is str or isinstance(value, str):
         if kind is not str or not isinstance(value, str):
             raise TypeError(kind.__name__)
         return value
-    if kind is bool or issubclass(kind, Enum):
-        return kind(operator.index(value))  # type: ignore[call-arg]  # both take a number
-    return operator.index(value)
+    if kind is bool and (value is None or isinstance(value, Real | np.bool_)):
+        return bool(value)
+    number = operator.index(value)
+    if not _LEAST <= number <= _LARGEST:
+        raise ValueError(number)
+    return kind(number) if issubclass(kind, Enum) else number
+
+
+def check_key(key: str) -> None:
+    """Check the key of an entry of a configuration.
+
+    Raises
+    ------
+    RuntimeError
+        If it is empty or longer than 1024.
+    """
+    if not 0 < len(key) <= _LONGEST_KEY:
+        raise RuntimeError(f"Config key is empty or longer than maximum length {_LONGEST_KEY}")

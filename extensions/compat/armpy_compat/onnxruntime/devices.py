@@ -12,6 +12,7 @@ from armpy_compat.onnxruntime.enumerations import (
     OrtDeviceVendorId,
     OrtMemType,
 )
+from armpy_compat.signatures import checked
 
 _TYPES: Mapping[str, int] = MappingProxyType(
     {"cpu": 0, "cuda": 1, "gpu": 1, "webgpu": 1, "fpga": 2, "npu": 3, "cann": 3, "dml": 4}
@@ -52,11 +53,13 @@ class OrtDevice:
 
     __slots__ = ("_memory_type", "_number", "_type", "_vendor")
 
+    @checked
     def __init__(self, device_type: int, memory_type: int, *numbers: int) -> None:
         self._type, self._memory_type = device_type, memory_type
         self._vendor, self._number = (0, *numbers)[-2:]
 
     @staticmethod
+    @checked
     def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> OrtDevice:
         """Make a device by the name of its type."""
         vendor = vendor_id if vendor_id >= 0 else _VENDORS.get(ort_device_name, 0)
@@ -179,10 +182,13 @@ class OrtArenaCfg:
 
     __slots__ = (*_ARENA_NAMES, "initial_growth_chunk_size_bytes", "max_power_of_two_extend_bytes")
 
+    @checked
     def __init__(self, options: int | Mapping[str, int], *others: int) -> None:
         values = {**dict.fromkeys(self.__slots__, -1), "max_mem": 0}
         if isinstance(options, Mapping):
             values.update(options)
+        elif len(others) != len(_ARENA_NAMES) - 1:
+            raise TypeError(f"OrtArenaCfg: expected a mapping or the numbers {_ARENA_NAMES}")
         else:
             values.update(zip(_ARENA_NAMES, (options, *others), strict=True))
         for name, value in values.items():

@@ -49,12 +49,34 @@ def element_type_of(dtype: np.dtype[Any]) -> int:
     RuntimeError
         If ONNX has no such type.
     """
-    if dtype.kind in "USOV":
+    if dtype.kind in "USO" or dtype.type is np.void:  # the types of `ml_dtypes` have kind V
         return STRING
     try:
         return int(onnx.helper.np_dtype_to_tensor_dtype(dtype))
     except (KeyError, ValueError) as error:
         raise RuntimeError(f"Numpy_type {dtype.num} can't be converted to MLDataType.") from error
+
+
+def given_type(element_type: object) -> np.dtype[Any]:
+    """NumPy's type for elements that a program names by ONNX's number or by a type of NumPy's.
+
+    Raises
+    ------
+    RuntimeError
+        If there are no such tensors, or they hold strings.
+    """
+    if isinstance(element_type, int) and element_type not in WORDS:
+        raise RuntimeError(f"tensor type {element_type} is not supported")
+    try:
+        dtype: np.dtype[Any] = (
+            numpy_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)  # type: ignore[call-overload]  # others are a TypeError
+        )
+    except (TypeError, ValueError) as error:
+        text = f"Not a valid numpy type. Expected a dtype or a number of ONNX; got {element_type!r}"
+        raise RuntimeError(text) from error
+    if element_type is None or element_type_of(dtype) == STRING:
+        raise RuntimeError("Only binding non-string Tensors is currently supported")
+    return dtype
 
 
 def tensor_word(element_type: int) -> str:

@@ -64,7 +64,7 @@ def converted(argument: NodeArg, value: object) -> object:
             raise RuntimeError(f"Input '{argument.name}' must be a list of numpy arrays.")
         return [_tensor(argument, kind, part) for part in value]
     array = _tensor(argument, kind, value)
-    _check_shape(argument, array.shape)
+    check_shape(argument, array.shape, "input")
     return array
 
 
@@ -113,8 +113,31 @@ def _text(item: Any) -> str:  # Any: an element of an array
     return item.decode() if isinstance(item, bytes) else str(item)
 
 
-def _check_shape(argument: NodeArg, shape: tuple[int, ...]) -> None:
-    """Check rank and sizes, where the model has them."""
+def check_target(argument: NodeArg, target: _Array) -> None:
+    """Check that an array can hold an output, as far as the model says before it runs.
+
+    Raises
+    ------
+    InvalidArgument
+        If its type, rank or a dimension is not the output's.
+    """
+    expected, actual = argument.type, tensor_word(element_type_of(target.dtype))
+    if actual != expected:
+        raise status_error(
+            InvalidArgument,
+            f"Unexpected output data type. Actual: ({actual}) , expected: ({expected})",
+        )
+    check_shape(argument, target.shape, "output")
+
+
+def check_shape(argument: NodeArg, shape: tuple[int, ...], role: str) -> None:
+    """Check rank and sizes of an ``input`` or ``output``, where the model has them.
+
+    Raises
+    ------
+    InvalidArgument
+        If they differ. Arrays of every shape fit where the model declares a scalar.
+    """
     expected = argument.shape
     if not expected:
         return
@@ -122,7 +145,7 @@ def _check_shape(argument: NodeArg, shape: tuple[int, ...]) -> None:
     if len(shape) != len(expected):
         raise status_error(
             InvalidArgument,
-            f"Invalid rank for input: {argument.name} Got: {len(shape)} Expected:"
+            f"Invalid rank for {role}: {argument.name} Got: {len(shape)} Expected:"
             f" {len(expected)} {advice}",
         )
     wrong = [
@@ -133,6 +156,6 @@ def _check_shape(argument: NodeArg, shape: tuple[int, ...]) -> None:
     if wrong:
         raise status_error(
             InvalidArgument,
-            f"Got invalid dimensions for input: {argument.name} for the following indices\n"
+            f"Got invalid dimensions for {role}: {argument.name} for the following indices\n"
             f"{''.join(wrong)} {advice}",
         )

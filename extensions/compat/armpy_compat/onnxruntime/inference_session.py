@@ -21,6 +21,7 @@ from armpy_compat.onnxruntime.providers import (
 )
 from armpy_compat.onnxruntime.run_options import RunOptions
 from armpy_compat.onnxruntime.session_options import SessionOptions
+from armpy_compat.signatures import checked
 
 
 class Session:
@@ -184,6 +185,7 @@ class Session:
         """Return when profiling began, in nanoseconds of the system's clock."""
         return self._sess.get_profiling_start_time_ns
 
+    @checked
     def set_ep_dynamic_options(self, options: Mapping[str, str]) -> None:
         """Accept options without effect."""
 

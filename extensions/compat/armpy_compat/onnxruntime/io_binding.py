@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,11 @@ import numpy.typing as npt
 
 from armpy.execution import Execution
 from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
-from armpy_compat.onnxruntime.element_types import numpy_type
+from armpy_compat.onnxruntime.element_types import given_type
+from armpy_compat.onnxruntime.errors import InvalidArgument, status_error
+from armpy_compat.onnxruntime.feeds import check_target
 from armpy_compat.onnxruntime.ort_value import OrtValue, OrtValueVector
+from armpy_compat.signatures import checked
 
 _Array = npt.NDArray[Any]  # Any: elements of every type
 
@@ -37,6 +40,7 @@ class SessionIOBinding:
     def __init__(self, session: Any) -> None:  # Any: its class is made of this one
         self.session = session
         self._inputs = {argument.name for argument in session.inputs_meta}
+        self._outputs = {argument.name: argument for argument in session.outputs_meta}
         self.input_arrays: dict[str, object] = {}
         self.output_arrays: dict[str, _Array | None] = {}
         self._bound_values: dict[str, OrtValue] = {}
@@ -56,16 +60,26 @@ class SessionIOBinding:
         Raises
         ------
         RuntimeError
-            If there is no such input, or the device is not the processor.
+            If there is no such input, there is no array, or the device is not the processor.
         """
-        if name not in self._inputs:
-            raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
-        self._change()
-        self.input_arrays[name] = place[0] if len(place) == 1 else _array_at(*place)
+        array = place[0] if len(place) == 1 else _array_at(*place)
+        if not isinstance(array, np.ndarray):
+            text = f"Expected a numpy.ndarray; got {type(array).__name__}"
+            raise RuntimeError(  # noqa: TRY004 - its kind there
+                f"Unable to create OrtValue from the given python object. {text}"
+            )
+        self._bind_input(name, array)
 
+    def _bind_input(self, name: str, value: object) -> None:
+        """Bind an input of a name that the model has."""
+        _check_name(name, self._inputs)
+        self._change()
+        self.input_arrays[name] = value
+
+    @checked
     def bind_ortvalue_input(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an input to a value; raises as `bind_input`."""
-        self.bind_input(name, ortvalue.content())
+        self._bind_input(name, ortvalue.content())
 
     def bind_output(self, name: str, device: OrtDevice, *place: Any) -> None:  # Any: see below
         """Bind an output.
@@ -78,13 +92,16 @@ class SessionIOBinding:
         Raises
         ------
         RuntimeError
-            If the device is not the processor.
+            If there is no such output for an address, or the device is not the processor.
         """
         check_is_cpu(device)
+        if place:
+            _check_name(name, self._outputs)
         self._change()
         self._handed_out.pop(name, None)
         self.output_arrays[name] = _array_at(device, *place) if place else None
 
+    @checked
     def bind_ortvalue_output(self, name: str, ortvalue: OrtValue) -> None:
         """Bind an output to a value, whose elements each run writes."""
         content = ortvalue.content()
@@ -97,8 +114,37 @@ class SessionIOBinding:
         """Forget runs with what was bound before."""
         self.num_runs, self.execution = 0, None
 
+    def check_targets(self) -> None:
+        """Check that the arrays that are bound can hold the outputs.
+
+        Raises
+        ------
+        InvalidArgument
+            If there is no output of a name, or its type, rank or a dimension differs.
+        """
+        unknown = self.output_arrays.keys() - self._outputs.keys()
+        if unknown:
+            raise status_error(InvalidArgument, f"Invalid output name: {min(unknown)}")
+        for name, array in self.output_arrays.items():
+            if array is not None:
+                check_target(self._outputs[name], array)
+
     def set_results(self, results: list[Any]) -> None:
-        """Keep the outputs of a run, and write those that have to be copied."""
+        """Keep the outputs of a run, and write those that have to be copied.
+
+        Raises
+        ------
+        InvalidArgument
+            If the array that is bound to one has another shape or type; nothing is written.
+        """
+        for (name, array), result in zip(self.output_arrays.items(), results, strict=True):
+            if array is not None and not _has_form(array, result):
+                raise status_error(
+                    InvalidArgument,
+                    f"The output OrtValue provided for output '{name}' has shape {array.shape} of"
+                    f" {array.dtype}, but the computed output has shape {result.shape} of"
+                    f" {result.dtype}. Bind an array of that shape, or none.",
+                )
         self._results = results
         self.num_runs += 1
         for array, result in zip(self.output_arrays.values(), results, strict=True):
@@ -174,6 +220,7 @@ class IOBinding:
         """
         self._iobinding.bind_input(name, arr_on_cpu)
 
+    @checked
     def bind_input(
         self,
         name: str,
@@ -197,6 +244,7 @@ class IOBinding:
         """Bind an input to a value; raises as `bind_cpu_input`."""
         self._iobinding.bind_ortvalue_input(name, ortvalue)
 
+    @checked
     def bind_output(
         self,
         name: str,
@@ -243,24 +291,48 @@ def _is_written(value: OrtValue, result: object) -> bool:
     content = value.content()
     if content is result:
         return True
-    if not (isinstance(content, np.ndarray) and isinstance(result, np.ndarray)):
+    if not isinstance(content, np.ndarray) or not _has_form(content, result):
         return False
-    if content.shape != result.shape or content.dtype != result.dtype:
-        return False
-    np.copyto(content, result)
+    np.copyto(content, np.asarray(result))
     return True
 
 
-def _array_at(device: OrtDevice, element_type: Any, shape: Sequence[int], address: int) -> _Array:
+def _has_form(array: _Array, result: object) -> bool:
+    """Whether a run's result has the shape and the type of an array."""
+    if not isinstance(result, np.ndarray):
+        return False
+    return bool(array.shape == result.shape and array.dtype == result.dtype)
+
+
+def _check_name(name: str, names: Collection[str]) -> None:
+    """Check the name of an input or output.
+
+    Raises
+    ------
+    TypeError
+        If it is not a text.
+    RuntimeError
+        If the model has none of this name.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"incompatible function arguments. 'name': expected str; got {name!r}")
+    if name not in names:
+        raise RuntimeError(f"Failed to find NodeArg with name: {name} in the def list")
+
+
+def _array_at(
+    device: OrtDevice, element_type: object, shape: Sequence[int], address: int
+) -> _Array:
     """An array over memory at an address.
 
     Raises
     ------
     RuntimeError
-        If the device is not the processor, a dimension is negative, or the address is 0.
+        If the device is not the processor, the type is none of tensors, a dimension is negative,
+        or the address is 0.
     """
     check_is_cpu(device)
-    dtype = numpy_type(element_type) if isinstance(element_type, int) else np.dtype(element_type)
+    dtype = given_type(element_type)
     count = math.prod(shape)
     if any(dim < 0 for dim in shape) or count * dtype.itemsize > sys.maxsize:
         raise RuntimeError(f"shape must contain non-negative sizes of memory; got {list(shape)}")

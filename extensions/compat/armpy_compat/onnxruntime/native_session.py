@@ -51,6 +51,8 @@ from armpy_compat.onnxruntime.structured_model import (
     labels_of,
     maps_of,
 )
+from armpy_compat.signatures import checked
+from armpy_compat.threads import usable_threads
 
 _Feed = Mapping[str, object]
 _Results = Mapping[str, Any]  # Any: arrays, lists of them or of maps
@@ -98,7 +100,6 @@ class NativeSession:
         inputs = [value for value in model.graph.input if value.name not in initial]
         self.inputs_meta: list[NodeArg] = arguments_of(inputs)
         self.outputs_meta: list[NodeArg] = arguments_of(self._source.outputs())
-        self._output_names = frozenset(argument.name for argument in self.outputs_meta)
         # Of older forms, initializers stand among the inputs without being any.
         values = model.graph.input if model.ir_version >= _LEAST_FORM_WITH_DEFAULTS else ()
         defaults = [value for value in values if value.name in initial]
@@ -106,7 +107,7 @@ class NativeSession:
         self._arguments = {argument.name: argument for argument in self.inputs_meta}
         self._defaults = {argument.name: argument for argument in self.overridable_initializers}
         self._providers: dict[str, dict[str, str]] = {}
-        self._variants: dict[frozenset[str], armpy.Model] = {}
+        self._variants: dict[tuple[frozenset[str], frozenset[str]], armpy.Model] = {}
 
     def initialize_session(
         self,
@@ -159,7 +160,7 @@ class NativeSession:
         self.model = self._load(self._source.loadable)
         self._labels = labels_of(model.graph.output, lambda: self.model.metadata)  # type: ignore[union-attr]
         check_types(model, self.model.outputs)
-        self._run = without_time_limit(self.model.run) if has_loops(model) else self.model.run
+        self._run = self._runner(self.model)
         known = {spec.name: spec.shape for spec in self.model.outputs if spec.shape is not None}
         self.outputs_meta = refined(self.outputs_meta, known)
 
@@ -177,7 +178,7 @@ class NativeSession:
         RuntimeException, EPFail, Fail
             If computing fails, or was terminated.
         """
-        if isinstance(output_names, str):
+        if isinstance(output_names, str | Mapping):
             raise _wrong_names(output_names)
         try:
             if run_options is None:
@@ -207,24 +208,45 @@ class NativeSession:
         self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None
     ) -> _Results:
         """Results of a call with inputs that have to be converted; errors as of `run`."""
-        check_names(feed, {**self._arguments, **self._defaults})
-        arrays = {name: converted(self._argument(name), value) for name, value in feed.items()}
-        changed = frozenset(self._defaults).intersection(feed)
+        arrays = self._arrays(feed)
         try:
-            run = self._variant(changed).run if changed else self._run
+            model = self._fitting(arrays)
+            run = self._run if model is self.model else self._runner(model)
             return _call(run, arrays, output_names, run_options)
         except ArmpyError as error:
             raise run_error(error) from error
 
+    def _arrays(self, feed: _Feed) -> dict[str, object]:
+        """Inputs as armpy takes them; errors as of `run`."""
+        check_names(feed, {**self._arguments, **self._defaults})
+        return {name: converted(self._argument(name), value) for name, value in feed.items()}
+
     def _argument(self, name: str) -> NodeArg:
         return self._arguments.get(name) or self._defaults[name]
 
-    def _variant(self, names: frozenset[str]) -> armpy.Model:
-        """The model with some of its initializers as inputs, kept for further calls."""
-        if names not in self._variants:
-            self._variants[names] = self._load(self._source.with_inputs(names), front_end="onnx")
-        return self._variants[names]
+    def _fitting(self, arrays: Mapping[str, object]) -> Any:  # Any: None with structures
+        """The model, or a variant that takes these inputs, kept for further calls."""
+        given = frozenset(self._defaults).intersection(arrays)
+        raised = frozenset(name for name, array in arrays.items() if self._is_raised(name, array))
+        if not given and not raised:
+            return self.model
+        if (given, raised) not in self._variants:
+            source = self._source.with_inputs(given, raised)
+            self._variants[given, raised] = self._load(source, front_end="onnx")
+        return self._variants[given, raised]
 
+    def _is_raised(self, name: str, value: object) -> bool:
+        """Whether a value is an array with dimensions for an input that is declared as a scalar."""
+        argument = self._argument(name)
+        if self.model is None or argument.shape or not argument.type.startswith("tensor("):
+            return False  # a model with structures is loaded for the shapes of each call
+        return isinstance(value, np.ndarray) and value.ndim > 0
+
+    def _runner(self, model: armpy.Model) -> Callable[..., _Results]:
+        """`run` of a model, whose loops run until they end."""
+        return without_time_limit(model.run) if has_loops(self._source.model) else model.run
+
+    @checked
     def run_async(
         self,
         output_names: Sequence[str],
@@ -253,9 +275,8 @@ class NativeSession:
             callback([results[name] for name in output_names], user_data, "")
 
         try:
-            check_names(feed, self._arguments)
-            arrays = {name: converted(self._argument(name), value) for name, value in feed.items()}
-            future = self.model.start(arrays)
+            arrays = self._arrays(feed)
+            future = self._fitting(arrays).start(arrays)
         except Exception as error:  # noqa: BLE001 - the callback gets the text of every error
             callback([], user_data, str(error))
             return
@@ -300,12 +321,13 @@ class NativeSession:
             raise RuntimeError(f"Error in execution: {error}") from error
 
     def _check_outputs(self, iobinding: SessionIOBinding) -> None:
-        """Check the names of bound outputs; raises RuntimeError."""
+        """Check that outputs are bound to arrays that can hold them; raises RuntimeError."""
         if not iobinding.output_arrays:
             raise RuntimeError("Error in execution: At least one output should be requested.")
-        unknown = iobinding.output_arrays.keys() - self._output_names
-        if unknown:
-            raise RuntimeError(f"Error in execution: Invalid output name: {min(unknown)}")
+        try:
+            iobinding.check_targets()
+        except InvalidArgument as error:
+            raise RuntimeError(f"Error in execution: {error}") from error
 
     def _written(
         self, model: armpy.Model, names: Sequence[str], iobinding: SessionIOBinding
@@ -417,8 +439,7 @@ def _loader(
 ) -> partial[armpy.Model]:
     """`armpy.load` with what the options of a session ask for."""
     backends = backends_of([*providers], with_cpu=with_cpu)
-    threads = options.intra_op_num_threads
-    num_threads = threads if threads > 0 else None
+    num_threads = usable_threads(options.intra_op_num_threads)
     properties = NetworkProperties(profiling=True) if options.enable_profiling else None
     own = {
         name.removesuffix("ExecutionProvider"): settings

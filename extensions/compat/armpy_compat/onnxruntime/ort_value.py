@@ -12,10 +12,12 @@ from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
 from armpy_compat.onnxruntime.element_types import (
     STRING,
     element_type_of,
+    given_type,
     numpy_type,
     tensor_word,
 )
 from armpy_compat.onnxruntime.sparse_tensor import SparseTensor
+from armpy_compat.signatures import checked
 
 _Array: TypeAlias = "npt.NDArray[Any]"  # Any: elements of every type
 
@@ -54,9 +56,10 @@ class OrtValue:
         return self
 
     @classmethod
+    @checked
     def ortvalue_from_numpy(
         cls,
-        numpy_obj: _Array,
+        numpy_obj: object,
         /,
         device_type: str | OrtDevice = "cpu",
         device_id: int = 0,
@@ -77,6 +80,7 @@ class OrtValue:
         return cls(np.ascontiguousarray(numpy_obj).reshape(numpy_obj.shape))
 
     @classmethod
+    @checked
     def ortvalue_from_numpy_with_onnx_type(
         cls, data: _Array, /, onnx_element_type: int
     ) -> OrtValue:
@@ -87,13 +91,14 @@ class OrtValue:
         RuntimeError
             If the sizes of the elements differ.
         """
-        if numpy_type(onnx_element_type).itemsize != data.itemsize:
+        if given_type(onnx_element_type).itemsize != data.itemsize:
             raise RuntimeError(
                 f"elements of {data.itemsize} bytes cannot be {tensor_word(onnx_element_type)}"
             )
         return cls(np.ascontiguousarray(data), element_type=onnx_element_type)
 
     @classmethod
+    @checked
     def ortvalue_from_shape_and_type(
         cls,
         shape: Sequence[int],
@@ -113,17 +118,16 @@ class OrtValue:
         Raises
         ------
         RuntimeError
-            If the device is not the processor.
+            If the device is not the processor, the type is none of tensors, or memory is short.
         """
         _check_device(device_type, device_id, vendor_id)
-        if isinstance(element_type, int):
-            zeros = np.zeros(tuple(shape), numpy_type(element_type))
-            return cls(zeros, element_type=element_type)
-        return cls(np.zeros(tuple(shape), np.dtype(element_type)))  # type: ignore[call-overload]
+        zeros = np.zeros(tuple(shape), given_type(element_type))
+        return cls(zeros, element_type=element_type if isinstance(element_type, int) else None)
 
     ortvalue_from_shape_and_onnx_type = ortvalue_from_shape_and_type
 
     @classmethod
+    @checked
     def ort_value_from_sparse_tensor(cls, sparse_tensor: SparseTensor) -> OrtValue:
         """Make a value of a sparse tensor."""
         return cls(sparse_tensor)
@@ -223,11 +227,16 @@ class OrtValue:
         TypeError
             If it is neither an array nor a value.
         RuntimeError
-            If it has another size.
+            If it has another size or holds strings.
         """
         source = data.numpy() if isinstance(data, OrtValue) else data
         if not isinstance(source, np.ndarray):
             raise TypeError("data must be a numpy.ndarray or an OrtValue.")
+        if element_type_of(source.dtype) == STRING:
+            raise RuntimeError(
+                "Inplace update of OrtValues is currently only supported from non-string numpy"
+                " arrays"
+            )
         target = self.numpy()
         if source.size != target.size:
             raise RuntimeError(
@@ -250,7 +259,15 @@ class OrtValue:
 
     @classmethod
     def from_dlpack(cls, data: Any, /, is_bool_tensor: bool = False) -> OrtValue:  # Any: a tensor
-        """Make a value that shares the memory of a tensor with ``__dlpack__``, or of a capsule."""
+        """Make a value that shares the memory of a tensor with ``__dlpack__``, or of a capsule.
+
+        Raises
+        ------
+        TypeError
+            If it is neither.
+        """
+        if not hasattr(data, "__dlpack__") and type(data).__name__ != "PyCapsule":
+            raise TypeError(f"from_dlpack: expected a tensor or a DLPack capsule; got {data!r}")
         owner: Any = data if hasattr(data, "__dlpack__") else _Capsule(data)  # Any: for NumPy
         array = np.from_dlpack(owner)
         return cls(array.view(np.bool_) if is_bool_tensor else array, data)
@@ -272,6 +289,7 @@ class _Capsule:
 class OrtValueVector(list[OrtValue]):
     """Values in order."""
 
+    @checked
     def push_back(self, value: OrtValue) -> None:
         """Add a value."""
         self.append(OrtValue(value))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-
 import armpy
 from armpy_compat.onnxruntime.devices import OrtArenaCfg, OrtMemoryInfo
 from armpy_compat.onnxruntime.errors import Fail, status_error
+from armpy_compat.signatures import checked
 
 VERSION = "1.32.0"
 """The version of ONNX Runtime whose API this is."""
@@ -29,20 +28,23 @@ def get_device() -> str:
     return "CPU"
 
 
+@checked
 def set_seed(seed: int) -> None:
     """Accept a seed; random operators have a seed of their own in the model."""
-    np.random.default_rng(seed)
 
 
+@checked
 def set_default_logger_severity(severity: int) -> None:
     """Accept a severity; armpy logs with `logging`, under the name ``armpy``."""
     _check_severity(severity)
 
 
+@checked
 def set_default_logger_verbosity(verbosity: int) -> None:
     """Accept a verbosity; see `set_default_logger_severity`."""
 
 
+@checked
 def set_default_logger_callback(callback: Callable[..., object], severity: int = 2) -> None:
     """Accept a function; it is not called."""
     _check_severity(severity)
@@ -61,10 +63,12 @@ def has_collective_ops() -> bool:
     return False
 
 
+@checked
 def create_and_register_allocator(info: OrtMemoryInfo, configuration: OrtArenaCfg | None) -> None:
     """Accept an allocator without effect."""
 
 
+@checked
 def create_and_register_allocator_v2(
     provider: str,
     info: OrtMemoryInfo,
@@ -74,6 +78,7 @@ def create_and_register_allocator_v2(
     """Accept an allocator without effect."""
 
 
+@checked
 def set_global_thread_pool_sizes(
     intra_op_num_threads: int = 0, inter_op_num_threads: int = 0
 ) -> None:
@@ -85,6 +90,7 @@ def get_ep_devices() -> list[object]:
     return []
 
 
+@checked
 def register_execution_provider_library(name: str, path: str) -> None:
     """Raise `Fail`: backends are packages.
 
@@ -97,6 +103,7 @@ def register_execution_provider_library(name: str, path: str) -> None:
     raise status_error(Fail, text)
 
 
+@checked
 def unregister_execution_provider_library(name: str) -> None:
     """Raise `Fail`: there are none.
 

@@ -89,6 +89,8 @@ def check_and_normalize_provider_args(
     ------
     ValueError
         If they have another form.
+    TypeError
+        If `providers` cannot be iterated over.
     """
     settings: dict[str, dict[str, str]] = {}
     for name, options in _pairs(providers, provider_options):
@@ -112,7 +114,8 @@ def _pairs(
     if providers is None:
         return []
     if not isinstance(providers, Sequence):
-        raise ValueError("'providers' should be a sequence.")  # noqa: TRY004 - its kind there
+        kind = ValueError if isinstance(providers, Iterable) else TypeError
+        raise kind(f"'providers' should be a sequence. Got {providers!r}")
     if provider_options is None:
         return [_pair(provider) for provider in providers]
     if not isinstance(provider_options, Sequence):

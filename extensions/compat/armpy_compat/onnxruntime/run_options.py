@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from armpy.backend import Cancellation
-from armpy_compat.onnxruntime.attributes import Attribute
+from armpy_compat.onnxruntime.attributes import Attribute, check_key
 from armpy_compat.onnxruntime.errors import NotImplemented, status_error
+from armpy_compat.signatures import checked
 
 
 class RunOptions:
@@ -40,16 +41,26 @@ class RunOptions:
         return self.cancellation.is_cancelled
 
     @terminate.setter
+    @checked
     def terminate(self, is_terminated: bool) -> None:
         if is_terminated:
             self.cancellation.cancel()
         else:
             self.cancellation = Cancellation()  # one stays cancelled
 
+    @checked
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Set an entry of the call's configuration."""
+        """Set an entry of the call's configuration.
+
+        Raises
+        ------
+        RuntimeError
+            If the key is empty or longer than 1024.
+        """
+        check_key(key)
         self.config_entries[key] = value
 
+    @checked
     def get_run_config_entry(self, key: str) -> str:
         """Return an entry of the call's configuration.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armpy_compat.onnxruntime.attributes import Attribute
+from armpy_compat.onnxruntime.attributes import Attribute, check_key
 from armpy_compat.onnxruntime.element_types import numpy_type
 from armpy_compat.onnxruntime.enumerations import (
     ExecutionMode,
@@ -17,8 +17,7 @@ from armpy_compat.onnxruntime.enumerations import (
 )
 from armpy_compat.onnxruntime.errors import Fail, status_error
 from armpy_compat.onnxruntime.ort_value import OrtValue
-
-_LONGEST_KEY = 1024
+from armpy_compat.signatures import checked
 
 
 class SessionOptions:
@@ -65,6 +64,7 @@ class SessionOptions:
         self.initializers: dict[str, OrtValue] = {}
         self.providers: list[tuple[str, dict[str, str]]] = []
 
+    @checked
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Set an entry of the session's configuration.
 
@@ -75,12 +75,10 @@ class SessionOptions:
         RuntimeError
             If the key is empty or longer than 1024.
         """
-        if not isinstance(key, str) or not isinstance(value, str):
-            raise TypeError(f"add_session_config_entry: expected texts; got {key!r} and {value!r}")
-        if not 0 < len(key) <= _LONGEST_KEY:
-            raise RuntimeError(f"Config key is empty or longer than maximum length {_LONGEST_KEY}")
+        check_key(key)
         self.config_entries[key] = value
 
+    @checked
     def get_session_config_entry(self, key: str) -> str:
         """Return an entry of the session's configuration.
 
@@ -93,15 +91,18 @@ class SessionOptions:
             raise RuntimeError(f"SessionOptions does not have configuration with key: {key}")
         return self.config_entries[key]
 
+    @checked
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Set the size of the open dimensions of inputs that have a name; TypeError if no size."""
         self.dimensions_by_name[name] = operator.index(size)
 
+    @checked
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
         """Set the size of the open dimensions of inputs that have a denotation; as by name."""
         self.dimensions_by_denotation[denotation] = operator.index(size)
 
-    def add_initializer(self, name: str, value: OrtValue) -> None:
+    @checked
+    def add_initializer(self, name: str, value: object) -> None:
         """Put a tensor in place of an initializer of the model.
 
         Raises
@@ -115,6 +116,7 @@ class SessionOptions:
             )
         self.initializers[name] = value
 
+    @checked
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
         """Put tensors in place of initializers whose elements lie in other files.
 
@@ -140,6 +142,7 @@ class SessionOptions:
         text = "armpy reads external data from files beside the model: load the model by its path"
         raise status_error(Fail, text)
 
+    @checked
     def register_custom_ops_library(self, library_path: str) -> None:
         """Raise `Fail`: armpy cannot load operators that are compiled for ONNX Runtime.
 
@@ -154,6 +157,7 @@ class SessionOptions:
             " ONNX Runtime's libraries. Write a plugin; see docs/how_to/write_a_plugin.md.",
         )
 
+    @checked
     def add_provider(self, name: str, options: Mapping[str, str]) -> None:
         """Add an execution provider, for sessions that are given none."""
         self.providers.append((name, dict(options)))

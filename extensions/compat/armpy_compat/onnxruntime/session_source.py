@@ -92,9 +92,22 @@ class SessionSource:
             for value in declared
         ]
 
-    def with_inputs(self, names: frozenset[str]) -> bytes:
-        """Contents of the model with some of its initializers as inputs."""
+    def with_inputs(self, names: frozenset[str], of_any_rank: frozenset[str]) -> bytes:
+        """Contents of the model with other inputs.
+
+        Parameters
+        ----------
+        names : frozenset of str
+            Initializers that become inputs.
+        of_any_rank : frozenset of str
+            Inputs whose shape is left open, as are then those of the outputs.
+        """
         model = self._self_contained()
+        if of_any_rank:
+            opened = [value for value in model.graph.input if value.name in of_any_rank]
+            for value in (*opened, *model.graph.output):
+                value.type.tensor_type.ClearField("shape")
+            del model.graph.value_info[:]
         remaining = [tensor for tensor in model.graph.initializer if tensor.name not in names]
         del model.graph.initializer[:]
         model.graph.initializer.extend(remaining)

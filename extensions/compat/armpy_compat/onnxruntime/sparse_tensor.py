@@ -11,6 +11,7 @@ import numpy.typing as npt
 from armpy_compat.onnxruntime.devices import OrtDevice, check_is_cpu
 from armpy_compat.onnxruntime.element_types import element_type_of, tensor_word
 from armpy_compat.onnxruntime.enumerations import OrtSparseFormat
+from armpy_compat.signatures import checked
 
 _Array: TypeAlias = "npt.NDArray[Any]"  # Any: elements of every type
 _T = TypeVar("_T", bound=np.generic)
@@ -69,6 +70,7 @@ class SparseTensor:
         self._indexes = {name: _read_only(array) for name, array in indexes.items()}
 
     @classmethod
+    @checked
     def sparse_coo_from_numpy(
         cls, dense_shape: Sequence[int], values: _Array, coo_indices: _Indices, device: OrtDevice
     ) -> SparseTensor:
@@ -77,6 +79,7 @@ class SparseTensor:
         return cls(OrtSparseFormat.ORT_SPARSE_COO, dense_shape, values, {"indices": coo_indices})
 
     @classmethod
+    @checked
     def sparse_csr_from_numpy(
         cls,
         dense_shape: Sequence[int],

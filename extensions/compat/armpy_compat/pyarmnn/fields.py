@@ -138,10 +138,13 @@ def _in_range(value: object, lowest: int, highest: int) -> int:
 
 
 def as_float32(value: object) -> float:
-    """A number rounded to float32; OverflowError beyond its range."""
+    """A number rounded to float32; OverflowError beyond its range, TypeError for what is none."""
     if isinstance(value, str | bytes):
         raise TypeError("text is not a number")
-    (number,) = struct.unpack("<f", struct.pack("<f", value))
+    try:
+        (number,) = struct.unpack("<f", struct.pack("<f", value))
+    except struct.error as error:  # not a TypeError
+        raise TypeError(f"{type(value).__name__} is not a number") from error
     rounded: float = number
     return rounded
 

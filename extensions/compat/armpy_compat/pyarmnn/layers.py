@@ -74,9 +74,13 @@ class IOutputSlot(SwigReference):
 
         Raises
         ------
+        TypeError
+            If it is not an input.
         RuntimeError
             If the input is connected already.
         """
+        if not isinstance(destination, IInputSlot):
+            raise _wrong("Connect")
         if destination.source is not None:
             raise RuntimeError(
                 "Tried to connect an output slot to an input slot, but the latter already has a"
@@ -87,7 +91,19 @@ class IOutputSlot(SwigReference):
         return len(self._targets) - 1
 
     def Disconnect(self, slot: IInputSlot) -> None:
-        """Take an input's connection away."""
+        """Take an input's connection away.
+
+        Raises
+        ------
+        TypeError
+            If it is not an input.
+        ValueError
+            If it is not connected to this output.
+        """
+        if not isinstance(slot, IInputSlot):
+            raise _wrong("Disconnect")
+        if slot.source is not self:
+            raise ValueError("The input slot is not connected to this output slot")
         self._targets.remove(slot)
         slot.source = None
 
@@ -181,3 +197,8 @@ def _checked(method: str, index: int, count: int) -> int:
     if not 0 <= index < count:
         raise RuntimeError(f"{method}: Invalid index {index} provided; the layer has {count}")
     return index
+
+
+def _wrong(method: str) -> TypeError:
+    """The error for an argument that is not an input of a layer."""
+    return TypeError(f"in method 'IOutputSlot_{method}', argument 2 of type 'armnn::IInputSlot &'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,41 @@ def test_wrong_inputs_have_the_same_errors(name: str) -> None:
             session.run(None, WRONG_FEEDS[name])
         errors.append((type(caught.value).__name__, str(caught.value)))
     assert errors[1] == errors[0]
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2,), (1, 1), (0,)])
+@pytest.mark.parametrize("output", ["float[] y", "float y"])
+def test_arrays_are_taken_where_the_file_declares_a_scalar(
+    shape: tuple[int, ...], output: str
+) -> None:
+    text = f"g (int64 x) => ({output}) {{ y = Cast <to = 1> (x) }}"
+    content = onnx.parser.parse_model(HEAD + text).SerializeToString()
+    options = theirs.SessionOptions()
+    options.log_severity_level = 4
+    genuine = theirs.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    session = ours.InferenceSession(content, providers=CPU_REF)
+    x = np.ones(shape, np.int64)
+    expected = genuine.run(None, {"x": x})[0]
+    results = [session.run(None, {"x": x})[0]]
+    done = threading.Event()
+
+    def take(outputs: Any, data: object, error: str) -> None:
+        results.extend(outputs)
+        done.set()
+
+    session.run_async(None, {"x": x}, take, None)
+    assert done.wait(60)
+    assert [(result.shape, result.tolist()) for result in results] == [
+        (expected.shape, expected.tolist())
+    ] * 2
+
+
+def test_more_threads_than_armpy_takes_are_its_most() -> None:
+    options = ours.SessionOptions()
+    options.intra_op_num_threads = 384
+    content = onnx.parser.parse_model(HEAD + GRAPHS["open dimensions"]).SerializeToString()
+    session = ours.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    assert session.run(None, {"x": X})[0].shape == (2, 3)
 
 
 def test_options_and_enumerations_have_the_same_names_and_defaults() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 pytest.importorskip("onnx")
@@ -104,6 +105,16 @@ OPTIONS: dict[str, Callable[[Any], object]] = {
     "a size that is a text": lambda o: o.add_free_dimension_override_by_name("a", "b"),
     "an initializer that is a number": lambda o: o.add_initializer("w", 3),
     "names without values": lambda o: o.add_external_initializers(["a"], []),
+    "threads beyond 32 bits": lambda o: setattr(o, "intra_op_num_threads", 2**70),
+    "None for a truth value": lambda o: setattr(o, "enable_profiling", []),
+    "a list as the key of an entry": lambda o: o.add_session_config_entry([], "a"),
+    "a number as the key that is read": lambda o: o.get_session_config_entry(1),
+    "a size beyond 64 bits": lambda o: o.add_free_dimension_override_by_name("a", 2**70),
+    "a list as the name of a size": lambda o: o.add_free_dimension_override_by_name([], 2),
+    "a number as the name of an initializer": lambda o: o.add_initializer(1, None),
+    "a text as the options of a provider": lambda o: o.add_provider("CPUExecutionProvider", "a"),
+    "a text as names": lambda o: o.add_external_initializers("a", []),
+    "a number as a library": lambda o: o.register_custom_ops_library(1),
     "a missing library": lambda o: o.register_custom_ops_library("/nothing.so"),
 }
 
@@ -125,7 +136,63 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "no values": lambda s: s.run_with_ort_values(None, {}),
     "arrays as values": lambda s: s.run_with_ort_values(None, {"x": X}),
     "an unknown binding": lambda s: s.io_binding().bind_cpu_input("q", X),
+    "a number as the name of a binding": lambda s: s.io_binding().bind_cpu_input(1, X),
+    "a list to bind": lambda s: s.io_binding().bind_cpu_input("x", [1.0]),
+    "a number as the callback": lambda s: s.run_async(None, {"x": X}, 3, None),
+    "a mapping as the outputs": lambda s: s.run({"y": 1}, {"x": X}),
+    "a number as dynamic options": lambda s: s.set_ep_dynamic_options(3),
+    "a number as providers": lambda s: s.set_providers(3),
     "an empty binding": lambda s: s.run_with_iobinding(s.io_binding()),
+}
+
+
+BINDINGS: dict[str, tuple[object, ...]] = {
+    "an unknown output": ("q", "cpu", 0, np.float32, [2, 3], X.ctypes.data),
+    "a device that is a number": ("y", 1, 0, np.float32, [2, 3], X.ctypes.data),
+    "a device number that is a text": ("y", "cpu", "a", np.float32, [2, 3], X.ctypes.data),
+    "a type that is a number of none": ("y", "cpu", 0, -1, [2, 3], X.ctypes.data),
+    "a type that is a list": ("y", "cpu", 0, [1], [2, 3], X.ctypes.data),
+    "a type that is no type": ("y", "cpu", 0, "no type", [2, 3], X.ctypes.data),
+    "a shape that is a text": ("y", "cpu", 0, np.float32, "ab", X.ctypes.data),
+    "a shape of texts": ("y", "cpu", 0, np.float32, ["a"], X.ctypes.data),
+    "an address beyond 64 bits": ("y", "cpu", 0, np.float32, [2, 3], 2**70),
+    "an address that is a list": ("y", "cpu", 0, np.float32, [2, 3], [1]),
+}
+
+VALUES: dict[str, Callable[[Any], object]] = {
+    "a list as an array": lambda e: e.OrtValue.ortvalue_from_numpy([1.0]),
+    "a device that is a number": lambda e: e.OrtValue.ortvalue_from_numpy(X, 3),
+    "a type that is a number of none": lambda e: e.OrtValue.ortvalue_from_shape_and_type([1], -1),
+    "a type that is a list": lambda e: e.OrtValue.ortvalue_from_shape_and_type([1], [1]),
+    "texts": lambda e: e.OrtValue.ortvalue_from_shape_and_type([1], np.str_),
+    "a shape that is a text": lambda e: e.OrtValue.ortvalue_from_shape_and_type("a", np.float32),
+    "None with a type": lambda e: e.OrtValue.ortvalue_from_numpy_with_onnx_type(None, 1),
+    "a type that is a text": lambda e: e.OrtValue.ortvalue_from_numpy_with_onnx_type(X, "a"),
+    "an update of texts": lambda e: e.OrtValue.ortvalue_from_numpy(X).update_inplace(
+        np.full((2, 3), "a")
+    ),
+    "an update by a list": lambda e: e.OrtValue.ortvalue_from_numpy(X).update_inplace([1]),
+    "a device without a number": lambda e: e.OrtDevice.make("cpu", None),
+    "a sparse tensor of None": lambda e: e.SparseTensor.sparse_coo_from_numpy(
+        [3], None, None, e.OrtDevice.make("cpu", 0)
+    ),
+    "a seed that is a list": lambda e: e.set_seed(["a"]),
+    "a severity that is an array": lambda e: e.set_default_logger_severity(X),
+    "threads that are None": lambda e: e.set_global_thread_pool_sizes(None, 0),
+    "an empty key of a run": lambda e: e.RunOptions().add_run_config_entry("", "a"),
+    "a flag that is a text": lambda e: setattr(e.RunOptions(), "terminate", "a"),
+}
+
+TARGETS: dict[str, npt.NDArray[Any]] = {
+    "more rows": np.zeros((4, 3), np.float32),
+    "no rows": np.zeros((0, 3), np.float32),
+    "another rank": np.zeros((1, 2, 3), np.float32),
+    "as many elements": np.zeros((3, 2), np.float32),
+    "a scalar": np.zeros((), np.float32),
+    "fewer bits": np.zeros((2, 3), np.float16),
+    "more bits": np.zeros((2, 3), np.float64),
+    "integers": np.zeros((2, 3), np.int32),
+    "complex numbers": np.zeros((2, 3), np.complex64),
 }
 
 
@@ -166,6 +233,39 @@ def test_wrong_options(name: str) -> None:
 def test_wrong_calls(name: str) -> None:
     kinds = [error_of(lambda e=engine: CALLS[name](opened(e, SOUND))) for engine in CPU]  # type: ignore[misc]
     assert kinds[1] == kinds[0]
+
+
+@pytest.mark.parametrize("name", BINDINGS)
+def test_wrong_memory_to_bind(name: str) -> None:
+    sessions = [opened(engine, SOUND) for engine in CPU]
+    kinds = [error_of(lambda s=s: s.io_binding().bind_output(*BINDINGS[name])) for s in sessions]  # type: ignore[misc]
+    assert kinds[1] == kinds[0]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_wrong_values(name: str) -> None:
+    kinds = [error_of(lambda engine=engine: VALUES[name](engine)) for engine in CPU]  # type: ignore[misc]
+    assert kinds[1] == kinds[0]
+
+
+@pytest.mark.parametrize("shape", ["[2, 3]", "[n, 3]", "[]"])
+@pytest.mark.parametrize("name", TARGETS)
+def test_outputs_are_neither_repeated_nor_cast_into_a_bound_array(name: str, shape: str) -> None:
+    model = model_of(RELU.replace("(float[2, 3] y)", f"(float{shape} y)"))
+    kinds = []
+    for engine in CPU:
+        session, target = opened(engine, model), np.full_like(TARGETS[name], 7)
+        binding = session.io_binding()
+        binding.bind_cpu_input("x", X)
+
+        def run(binding: Any = binding, session: Any = session, target: Any = target) -> None:
+            place = (target.dtype.type, target.shape, target.ctypes.data)
+            binding.bind_output("y", "cpu", 0, *place)
+            session.run_with_iobinding(binding)
+
+        kinds.append(error_of(run))
+        assert (target == 7).all()
+    assert kinds == ["RuntimeError", "RuntimeError"]
 
 
 def test_texts_of_faults_of_the_graph() -> None:

@@ -28,6 +28,10 @@ _ASSIGNMENTS = [
     ),
     (ann.ActivationDescriptor, "m_A", "6", TypeError, "argument 2 of type 'float'"),
     (ann.ActivationDescriptor, "m_A", 1e50, OverflowError, "argument 2 of type 'float'"),
+    *(
+        (ann.SoftmaxDescriptor, "m_Beta", value, TypeError, "argument 2 of type 'float'")
+        for value in (None, [1, 2], {}, np.zeros(2), 1j)
+    ),
     (ann.StridedSliceDescriptor, "m_Begin", 5, TypeError, "does not provide sequence protocol"),
     (
         ann.StridedSliceDescriptor,
@@ -54,6 +58,30 @@ def test_a_wrong_value_is_refused(
 ) -> None:
     with pytest.raises(error, match=text):
         setattr(structure(), member, value)
+
+
+@pytest.mark.parametrize("value", [None, [1], "x", {}, 1j])
+def test_numbers_of_other_types_are_type_errors(value: object) -> None:
+    info = ann.TensorInfo(ann.TensorShape((1, 4)), ann.DataType_QAsymmS8, 0.5, 3)
+    with pytest.raises(TypeError, match="argument 2 of type 'float'"):
+        info.SetQuantizationScale(value)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="overloaded function 'new_FillDescriptor'"):
+        ann.FillDescriptor(value)
+    with pytest.raises(TypeError, match="overloaded function 'new_TensorInfo'"):
+        ann.TensorInfo(ann.TensorShape((1,)), ann.DataType_QAsymmU8, value, 0)
+    with pytest.raises(TypeError, match="argument 2 of type 'float'"):
+        ann.quantize(1.0, value, 0, "int8")  # type: ignore[arg-type]
+
+
+def test_only_inputs_are_connected_to_outputs() -> None:
+    network = ann.INetwork()
+    source, target = network.AddInputLayer(0), network.AddOutputLayer(0)
+    output = source.GetOutputSlot(0)
+    for wrong in (None, 3, target, output):
+        with pytest.raises(TypeError, match=r"'IOutputSlot_Connect', .* 'armnn::IInputSlot &'"):
+            output.Connect(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="not connected to this output slot"):
+        output.Disconnect(target.GetInputSlot(0))
 
 
 def test_numpy_numbers_are_taken_and_floats_are_rounded_to_float32() -> None:

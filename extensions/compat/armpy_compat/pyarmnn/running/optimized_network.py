@@ -60,16 +60,22 @@ class IOptimizedNetwork(SwigObject):
 
         Raises
         ------
+        TypeError
+            If the name is not a text.
         RuntimeError
             If the file cannot be written.
         """
+        if not isinstance(fileName, str):  # `open` takes numbers for descriptors
+            raise TypeError(
+                "in method 'IOptimizedNetwork_SerializeToDot', argument 2 of type 'std::string'"
+            )
         try:
             with open(fileName, "w", encoding="utf-8") as file:
                 file.writelines(
                     f"{line}\n" for line in dot_lines(self.parts.graph, self.parts.backends)
                 )
         except OSError as error:
-            raise RuntimeError("Failed to open dot file") from error
+            raise RuntimeError(f"Failed to open dot file {fileName}: {error.strerror}") from error
 
 
 def Optimize(
