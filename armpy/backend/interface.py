@@ -63,7 +63,7 @@ class IBackendInternal(ABC):
             missing = ["get_api_version", *missing]
         if not missing:
             return super().__new__(cls)
-        fix = "Write them"
+        fix = "Write it" if len(missing) == 1 else "Write them"
         if missing == ["get_api_version"]:
             fix = f'Write it; for this version it returns "{BACKEND_API_VERSION}"'
         # Names of contract 1.x, in whose place 2.0 has methods.

@@ -19,6 +19,9 @@ _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 """Of the environment: plugins, or what finding them complains about, may be there."""
 
 
+_LISTED = "Choose one that armpy --help lists"
+
+
 class OnceGroup(click.Group):
     """A group whose commands refuse an option that is given twice and takes one value.
 
@@ -87,6 +90,11 @@ class CommandGroup(OnceGroup):
             raise click.UsageError(
                 f"the command '{name}' is missing: its backend cannot be loaded, which armpy "
                 "doctor explains, or armpy's metadata is older than its code. Install armpy again"
+            )
+        if name and not name.startswith("-") and self.get_command(context, name) is None:
+            known = {*self.list_commands(context), *COMMANDS}
+            raise click.UsageError(
+                f"No such command '{name}'. {did_you_mean(name, sorted(known), _LISTED)}", context
             )
         return super().resolve_command(context, arguments)
 

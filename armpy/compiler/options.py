@@ -192,7 +192,7 @@ class OptimizerOptions:
                     expected=f"the name of a layer ({listed(sorted(names, key=len), 1)}) or a "
                     "pattern such as '*conv*'",
                     actual=f"'{pattern}'",
-                    fix="List all names with 'armpy inspect MODEL'",
+                    fix="List all names with 'armpy inspect MODEL --layers'",
                 )
 
     @property

@@ -19,7 +19,7 @@ from armpy.store.owned_files import replacing
 from armpy.tensor import shapes_agree
 
 if TYPE_CHECKING:
-    from armpy.execution.arrays.slots import OutputSlot
+    from armpy.execution.arrays.slots import InputSlot, OutputSlot
     from armpy.execution.arrays.tensor_spec import TensorSpec
     from armpy.ops.operation import Array
 
@@ -125,8 +125,25 @@ class State:
             return fork
 
     def save(self, path: str | bytes | os.PathLike[str]) -> None:
-        """Write the contents to a file, for `load`; it appears whole, or not at all."""
-        with self._taken(), replacing(os.fsdecode(path)) as file:
+        """Write the contents to a file, for `load`; it appears whole, or not at all.
+
+        Raises InvalidArgumentError for pasts of strings, which have no file format.
+        """
+        with self._taken():
+            strings = [name for name, array in self._past.items() if array.dtype.hasobject]
+            if strings:
+                raise InvalidArgumentError(
+                    "pasts of strings cannot be saved",
+                    where="State.save",
+                    expected="pasts of numbers",
+                    actual=f"strings in {listed(strings)}",
+                    fix="Go on with fork(), or save your inputs and run them again",
+                )
+            self._write(os.fsdecode(path))
+
+    def _write(self, path: str) -> None:
+        """Write the contents to a file."""
+        with replacing(path) as file:
             table = [[name, array.shape] for name, array in self._past.items()]
             file.write(json.dumps({"state": 1, "length": self.length, "pasts": table}).encode())
             file.write(b"\n")
@@ -188,9 +205,9 @@ class State:
         """Run one step, and only then replace the pasts."""
         model = self.model
         network = model.handle.current or model.handle.loaded  # the latter raises
-        named = {**(self._past or self._first(inputs)), **inputs}
         prepared = network.latest
         slots = network.inputs if prepared is None else prepared.inputs
+        named = {**self._past, **inputs} if self._past else self._first(inputs, network.inputs)
         # Whether the shapes are those of the last step, which left presents as large as pasts.
         is_steady = prepared is not None and prepared is self._steady
         arrays = []
@@ -280,12 +297,25 @@ class State:
             targets.append(target)
         return targets, memory
 
-    def _first(self, inputs: dict[str, Any]) -> dict[str, Array]:  # Any: as above
-        """Pasts of the first step: zeros, of no positions or with all the room."""
+    def _first(
+        self,
+        inputs: dict[str, Any],  # Any: as above
+        slots: Sequence[InputSlot],
+    ) -> dict[str, Any]:
+        """Inputs of the first step, whose pasts are zeros, of no positions or with all the room.
+
+        The others are converted, which checks them: pasts take sizes from them.
+        """
+        quantize = self.model.quantize_inputs
+        converted = {
+            slot.name: slot.converted(inputs[slot.name], quantize=quantize)
+            for slot in slots
+            if slot.name in inputs
+        }
         about = self.model.metadata.inputs
         dims_of = {name: about[name].dimension_names for name in about}
         sizes: dict[str, int] = {}
-        for name, array in inputs.items():
+        for name, array in converted.items():
             sizes.update(zip(dims_of.get(name, ()), np.shape(array), strict=False))
         past = {}
         for spec in self.model.inputs:
@@ -298,7 +328,7 @@ class State:
                     for dim, name, size in zip(dims, names, other, strict=False)
                 ]
                 past[spec.name] = spec.data_type.zeros(shape)
-        return past
+        return {**past, **inputs, **converted}
 
     def _read(self, about: Any, contents: bytes) -> tuple[int, dict[str, Array]]:  # Any: of a file
         """The contents of a file; ValueError and the like if they do not fit the model."""
@@ -326,7 +356,9 @@ def _pairs_of(
     """Past inputs with their present outputs: given, of the same name, or as the metadata says."""
     inputs, outputs = ({spec.name: spec for spec in s} for s in (model.inputs, model.outputs))
     if chosen is not None:
-        pairs = dict(chosen) if isinstance(chosen, Mapping) else {}
+        # Only names can be pairs, which are counted below: others may have no hash.
+        are_names = isinstance(chosen, Mapping) and all(isinstance(n, str) for n in chosen.values())
+        pairs = dict(chosen) if are_names else {}
     else:
         about = model.metadata.inputs
         names = {name: about[name].properties.get("present", name) for name in about}

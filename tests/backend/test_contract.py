@@ -211,3 +211,18 @@ def test_one_operation_takes_the_place_of_a_subgraph_with_its_edges() -> None:
         assert (layer.name, layer.origins) == (expected, ("top", "left", "right"))
         assert [v.info for v in replacement.inputs] == [v.info for v in view.inputs]
         assert [v.info for v in replacement.outputs] == [v.info for v in view.outputs]
+
+
+def test_one_missing_method_is_one() -> None:
+    class Npu(IBackendInternal):
+        def get_id(self) -> str:
+            return "AcmeNpu"
+
+        def get_api_version(self) -> str:
+            return BACKEND_API_VERSION
+
+        def get_layer_support(self, request: object) -> ILayerSupport:
+            raise NotImplementedError
+
+    with pytest.raises(UnimplementedError, match=r"it has no create_workload_factory\. Write it\."):
+        Npu()  # type: ignore[abstract]

@@ -63,9 +63,9 @@ def test_the_whole_table_shows_the_reason(
 def test_the_short_table_shows_how_many_are_left_out(
     registry: BackendRegistry, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    print_backends(list_backends(registry, load=True))
+    print_backends(list_backends(registry, load=True), load=True)
     assert capsys.readouterr().out == (
-        "no backend can be used\nleft out: 1 (armpy backends --all says why)\n"
+        "no backend can be used\nleft out: 1 (armpy backends --all --load says why)\n"
     )
 
 

@@ -221,7 +221,12 @@ def test_verbose_logs_to_stderr(cli: Cli, arguments: tuple[str, ...]) -> None:
         (["run"], "Missing argument 'MODEL'"),
         (["run", "nothing.tflite"], "'nothing.tflite' does not exist"),
         (["run", MODEL, "--bogus"], "No such option"),
-        (["walk"], "No such command 'walk'"),
+        (["walk"], "No such command 'walk'. Choose one that armpy --help lists"),
+        (["runn"], "No such command 'runn'. Did you mean 'run'?"),
+        # Names of extensions are known where these are not installed, too.
+        (["benchmrk"], "Did you mean 'benchmark'?"),
+        (["quantise"], "Did you mean 'quantize'?"),
+        (["new_backend"], "Did you mean 'new-backend'?"),
         (["run", MODEL, "--top", "0"], "got '0'"),
         (["run", MODEL, "--repeat", "0"], "got '0'"),
         (["run", MODEL, "--num-threads", "0"], "got '0'"),

@@ -145,10 +145,14 @@ def test_good_ones_beside_broken_ones_are_well(visit: tuple[int, dict[str, Any]]
 
 
 @pytest.mark.slow
-def test_a_missing_module_names_the_package_to_install(visit: tuple[int, dict[str, Any]]) -> None:
+def test_a_missing_module_is_named_and_no_package_is_made_up(
+    visit: tuple[int, dict[str, Any]],
+) -> None:
     entry = of(visit[1], "Broken_MissingDependency_backend")
     assert entry["missing"] == "module acme_accelerator_runtime"
-    assert entry["remedy"] == "Run: pip install acme_accelerator_runtime"
+    # Anybody can register this name on a package index.
+    assert "pip install" not in entry["remedy"]
+    assert "brings the module acme_accelerator_runtime" in entry["remedy"]
 
 
 @pytest.mark.slow
@@ -317,13 +321,58 @@ def candidate(**fields: Any) -> Candidate:
     [
         ("cv2", "Run: pip install opencv-python"),
         ("sklearn.svm", "Run: pip install scikit-learn"),
-        ("acme", "Run: pip install acme"),
-        ("acme.deep.module", "Run: pip install acme"),
+        ("acme", "Install the package that brings the module acme:"),
+        ("acme.deep.module", "Install the package that brings the module acme:"),
         ("numpy.nothing", "Run: pip install --upgrade numpy (it is installed, but has no"),
     ],
 )
 def test_the_remedy_for_a_missing_module_is_what_brings_it(missing: str, text: str) -> None:
     assert remedy(candidate(missing_module=missing), is_sick=False).startswith(text)
+
+
+def test_requirements_vouch_for_names_and_own_modules_have_none(tmp_path: Path) -> None:
+    with fake_site(tmp_path) as site:
+        metadata = (
+            "Metadata-Version: 2.1\nName: acme-npu\nVersion: 1.0\nRequires-Dist: acme-SDK>=2\n"
+        )
+        site.install("acme-npu", {"Acme": "acme_npu.backend:Backend"}, metadata=metadata)
+
+        def of_wheel(missing: str) -> str:
+            wheel = Candidate(
+                "Acme",
+                "acme-npu 1.0",
+                CandidateKind.ENTRY_POINT,
+                name="acme_npu.backend:Backend",
+                distribution="acme-npu",
+                missing_module=missing,
+            )
+            return remedy(wheel, is_sick=False)
+
+        assert of_wheel("acme_sdk") == "Run: pip install acme-SDK"
+        assert of_wheel("acme_other").startswith("Install the package that brings the module")
+        for own in ("acme_npu", "acme_npu.backend", "acme_npu.native"):
+            text = of_wheel(own)
+            assert text.startswith("Install the distribution acme-npu again")
+            assert "pip install" not in text
+
+
+def test_a_cause_that_names_a_command_is_the_remedy() -> None:
+    cause = "addition failed: gave it back: no compiler: pip install numba llvmlite"
+    sick = Candidate("Acme", "x", CandidateKind.CODE)
+    assert remedy(sick, is_sick=True, cause=cause) == "Run: pip install numba llvmlite"
+    assert remedy(sick, is_sick=True, cause="wrong answers").startswith("Report it")
+
+
+@pytest.mark.slow
+def test_a_cache_that_cannot_be_written_is_a_problem(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "file"))
+    line = f"cache: {tmp_path / 'file'} cannot be written: File exists"
+    assert line in cli.out("doctor", code=1)
+    monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
+    assert "cannot be written" not in cli.out("doctor")
 
 
 def test_the_remedy_for_a_missing_library_names_it() -> None:
@@ -473,6 +522,16 @@ def test_programs_that_cannot_be_read_are_no_programs(
     examination = examine_file(path, registry)
     assert examination.programs == ()
     assert examination.facts["model"] == "unnamed"
+
+
+def test_a_model_file_is_read_and_its_faults_are_named(tmp_path: Path, cli: Cli) -> None:
+    assert "contents: sound" in cli.out("doctor", MODEL)
+    assert cli.document("doctor", MODEL)["is_ok"] is True
+    cut, text = tmp_path / "cut.tflite", tmp_path / "text.tflite"
+    cut.write_bytes(Path(MODEL).read_bytes()[:1500])
+    text.write_text("no model")
+    assert "the file is damaged or cut short" in cli.out("doctor", str(cut), code=1)
+    assert f"contents: {text}: " in cli.out("doctor", str(text), code=1)
 
 
 def test_a_file_of_another_kind_is_an_error(registry: BackendRegistry) -> None:

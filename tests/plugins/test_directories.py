@@ -204,7 +204,7 @@ def test_packages_need_an_init_file_and_files_need_to_be_files(tmp_path: Path) -
     assert [m.name for m in modules] == ["Arm_Package_backend"]
     assert {Path(s.path).name: s.reason for s in skipped} == {
         "Arm_Empty_backend": "it is not a package: it has no __init__.py",
-        "Arm_Plain_backend": "it is not a package: it has no __init__.py",
+        "Arm_Plain_backend": "it is a file without an ending: its name has to end in .py or .so",
         "Arm_Folder_backend.py": "it is not a file",
     }
 

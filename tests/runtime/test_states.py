@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -296,6 +297,62 @@ def test_states_of_fixed_shape_fork_fail_and_go_on() -> None:
         np.testing.assert_array_equal(fork(2 * one), [[2 * (5 + 2 * step)] * 2])
     np.testing.assert_array_equal(state.run({"x": one, "sum": 7 * one})["twice"], [[16, 16]])
     np.testing.assert_array_equal(state(one), [[18, 18]])
+
+
+def test_pasts_of_strings_are_not_saved_and_say_so(tmp_path: Path) -> None:
+    net = Network()
+    words = armpy.TensorInfo((1, None), armpy.DataType.STRING)
+    x, past = net.input("x", words), net.input("past", words)
+    present = net.add(ops.Concat(1), past, x)
+    net.output("all", present)
+    net.output("present", present)
+    state = model_of(net).state(PAIRS)
+    state.save(tmp_path / "empty")
+    state(np.array([["a", "b"]], object))
+    with pytest.raises(armpy.InvalidArgumentError, match=r"strings cannot be saved.*'past'"):
+        state.save(tmp_path / "words")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+    assert state.fork().length == 2
+
+
+class FailingArray:
+    """An object that is no array after all."""
+
+    def __array__(self, *args: object, **named: object) -> Array:
+        raise OSError("the device is gone")
+
+
+@pytest.mark.parametrize("value", [[[1.0], [1.0, 2.0]], FailingArray(), None, {}])
+@pytest.mark.parametrize("earlier_steps", [0, 1])
+def test_wrong_arrays_are_refused_alike_in_every_step(value: object, earlier_steps: int) -> None:
+    state = growing().state(PAIRS)
+    for _ in range(earlier_steps):
+        state(rows(1))
+    with pytest.raises(armpy.InvalidArgumentError, match="input 'rows'"):
+        state.run({"rows": value})
+    with pytest.raises(armpy.InvalidArgumentError, match="'nothing'"):
+        state.run({"nothing": value})
+    state(rows(1))
+    assert state.length == earlier_steps + 1
+
+
+def test_real_numbers_are_quantised_in_the_first_step_once() -> None:
+    kind = armpy.TensorInfo(
+        (1, None), armpy.DataType.QASYMM_S8, armpy.Quantization.per_tensor(0.5, 3)
+    )
+    net = Network()
+    x, past = net.input("x", kind), net.input("past", kind)
+    present = net.add(ops.Concat(1), past, x)
+    net.output("all", present)
+    net.output("present", present)
+    model = Model(net, Runtime(RuntimeOptions(["CpuRef"])), quantize_inputs=True)
+    np.testing.assert_array_equal(model.state(PAIRS)([[1.0, 2.0]]), [[5, 7]])
+
+
+@pytest.mark.parametrize("pairs", [{"past": ["present"]}, {"past": None}, {"past": {}}, 3])
+def test_pairs_of_other_things_than_names_are_refused(pairs: object) -> None:
+    with pytest.raises(armpy.InvalidArgumentError, match=re.escape(str(pairs))):
+        growing().state(pairs)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 2**31, 2**62, 1.5, "1"])

@@ -9,7 +9,9 @@ from armpy.cli.options import dynamic_backends_option, report_options
 
 
 @click.command("backends")
-@click.option("--all", "shows_all", is_flag=True, help="List also what cannot be used, and why.")
+@click.option(
+    "--all", "shows_all", is_flag=True, help="List also what cannot be used; with --load, why."
+)
 @click.option(
     "--load", is_flag=True, help="Load each backend, after a test import in a separate process."
 )

@@ -45,7 +45,7 @@ def backends(
     if as_json:
         print_json({"backends": reports, "skipped": registry.skipped_paths})
     else:
-        print_backends(reports, registry.skipped_paths, shows_all=shows_all)
+        print_backends(reports, registry.skipped_paths, shows_all=shows_all, load=load)
 
 
 def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[BackendReport]:
@@ -83,6 +83,7 @@ def print_backends(
     skipped: Sequence[SkippedPath] = (),
     *,
     shows_all: bool = False,
+    load: bool = False,
 ) -> None:
     """Print a table of backends; those that cannot be used, with the reasons, if asked for."""
     printer = Printer()
@@ -108,4 +109,5 @@ def print_backends(
     for path in skipped:
         printer.line(f"skipped {path.path}: {path.reason}")
     if left_out := len(reports) - len(shown):
-        printer.line(f"left out: {left_out} (armpy backends --all says why)")
+        command = "armpy backends --all" + " --load" * load  # most reasons are found by loading
+        printer.line(f"left out: {left_out} ({command} says why)")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import packages_distributions
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
 from armpy.cli.doctor.diagnose_plugin import EXAMINATION as PLUGIN_EXAMINATION
+from armpy.core.file_ownership import cache_folder, make_own_folder
 from armpy.core.processes.worker import find_in_force
 from armpy.plugins import (
     BackendRegistry,
@@ -29,6 +31,7 @@ from armpy.plugins import (
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
 from armpy.store.archive.kernel_packs import found_packs
+from armpy.store.owned_files import is_switched_off
 
 OK = "ok"
 """Status of a backend that has nothing wrong with it."""
@@ -41,6 +44,9 @@ NO_DEVICE = "no device"
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
+
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_COMMAND = re.compile(r"\bpip install [\w.\[\]-]+( [\w.\[\]-]+)*")
 
 _DISTRIBUTIONS = {
     "PIL": "pillow",
@@ -112,11 +118,14 @@ class Examination:
     bad_directories: tuple[SkippedPath, ...]
     """Those among them that were named as directories to look in."""
 
+    cache_problem: str
+    """Why the cache cannot be written, and the fix; empty if it can."""
+
     @property
     def num_problems(self) -> int:
-        """Number of problems of candidates, plugins and directories."""
+        """Number of problems of candidates, plugins, directories and the cache."""
         sick = [item for item in (*self.candidates, *self.plugins) if not item.is_ok]
-        return len(sick) + len(self.bad_directories)
+        return len(sick) + len(self.bad_directories) + bool(self.cache_problem)
 
 
 def examine(options: PluginOptions) -> Examination:
@@ -136,6 +145,7 @@ def examine(options: PluginOptions) -> Examination:
         tuple(_with_rivals(_diagnose(c, probed.get(id(c))) for c in candidates)),
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
+        _cache_problem(),
     )
 
 
@@ -209,7 +219,7 @@ def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
         loads=result is not None and result.passed,
         cause=cause,
         missing=missing,
-        remedy=remedy(candidate, is_sick=bool(problems)),
+        remedy=remedy(candidate, is_sick=bool(problems), cause=cause),
         version=str(details.get("version") or candidate.distribution_version),
         api_version=candidate.api_version,
         device_type=candidate.device_type,
@@ -232,16 +242,21 @@ def _cause(candidate: Candidate, result: ProbeResult | None) -> str:
     return f"{text}{place}"
 
 
-def remedy(candidate: Candidate, *, is_sick: bool) -> str:
-    """Return the fix for a candidate, which may load and not work; empty if there is none."""
+def remedy(candidate: Candidate, *, is_sick: bool, cause: str = "") -> str:
+    """Return the fix for a candidate, which may load and not work; empty if there is none.
+
+    A `cause` that names a command to run is the best fix.
+    """
     if is_sick and candidate.is_plugin:
         return "Report it to its author: armpy.plugins.hooks.specifications describes the hooks"
+    if is_sick and (command := _COMMAND.search(cause)):
+        return f"Run: {command[0]}"
     if is_sick:
         return f"Report it to its author; 'armpy conformance {candidate.backend_id}' shows more"
     if candidate.missing_library:
         return f"Install what brings {candidate.missing_library}, or add its folder to the loader's"
     if candidate.missing_module:
-        return _install(candidate.missing_module)
+        return _install(candidate)
     if "API version" in candidate.reason:
         fitting = f"a version of it that is made for {BACKEND_API_VERSION}"
         return f"Install {fitting}, or another version of armpy"
@@ -254,11 +269,56 @@ def remedy(candidate: Candidate, *, is_sick: bool) -> str:
     return _REMEDIES.get(candidate.status, "")
 
 
-def _install(module: str) -> str:
+def _install(candidate: Candidate) -> str:
+    """Return the fix for a module that a candidate lacks.
+
+    A name to install is printed only where something vouches for it: anybody can register the name
+    of a module on a package index.
+    """
+    module = candidate.missing_module
     top = module.partition(".")[0]
+    own, is_reference, _ = candidate.name.partition(":")
+    if is_reference and top == own.partition(".")[0]:
+        where = candidate.distribution or candidate.source
+        again = f"Install the distribution {where} again from where you have it"
+        return f"{again}: its own module {module} is missing. If it stays so, report it"
     installed = packages_distributions().get(top)
     if installed and module != top:
         names = " ".join(sorted(set(installed)))
         return f"Run: pip install --upgrade {names} (it is installed, but has no {module})"
-    name = installed[0] if installed else _DISTRIBUTIONS.get(top, top)
-    return f"Run: pip install {name}"
+    name = installed[0] if installed else _DISTRIBUTIONS.get(top) or _required(candidate, top)
+    if name:
+        return f"Run: pip install {name}"
+    return f"Install the package that brings the module {top}: its documentation names it"
+
+
+def _required(candidate: Candidate, module: str) -> str:
+    """The requirement of a candidate's distribution that has a module's name; empty if none has."""
+    try:
+        requirements = requires(candidate.distribution) if candidate.distribution else ()
+    except PackageNotFoundError:
+        return ""
+    names = [match[0] for text in requirements or () if (match := _REQUIREMENT.match(text))]
+    return next((name for name in names if _plain(name) == _plain(module)), "")
+
+
+def _plain(name: str) -> str:
+    """A name as package indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _cache_problem() -> str:
+    """Why nothing can be kept in the cache, with the fix; empty if it can, or is switched off."""
+    if is_switched_off(os.environ):
+        return ""
+    try:
+        folder = cache_folder()
+    except RuntimeError as error:
+        return f"nothing is kept: {error}. Set ARMPY_CACHE_DIR to a folder that can be written"
+    try:
+        make_own_folder(folder)
+        with tempfile.TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        fix = "Make it writable, or set ARMPY_CACHE_DIR to another folder"
+        return f"{folder} cannot be written: {error.strerror}: each start compiles anew. {fix}"

@@ -9,9 +9,11 @@ import click
 
 from armpy.cli.doctor.diagnose import NO_DEVICE, Diagnosis, Examination, examine
 from armpy.cli.doctor.diagnose_file import FileExamination, examine_file
+from armpy.cli.doctor.diagnose_model import ModelExamination, examine_model
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json, stdout_kept
 from armpy.cli.settings import CommandSettings
+from armpy.model.load_request import begins_prepared
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.store.archive.signing import trusted_keys as read_keys
 
@@ -43,12 +45,18 @@ def doctor(
         else:
             with stdout_kept():  # backends may print
                 registry = BackendRegistry.discover(options)
-                report = examine_file(file, registry, read_keys(trusted_keys), code)
+                report = (
+                    examine_file(file, registry, read_keys(trusted_keys), code)
+                    if begins_prepared(file)
+                    else examine_model(file, registry)
+                )
             is_well = report.is_ok
             if as_json:
                 print_json(asdict(report) | {"is_ok": is_well})
-            else:
+            elif isinstance(report, FileExamination):
                 _print_file(report)
+            else:
+                _print_model(report)
     if not is_well:
         context.exit(EXIT_PROBLEMS)
 
@@ -58,6 +66,8 @@ def _print(examination: Examination, *, with_tracebacks: bool) -> None:
     printer = Printer()
     for name, text in examination.facts.items():
         printer.line(f"{name}: {text}")
+    if examination.cache_problem:
+        printer.line(f"cache: {examination.cache_problem}")
     for path in examination.bad_directories:
         printer.line(f"cannot look into {path.path}: {path.reason}")
     for path in examination.skipped:
@@ -103,6 +113,15 @@ def _print_file(examination: FileExamination) -> None:
         printer.line(f"parts to be prepared anew: {examination.unprepared}")
     if examination.remedy:
         printer.line(f"to do: {examination.remedy}")
+
+
+def _print_model(examination: ModelExamination) -> None:
+    """Print the description of a model file that is not compiled."""
+    printer = Printer()
+    printer.heading(examination.path)
+    for name, text in examination.facts.items():
+        printer.line(f"{name}: {text}")
+    printer.line(f"contents: {examination.damage or 'sound'}")
 
 
 def _lines(diagnosis: Diagnosis) -> Iterator[str]:

@@ -280,6 +280,7 @@ def tensors_by_name(graph: Graph) -> dict[str, Value]:
 def unknown_name(kind: str, name: object, known: Sequence[str]) -> InvalidArgumentError:
     """The error for a name that a model does not have, with the nearest that it has."""
     near = get_close_matches(str(name), known, n=3, cutoff=0.5)
+    command = "armpy inspect MODEL --layers" if kind == "tensor" else "armpy inspect MODEL"
     return InvalidArgumentError(
         f"the model has no such {kind}",
         where=f"{kind} {name!r}",
@@ -287,5 +288,5 @@ def unknown_name(kind: str, name: object, known: Sequence[str]) -> InvalidArgume
         actual=repr(name),
         fix=f"Did you mean {' or '.join(map(repr, near))}?"
         if near
-        else "List all names with 'armpy inspect MODEL'",
+        else f"List all names with '{command}'",
     )

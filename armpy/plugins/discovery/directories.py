@@ -182,6 +182,8 @@ def _why_no_module(entry: str, name: str) -> str:
         )
     if ending is not None or name.endswith(".py"):
         return "" if os.path.isfile(entry) else "it is not a file"
+    if os.path.isfile(entry):
+        return "it is a file without an ending: its name has to end in .py or .so"
     if os.path.isdir(entry) and os.path.isfile(init_file(entry)):
         return ""
     return "it is not a package: it has no __init__.py"

@@ -125,6 +125,12 @@ def test_no_case_is_an_error_of_the_caller() -> None:
         run("nothing like it")
 
 
+def test_the_case_that_always_runs_is_selected_alone_by_its_name() -> None:
+    result = run("support")
+    assert [case.case for case in result.results] == ["support"]
+    assert result.is_passed
+
+
 def test_the_command_says_what_it_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import armpy_compat.pyarmnn as ann
 
-_ASSIGNMENTS = [
+_NO_NUMBERS: tuple[object, ...] = (None, [1, 2], {}, np.zeros(2), 1j)
+_ASSIGNMENTS: list[tuple[Any, str, Any, type[Exception], str]] = [
     (
         ann.Convolution2dDescriptor,
         "m_PadLeft",
@@ -30,7 +32,7 @@ _ASSIGNMENTS = [
     (ann.ActivationDescriptor, "m_A", 1e50, OverflowError, "argument 2 of type 'float'"),
     *(
         (ann.SoftmaxDescriptor, "m_Beta", value, TypeError, "argument 2 of type 'float'")
-        for value in (None, [1, 2], {}, np.zeros(2), 1j)
+        for value in _NO_NUMBERS
     ),
     (ann.StridedSliceDescriptor, "m_Begin", 5, TypeError, "does not provide sequence protocol"),
     (

@@ -82,7 +82,8 @@ def run_crash(
         for network in networks
         if is_selected(filter, f"{case.id}/{network}")
     ]
-    if networks and not chosen:
+    # That case runs always, as it says for which networks there are others.
+    if networks and not chosen and not is_selected(filter, SURVEY.id):
         raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
 
     def run(pair: tuple[CrashCase, str]) -> CrashResult:
@@ -95,7 +96,8 @@ def run_crash(
 
     with ThreadPoolExecutor(jobs or available_cores()) as pool:
         results = (asked, *pool.map(run, chosen))
-    return CrashRun(backend_id, seed, results, left_out, time.perf_counter() - started)
+    duration_s = time.perf_counter() - started
+    return CrashRun(backend_id, seed, results, left_out, duration_s, bool(networks))
 
 
 def _survey(task: Task, timeout_s: float) -> tuple[CrashResult, tuple[str, ...]]:
