@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from armpy.backend.options import OptionValue
+from armpy.errors import InvalidArgumentError
 
 
 class Capability(enum.StrEnum):
@@ -56,12 +57,44 @@ Capabilities: TypeAlias = Mapping[str, OptionValue]
 
 
 def has_capability(name: str, capabilities: Capabilities) -> bool:
-    """Say whether a capability is listed, whatever its value."""
-    return name in capabilities
+    """Say whether a capability is listed, whatever its value.
+
+    Parameters
+    ----------
+    capabilities : mapping of str to value, or sequence of pairs
+        As `IBackendInternal.get_capabilities` may return them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they are neither.
+    """
+    return name in _by_name(capabilities)
 
 
 def has_matching_capability(name: str, value: OptionValue, capabilities: Capabilities) -> bool:
-    """Say whether a capability is listed with this value, of this type."""
-    listed = capabilities.get(name)
+    """Say whether a capability is listed with this value, of this type.
+
+    Parameters
+    ----------
+    capabilities : mapping of str to value, or sequence of pairs
+        As for `has_capability`, with the same errors.
+    """
+    listed = _by_name(capabilities).get(name)
     # The type as well: to Python, 1 equals True.
     return type(listed) is type(value) and listed == value
+
+
+def _by_name(capabilities: object) -> Mapping[str, OptionValue]:
+    """The values by name, from a mapping or pairs."""
+    if isinstance(capabilities, Mapping):
+        return capabilities
+    try:
+        return dict(capabilities)  # type: ignore[call-overload, no-any-return]  # or it raises
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            "the capabilities are not names with values",
+            expected="a mapping, or pairs such as [('ProtectedContentAllocation', True)]",
+            actual=repr(capabilities),
+            fix="Pass what the backend's get_capabilities returns",
+        ) from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,6 +76,26 @@ class Capable(FakeBackend):
 
     def get_default_allocator(self) -> ICustomAllocator | None:
         return self.default
+
+
+@pytest.mark.parametrize("kind", [list, tuple, iter])
+def test_pairs_of_names_and_values_are_capabilities_too(kind: Any) -> None:
+    pairs = [("ProtectedContentAllocation", True), ("NonConstWeights", False)]
+    assert has_capability("ProtectedContentAllocation", kind(pairs))
+    assert has_capability("NonConstWeights", kind(pairs))
+    assert not has_capability("Strings", kind(pairs))
+    assert has_matching_capability("ProtectedContentAllocation", True, kind(pairs))
+    assert not has_matching_capability("ProtectedContentAllocation", 1, kind(pairs))
+    assert not has_matching_capability("NonConstWeights", True, kind(pairs))
+
+
+@pytest.mark.parametrize("wrong", ["ProtectedContentAllocation", [1, 2], None, {"A"}])
+def test_capabilities_of_no_known_form_are_refused(wrong: Any) -> None:
+    for use in (has_capability, partial(has_matching_capability, "A")):
+        with pytest.raises(
+            InvalidArgumentError, match=r"not names with values.*a mapping, or pair"
+        ):
+            use("A", wrong)
 
 
 def test_a_capability_is_listed_or_not_and_matches_by_type_and_value() -> None:
