@@ -9,6 +9,9 @@ import numpy as np
 
 from armpy.core import symbolic
 from armpy.graph import SizesValue, Value
+from armpy.graph.network import Network
+from armpy.ops.backend_internal import UnfitGraph
+from armpy.ops.control_flow import If
 from armpy.ops.elementwise import (
     BinaryOperation,
     ElementwiseBinary,
@@ -22,6 +25,7 @@ from armpy.ops.movement import BroadcastTo, Transpose
 from armpy.ops.reduction import Reduce, ReduceOperation
 from armpy.ops.reshaping import Reshape
 from armpy.ops.slicing import Gather, Slice, Splitter
+from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_onnx.node import Node
 
@@ -187,3 +191,21 @@ def reduced(
 ) -> Value:
     """A value reduced along axes."""
     return node.layer(Reduce(operation, tuple(axes), keep_dims=keep_dims), value)
+
+
+def demanded(node: Node, condition: Value, value: Value, reason: str) -> Value:
+    """A value, with an error in calls for which a condition does not hold.
+
+    Parameters
+    ----------
+    condition : Value, BOOLEAN of one element
+    reason : str
+        What the error says of the node.
+    """
+    info = TensorInfo(value.info.known_shape, value.info.data_type)
+    passing, failing = (Network(node.data.name) for _ in range(2))
+    passing.output("output", passing.input("input", info))
+    failing.input("input", info)
+    failure = UnfitGraph(node.data.label, reason, (info,))
+    failing.output("output", failing.add_layer(failure, ()).outputs[0])
+    return node.layer(If(passing.build(), failing.build()), condition, value)

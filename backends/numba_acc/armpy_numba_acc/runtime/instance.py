@@ -539,8 +539,7 @@ class Instance:
         info = self.code.sized.infos[-left]
         if size == layout.NO_AXIS:
             return LayerValidationError(
-                "the branch that the condition chooses does not fit the inputs' shapes: "
-                f"{info.label}",
+                f"the branch that the condition chooses cannot run: {info.label}",
                 where="NumbaAcc",
             )
         if size == layout.NO_REGION:

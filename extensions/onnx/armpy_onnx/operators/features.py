@@ -24,6 +24,7 @@ from armpy.types import DataType
 from armpy_onnx.blocks import (
     binary,
     check_table,
+    demanded,
     filled,
     gathered,
     joined,
@@ -102,10 +103,10 @@ def _imputer(node: Node) -> Value:
     type_name = kind.rstrip("s")
     imputed = np.array(node.attribute(f"imputed_value_{kind}", ()))
     replaced = node.attribute(f"replaced_value_{type_name}", 0)
-    if imputed.size not in (1, *node.shape(0)[-1:]):
-        raise node.error(
-            "there is not one value for each feature", expected="1, or one for each feature"
-        )
+    if not imputed.size:
+        raise node.error("its values are missing", expected=f"imputed_value_{kind}")
+    if imputed.size not in node.shape(0)[-1:]:
+        imputed = imputed[:1]  # for all features, as ONNX Runtime takes it
     if isinstance(replaced, float) and math.isnan(replaced):
         is_missing = node.layer(Comparison(ComparisonOperation.NOT_EQUAL), value, value)
     else:
@@ -122,9 +123,10 @@ def _feature_vectorizer(node: Node) -> Value:
     parts = []
     for index, size in enumerate(sizes):
         value, shape = node.cast(node.value(index), DataType.FLOAT32), node.shape(index)
-        if len(shape) not in (1, 2):
-            raise node.error("an input is not a matrix", expected="rank 1 or 2", actual=shape)
-        rows, columns = shape if len(shape) == 2 else (shape[0], 1)
+        if not shape:
+            raise node.error("an input has no axes", expected="rank 1 or more")
+        # As ONNX Runtime: a vector is one row, and the axes after the first one are one axis.
+        rows, columns = (shape[0], math.prod(shape[1:])) if len(shape) > 1 else (1, shape[0])
         value = taken(node, reshaped(node, value, (rows, columns)), 1, 0, min(size, columns))
         if size > columns:
             value = joined(node, (value, filled(node, value, (rows, size - columns), 0)), 1)
@@ -171,17 +173,28 @@ def _label_encoder(node: Node) -> Value:
     if node.attribute("default_tensor") is not None:
         default = node.constant(node.tensor("default_tensor")[0].reshape(-1)[:1], data_type)
     else:
-        name, usual = _DEFAULTS[data_type]
+        name, usual = _DEFAULTS.get(data_type, ("", 0))
         default = node.constant([node.attribute(name, usual)], data_type)
-    if DataType.STRING in (keys.info.data_type, data_type):
+    default = reshaped(node, default, ())
+    key_type = keys.info.data_type
+    if key_type.is_string or (data_type.is_string and key_type is not DataType.FLOAT64):
+        # The first of equal keys counts here, and the last one in the layer.
+        keys, values = (
+            node.constant(np.asarray(table.data)[::-1], table.info.data_type)
+            for table in (keys, values)
+        )
         return _table_lookup(node, keys, values, default)
-    is_key = _equals(node, node.cast(node.value(0), keys.info.data_type), keys)
+    is_key = _equals(node, node.cast(node.value(0), key_type), keys)
     rank = len(is_key.info.known_shape) - 1
     number = node.layer(
         ArgMinMax(ArgMinMaxFunction.MAX, rank, DataType.SIGNED32),
         node.cast(is_key, DataType.SIGNED32),
     )
     is_known = reduced(node, ReduceOperation.ANY, is_key, (rank,), False)
+    if data_type.is_string:  # layers that choose take numbers alone
+        number = node.layer(Select(), is_known, number, node.like(number, -1))
+        numbers = node.constant(np.arange(count), DataType.SIGNED32)
+        return node.layer(TableLookup(), number, numbers, values, default)
     mapped = gathered(node, values, number)
     return node.layer(Select(), is_known, mapped, default)
 
@@ -223,9 +236,13 @@ def _one_hot_encoder(node: Node) -> Value:
     else:
         keys = node.constant(np.array(node.integers("cats_int64s"), np.int64), DataType.SIGNED64)
         is_key = _equals(node, node.cast(node.value(0), DataType.SIGNED64), keys)
-    if not node.flag("zeros", True):
-        raise node.error("categories that are not listed cannot be refused", expected="zeros 1")
-    return node.cast(is_key, DataType.FLOAT32)
+    encoded = node.cast(is_key, DataType.FLOAT32)
+    if node.flag("zeros", True):
+        return encoded
+    rank = node.rank(0)
+    is_listed = reduced(node, ReduceOperation.ANY, is_key, (rank,), False)
+    are_listed = reduced(node, ReduceOperation.ALL, is_listed, tuple(range(rank)), False)
+    return demanded(node, are_listed, encoded, "an element is no category (zeros = 0)")
 
 
 def _zip_map(node: Node) -> Value:
@@ -244,6 +261,7 @@ _UNUSED = "_Unused"
 _DEFAULTS = {
     DataType.SIGNED64: ("default_int64", -1),
     DataType.FLOAT32: ("default_float", -0.0),
+    DataType.FLOAT64: ("", -0.0),
     DataType.STRING: ("default_string", _UNUSED),
 }
 

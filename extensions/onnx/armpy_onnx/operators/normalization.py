@@ -36,33 +36,39 @@ def _mul(node: Node, lhs: Value, rhs: Value) -> Value:
     return binary(node, BinaryOperation.MUL, lhs, rhs)
 
 
-def _per_channel(node: Node, value: Value, like: Value) -> Value:
-    """A vector with one element per channel in the shape that broadcasts to channels first."""
-    shape = value.info.known_shape
-    channels = like.info.known_shape[1]
-    if shape != (channels,):
+def _parameter(node: Node, value: Value, image: Value) -> Value:
+    """A vector with one element per channel in the shape that broadcasts to channels first.
+
+    Without ``spatial``, an array with the shape of a sample. A vector has one channel.
+    """
+    _, channels, *sizes = (*image.info.known_shape, 1)[: max(node.rank(0), 2)]
+    is_spatial = node.flag("spatial", default=True) or node.rank(0) == 1
+    expected = (channels,) if is_spatial else (channels, *sizes)
+    if value.info.known_shape != expected:
         raise node.error(
-            "there is not one element per channel", expected=f"({channels})", actual=shape
+            "there is not one element per channel" if is_spatial else "a parameter does not fit",
+            expected=str(expected),
+            actual=value.info.known_shape,
         )
-    column = reshaped(node, value, (channels, *(1,) * (len(like.info.known_shape) - 2)))
-    return node.cast(column, like.info.data_type)
+    shape = (channels, *(1,) * len(sizes)) if is_spatial else expected
+    return node.cast(reshaped(node, value, shape), image.info.data_type)
 
 
 def _batch_normalization(node: Node) -> Value | Sequence[Value]:
     image = node.value(0)
-    if node.rank(0) < 2:
-        raise node.error("the input has the wrong rank", expected="2 or more", actual=node.shape(0))
-    if not node.flag("spatial", default=True):
-        raise node.error("only statistics per channel are supported (spatial = 1)")
-    if node.flag("training_mode"):
+    if not node.rank(0):
+        raise node.error("the input is a single number", expected="rank 1 or more")
+    if node.flag("training_mode") or (node.version < 14 and node.data.num_outputs > 1):
+        if not node.flag("spatial", default=True):
+            raise node.error("statistics of a batch are taken per channel alone (spatial = 1)")
         return _training(node, image)
-    mean, variance = (_per_channel(node, node.value(i), image) for i in (3, 4))
+    mean, variance = (_parameter(node, node.value(i), image) for i in (3, 4))
     return _normalized(node, image, mean, variance)
 
 
 def _normalized(node: Node, image: Value, mean: Value, variance: Value) -> Value:
     """Scaled and moved as inputs 1 and 2 say; one factor and one addend per channel."""
-    gamma, beta = (_per_channel(node, node.value(i), image) for i in (1, 2))
+    gamma, beta = (_parameter(node, node.value(i), image) for i in (1, 2))
     shifted = binary(node, BinaryOperation.ADD, variance, node.real("epsilon", 1e-5))
     root = unary(node, UnaryOperation.SQRT, shifted)
     factor = binary(node, BinaryOperation.DIV, gamma, root)
@@ -71,7 +77,10 @@ def _normalized(node: Node, image: Value, mean: Value, variance: Value) -> Value
 
 
 def _training(node: Node, image: Value) -> Sequence[Value]:
-    """Normalise with the statistics of the input; running ones are further outputs."""
+    """Normalise with the statistics of the input; running ones are further outputs.
+
+    Before operator set 14, the input's mean and the inverse of its deviation are the last two.
+    """
     axes = (0, *range(2, node.rank(0)))
     mean = _mean(node, image, axes)
     variance = _mean(node, _square(node, _sub(node, image, mean)), axes)
@@ -82,6 +91,10 @@ def _training(node: Node, image: Value) -> Sequence[Value]:
         flat = node.cast(reshaped(node, current, old.info.known_shape), old.info.data_type)
         share_kept = scaled(node, old, share)
         outputs.append(_add(node, share_kept, scaled(node, flat, 1 - share)))
+    if node.version < 14:
+        shifted = binary(node, BinaryOperation.ADD, variance, node.real("epsilon", 1e-5))
+        for saved in (mean, unary(node, UnaryOperation.RSQRT, shifted)):
+            outputs.append(reshaped(node, saved, node.shape(3)))
     return outputs[: node.data.num_outputs]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from armpy.graph import Value
 from armpy.ops.blocks import DepthToSpace, SpaceToDepth
 from armpy.ops.joining import Concat
@@ -12,7 +14,8 @@ from armpy.ops.movement import ChannelShuffle, Pad, PaddingMode
 from armpy.ops.operation import require
 from armpy.ops.slicing import Slice, Splitter
 from armpy.ops.strided_slicing import StridedSlice
-from armpy_onnx.blocks import transposed
+from armpy.types import DataType
+from armpy_onnx.blocks import check_table, gathered, transposed
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -167,13 +170,27 @@ def _pad(node: Node) -> Value:
             actual=str(amounts),
         )
         value = _sliced(node, value, crops)
-    added = tuple((max(before, 0), max(after, 0)) for before, after in pads)
+    added = [(max(before, 0), max(after, 0)) for before, after in pads]
+    if mode == "reflect":
+        for axis, (dim, pair) in enumerate(zip(value.info.known_shape, added, strict=True)):
+            if max(pair) >= dim > 0:
+                value = _reflected(node, value, axis, pair)
+                added[axis] = (0, 0)
     if not any(map(any, added)):
         return value
-    padding = Pad(added, padding_mode=_MODES[mode])
+    padding = Pad(tuple(added), padding_mode=_MODES[mode])
     if padding.padding_mode is PaddingMode.CONSTANT:
         return node.layer(padding, value, fill)
     return node.layer(padding, value)
+
+
+def _reflected(node: Node, value: Value, axis: int, pair: tuple[int, int]) -> Value:
+    """A value mirrored along an axis by more than it has: to and fro, as NumPy and ONNX do."""
+    count = value.info.known_shape[axis]
+    size = count + sum(pair)
+    check_table(node, (size,))
+    indices = np.pad(np.arange(count), pair, "reflect")
+    return gathered(node, value, node.constant(indices, DataType.SIGNED64), axis)
 
 
 def _center_crop_pad(node: Node) -> Value:

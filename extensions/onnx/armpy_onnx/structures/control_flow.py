@@ -155,7 +155,7 @@ def _always_goes_on(node: ControlNode, body: onnx.GraphProto) -> bool:
         name = writers.pop(name).input[0]
     inputs = [value.name for value in body.input]
     if name in inputs:
-        return name == inputs[1]
+        return bool(name == inputs[1])
     constants = {tensor.name: tensor for tensor in body.initializer}
     if name in writers and kind_of(writers[name]) == "Constant":
         attributes = bound_attributes(writers[name], node.scope.attributes)
