@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any  # handles, as `execute` takes them
 
 import numpy as np
+from armpy_reference import ReferenceBackend
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy import ops
@@ -40,7 +42,7 @@ from armpy.errors import BackendError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy.types import DataType, DeviceType
+from armpy.types import DataLayout, DataType, DeviceType
 from tests.support import unusual_arithmetic as arithmetic
 from tests.support.fake_backends import (
     CompilingBackend,
@@ -108,6 +110,81 @@ def _open_shape(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo
     """Refuse shapes that are not known."""
     infos = [info for info in (*inputs, *outputs) if info is not None]
     return "" if all(info.is_fully_shaped for info in infos) else "every size is known here"
+
+
+def _larger_batch(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Refuse tensors whose first dimension is not 1."""
+    infos = [info for info in (*inputs[:1], *outputs) if info is not None]
+    is_larger = any(
+        info.rank and info.known_shape[0] != 1 for info in infos if info.is_fully_shaped
+    )
+    return "the batch is always 1" if is_larger else ""
+
+
+def _strided(operation: Operation, *_: object) -> str:
+    """Refuse windows that move by more than one element."""
+    stride = operation.attributes().get("stride", (1, 1))
+    return "" if set(np.ravel(stride)) <= {1} else "windows move by one element"
+
+
+def _channels_last(operation: Operation, *_: object) -> str:
+    """Refuse images with their channels in the last dimension."""
+    layout = operation.attributes().get("data_layout")
+    return "" if layout is DataLayout.NCHW else "channels come before rows"
+
+
+def _activated(operation: Operation, *_: object) -> str:
+    """Refuse activations that are fused."""
+    activation = operation.attributes().get("activation", ops.FusedActivation.NONE)
+    return "" if activation is ops.FusedActivation.NONE else "activations are layers"
+
+
+def _other_shapes(_: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]) -> str:
+    """Refuse operands of different shapes."""
+    shapes = {info.shape for info in inputs if info is not None}
+    return "" if len(shapes) == 1 else "nothing is broadcast"
+
+
+def _vectors_drop_nan(
+    operation: Operation, info: WorkloadInfo, given: Sequence[Array | None]
+) -> list[Array]:
+    """Compute maxima in vectors of four that drop NaN, and the rest one by one, which keeps it."""
+    results = arithmetic.by_reference(operation, info, given)
+    dropped = arithmetic.without_nan(operation, info, given)
+    for result, other in zip(results, dropped, strict=True):
+        num_in_vectors = result.size // 4 * 4
+        result.reshape(-1)[:num_in_vectors] = np.ravel(other)[:num_in_vectors]
+    return results
+
+
+class KeepsFile(FakeBackend):
+    """Keeps a file in the folder that an option names, and in none without it."""
+
+    def __init__(self) -> None:
+        super().__init__(ID, (ops.Activation,))
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return (BackendOption("cache_folder", "", "Folder for plans; empty for none."),)
+
+    def for_runtime(self, options: OptionValues) -> IBackendInternal:
+        if options["cache_folder"]:
+            Path(str(options["cache_folder"]), "plans").write_bytes(b"plans")
+        return self
+
+
+def _ending_threads(step: Step, inputs: Handles, outputs: Outputs) -> None:
+    """Execute in a thread that ends with the execution."""
+    thread = threading.Thread(target=step.right.execute, args=(inputs, outputs))
+    thread.start()
+    thread.join()
+
+
+class Hosted(FakeBackend):
+    """Runs layers of another backend's, which it makes for each of its networks."""
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return ReferenceBackend().create_workload_factory(network)
 
 
 class SizeLimited(FakeBackend):
@@ -499,5 +576,19 @@ UNUSUAL: Mapping[str, Callable[[], IBackendInternal]] = {
     "options that are not set": ManyOptions,
     "an instance for each runtime, with memory to hold": Instances,
     "one object in all roles, of contract 2.0": AllRoles,
+    "batches of 1 alone": lambda: Choosing(_larger_batch, (ops.Activation, ops.Softmax)),
+    "8-bit tensors alone": lambda: Choosing(_other_than(DataType.QASYMM_S8)),
+    "windows that move by one element": lambda: Choosing(_strided, (ops.Pooling2d,)),
+    "channels first alone": lambda: Choosing(_channels_last, (ops.Convolution2d, ops.Pooling2d)),
+    "no fused activations": lambda: Choosing(
+        _activated, (ops.ElementwiseBinary, ops.Convolution2d)
+    ),
+    "operands of one shape alone": lambda: Choosing(_other_shapes, (ops.ElementwiseBinary,)),
+    "vectors that drop NaN, and single elements that keep it, declared": _arithmetic(
+        _vectors_drop_nan, _F32, ops.ElementwiseBinary, keeps_nan=False
+    ),
+    "a file in the folder of an option": KeepsFile,
+    "a thread for each execution": lambda: Running(_ending_threads, (ops.Reduce,)),
+    "layers of a hosted backend": lambda: Hosted(ID, (ops.Pad, ops.Softmax)),
 }
 """By their unusual property."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from armpy.backend import Numerics
+from armpy.compiler import specialize
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.graph import Graph, Value
@@ -316,14 +317,25 @@ def open_batches(subject: BackendUnderTest) -> tuple[Graph, list[Mapping[str, Ar
     Raises
     ------
     NotApplicableError
-        If no passing case can be opened.
+        If no passing case can be opened, or the backend takes one size only.
     """
     for case in samples(subject):
         opened = _opened(case)
-        if opened is not None:
+        if opened is not None and _takes_twice(subject, case):
             once = case.feeds()
             return opened.graph(), [once, {k: np.concatenate([v, v]) for k, v in once.items()}]
-    raise NotApplicableError("no operation that works has a first dimension to leave open")
+    raise NotApplicableError(
+        "no operation that works has a first dimension to leave open, and is taken in another size"
+    )
+
+
+def _takes_twice(subject: BackendUnderTest, case: Case) -> bool:
+    """Return whether the backend takes a case with inputs of twice the first dimension."""
+    outputs = tuple(info.with_shape(None) for info in case.outputs)
+    items = (item for item in case.inputs if item is not None and not item.is_constant)
+    size = next(items).info.known_shape[0]
+    twice = replace(case, inputs=_with_first(case, 2 * size), outputs=outputs)
+    return subject.takes(specialize(twice.graph()))
 
 
 def opened_networks(subject: BackendUnderTest) -> Iterator[tuple[Graph, Mapping[str, Array]]]:
