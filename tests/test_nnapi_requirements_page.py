@@ -10,7 +10,7 @@ from tests.support import requirement_pages
 from tests.support.requirement_pages import ROOT, items, problems
 
 PAGE = ROOT / "docs" / "reference" / "nnapi_requirements.md"
-NUM_REQUIREMENTS = 104
+NUM_REQUIREMENTS = 139
 
 
 @pytest.mark.slow
@@ -28,7 +28,7 @@ def test_the_page_about_nnapi_leads_to_it() -> None:
 def test_every_requirement_is_met_by_some_means() -> None:
     answers = requirement_pages.answers(PAGE.read_text())
     assert answers["no"] == 0
-    assert answers["partly"] <= 6
+    assert answers["partly"] <= 3
 
 
 ITEM = "1. *A rule.* Here. (`tests/test_nnapi_requirements_page.py::test_a_wrong_page_is_noticed`)"

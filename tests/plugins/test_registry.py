@@ -419,6 +419,38 @@ def test_a_backend_of_a_directory_is_deregistered_before_it_is_imported(tmp_path
     assert registry.get("Npu").get_id() == "Npu"
 
 
+def test_an_override_is_one_path_that_no_colon_divides(tmp_path: Path) -> None:
+    for vendor, backend_id in (("one", "One"), ("two", "Two")):
+        write_module(tmp_path / vendor, "Acme_Npu_backend", module_source(backend_id))
+    path = f"{tmp_path / 'one'}:{tmp_path / 'two'}"
+    registry = armpy.backend_registry(dynamic_backends_path=path)
+    assert [skipped.path for skipped in registry.skipped_paths] == [path]
+    assert not registry.is_registered("One")
+    both = armpy.backend_registry(dynamic_backends_path=path.split(":"))
+    assert both.is_registered("One")
+    assert both.is_registered("Two")  # equally named files of two directories are both loaded
+
+
+def test_a_duplicate_of_another_directory_leaves_no_module(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_module(tmp_path / name, "Acme_Npu_backend", module_source("Npu"))
+    paths = [tmp_path / "one", tmp_path / "two"]
+    registry = armpy.backend_registry(dynamic_backends_path=paths)
+    registry.available()
+    statuses = [c.status for c in registry.candidates if c.path]
+    assert statuses == [CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE]
+    assert len([name for name in private_modules() if "." in name]) == 1
+
+
+def test_a_linked_directory_counts_once_with_its_target(tmp_path: Path) -> None:
+    write_module(tmp_path / "target", "Acme_Npu_backend", module_source("Npu"))
+    (tmp_path / "link").symlink_to(tmp_path / "target", target_is_directory=True)
+    paths = [tmp_path / "link", tmp_path / "target"]
+    registry = armpy.backend_registry(dynamic_backends_path=paths)
+    assert len([c for c in registry.candidates if c.path]) == 1
+    assert registry.is_registered("Npu")
+
+
 def test_a_deregistered_id_does_not_pass_to_a_directory_s_backend(tmp_path: Path) -> None:
     write_module(tmp_path, "Acme_Ref_backend", module_source("CpuRef"))
     registry = armpy.backend_registry(dynamic_backends_path=tmp_path)

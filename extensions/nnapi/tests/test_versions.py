@@ -19,6 +19,7 @@ from armpy_nnapi import (
     convert,
     minimum_feature_level,
     validate_model,
+    validate_operation,
 )
 from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand
 from armpy_nnapi.validation.validate_model import operand_feature_level
@@ -72,6 +73,22 @@ def test_a_model_needs_the_level_of_what_is_newest_in_it(
     description: ModelDescription, level: int
 ) -> None:
     assert minimum_feature_level(description) == level
+
+
+def test_every_check_counts_an_unknown_rank() -> None:
+    """NNAPI's operands have a rank to level 28; to HAL 1.1 only dimensions may be open."""
+    builder = ModelBuilder()
+    x = builder.input(FLOAT_2)
+    ranked = builder.finish(builder.tanh(x, outputs=FLOAT_2)).description
+    assert (validate_model(ranked), minimum_feature_level(ranked)) == (27, 27)
+    *inputs, output = ranked.main.operands
+    main = replace(ranked.main, operands=(*inputs, replace(output, dimensions=())))
+    unranked = replace(ranked, main=main)
+    assert (validate_model(unranked), minimum_feature_level(unranked)) == (29, 29)
+    (node,) = main.operations
+    assert validate_operation(node, main.operands) == 29
+    with fails(ResultCode.BAD_DATA, "TANH: .* at most 28; got 29"):
+        validate_operation(node, main.operands, feature_level=28)
 
 
 def test_control_flow_needs_the_highest_level() -> None:
