@@ -218,39 +218,6 @@ def test_tensor_that_nothing_writes_is_refused() -> None:
         parse_tflite(model.to_bytes())
 
 
-def test_tensor_written_twice_is_refused() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,))
-    add(graph, x, x, y)
-    add(graph, x, x, y)
-    graph.inputs(x)
-    graph.outputs(y)
-    with pytest.raises(ParserError, match=r"operator 1 ADD 'y': tensor 1 'y' has been written"):
-        parse_tflite(model.to_bytes())
-
-
-def test_operator_that_writes_a_variable_directly_is_refused() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x, y = graph.tensor("x", (2,)), graph.tensor("y", (2,), variable=True)
-    add(graph, x, x, y)
-    graph.inputs(x)
-    graph.outputs(y)
-    with pytest.raises(ParserError, match=r"tensor 1 'y' is a variable"):
-        parse_tflite(model.to_bytes())
-
-
-def test_input_given_twice_is_refused() -> None:
-    model = TfliteModel()
-    graph = model.subgraph()
-    x = graph.tensor("x", (2,))
-    graph.inputs(x, x)
-    graph.outputs(x)
-    with pytest.raises(ParserError, match=r"tensor 0 'x': the tensor is an input twice"):
-        parse_tflite(model.to_bytes())
-
-
 def test_too_many_inputs_are_refused() -> None:
     model = TfliteModel()
     graph = model.subgraph()

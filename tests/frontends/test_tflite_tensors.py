@@ -108,7 +108,6 @@ def test_scale_of_floats_is_ignored() -> None:
         ({"scale": float("nan")}, "a scale cannot be used.*got nan"),
         ({"scale": float("inf")}, "a scale cannot be used.*got inf"),
         ({"scale": -0.5}, "a scale cannot be used.*got -0.5"),
-        ({"scale": 0.0}, "a scale cannot be used.*got 0.0"),
         ({"scale": 0.5, "zero_point": 128}, "zero point is out of range.*-128 to 127; got 128"),
         ({"scale": 0.5, "zero_point": []}, "zero points differ.*1 zero points; got 0"),
         ({"scale": [0.5, 0.5], "zero_point": [0]}, "zero points differ"),
@@ -195,10 +194,19 @@ def test_empty_shape_is_a_scalar() -> None:
     assert input_of(()).info.shape == ()
 
 
+def test_scale_of_zero_is_none() -> None:
+    info = input_of(type="INT8", scale=0.0).info
+    assert (info.data_type, info.quantization) == (DataType.SIGNED8, None)
+
+
+@pytest.mark.parametrize("scale", [float("nan"), -1.0])
+def test_scale_of_int32_that_cannot_be_used_is_left_out(scale: float) -> None:
+    assert input_of(type="INT32", scale=scale).info.quantization is None
+
+
 @pytest.mark.parametrize("signature", [(-1, 3, 1), (3, -1), (-2, 3)])
-def test_signature_that_does_not_fit_the_shape_is_refused(signature: tuple[int, ...]) -> None:
-    with pytest.raises(ParserError, match=r"shape signature differ|dimension is negative"):
-        input_of((2, 3), shape_signature=signature)
+def test_signature_that_does_not_fit_the_shape_is_not_looked_at(signature: tuple[int, ...]) -> None:
+    assert input_of((2, 3), shape_signature=signature).info.shape == (2, 3)
 
 
 def test_negative_dimension_is_refused() -> None:
@@ -229,15 +237,21 @@ def test_constant_without_elements_needs_no_buffer() -> None:
     assert (info.shape, info.is_constant) == ((0, 3), True)
 
 
-def test_boolean_constant_of_other_bytes_is_refused() -> None:
-    with pytest.raises(ParserError, match=r"bytes other than 0 and 1"):
-        constant_of((2,), "BOOL", b"\1\2")
+def test_boolean_constant_is_true_where_a_byte_is_not_0() -> None:
+    elements = constant_of((3,), "BOOL", b"\1\2\0")
+    assert elements.view(np.uint8).tolist() == [1, 1, 0]
+    assert not elements.flags.writeable
 
 
-@pytest.mark.parametrize("size", [1, 23, 25, 48])
-def test_constant_of_the_wrong_size_is_refused(size: int) -> None:
-    with pytest.raises(ParserError, match=rf"wrong size. Expected 24 bytes.*got {size}"):
+@pytest.mark.parametrize("size", [1, 23])
+def test_constant_that_is_too_short_is_refused(size: int) -> None:
+    with pytest.raises(ParserError, match=rf"too short. Expected 24 bytes.*got {size}"):
         constant_of((2, 3), "FLOAT32", bytes(size))
+
+
+def test_bytes_after_the_elements_of_a_constant_are_padding() -> None:
+    elements = constant_of((3,), "INT4", bytes([0x21, 0x03, 0xFF, 0xFF]), scale=0.5)
+    assert elements.tolist() == [1, 2, 3]
 
 
 def test_unaligned_constant_is_copied() -> None:
@@ -294,7 +308,6 @@ def test_sparse_constant_has_all_of_its_elements(
         ((0, 1), (), (SparseDimension(2), csr((0, 2, 3), (1, -1, 0)))),
         ((0, 1), (), (SparseDimension(2), csr((0, 4, 3), (1, 3, 0)))),
         ((0, 1), (), (SparseDimension(2), csr((0, 3), (1, 3, 0)))),
-        ((0, 1), (), (SparseDimension(2), csr((0, 1, 2), (1, 3)))),
         ((0, 1), (), (SparseDimension(2), SparseDimension(4))),
     ],
 )

@@ -64,3 +64,13 @@ def test_names_of_a_signature_that_cannot_be_are_refused(
         armpy.load(saved) as model,
     ):
         model.signature("serving_default")
+
+
+@pytest.mark.parametrize("kept", [{"CpuRef": [[0]]}, {"CpuRef": [{}]}, {"CpuRef": "0"}, [0]])
+def test_layers_left_to_backends_that_are_no_numbers_are_refused(saved: Path, kept: object) -> None:
+    container = open_container(saved)
+    manifest = {k: value for k, value in container.manifest.items() if k != "sections"}
+    sections = {name: container.section(name).tobytes() for name in container.sections}
+    write_container(saved, manifest | {"kept": kept}, sections)
+    with pytest.raises(ParserError, match="what backends have left as it is cannot be read"):
+        armpy.load(saved, on_fallback="warn")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from armpy.errors import ParserError
@@ -58,9 +58,11 @@ class BoundOperator:
     ) -> TableReader:
         """The operator's options; those that the file leaves out have their defaults.
 
-        Raises ParserError if the file has the options of another operator.
+        LiteRT does not look at the options of another operator either.
         """
-        return self.table.union(union, name)
+        if self.table.union_kind(union) == name:
+            return self.table.union(union, name)
+        return self.table.defaults(name)
 
     def expect_outputs(self, count: int) -> None:
         """Check the number of outputs; raises ParserError if the file has more or fewer."""
@@ -126,11 +128,28 @@ def direct(
 
 
 def fused_activation(options: TableReader) -> FusedActivation:
-    """The activation that an operator's options name.
+    """The activation that an operator's options name; NONE for others than bounds.
 
-    Raises ParserError if armpy does not fuse it.
+    LiteRT's kernels take an activation for the bounds of their results, and TANH has none.
     """
-    return options.choice("FusedActivationFunction", _FUSED_ACTIVATIONS, "ActivationFunctionType")
+    activation = options.integer("FusedActivationFunction")
+    return _FUSED_ACTIVATIONS.get(activation, FusedActivation.NONE)
+
+
+def flat_bias(node: BoundOperator, index: int) -> Value | None:
+    """A bias as a vector: LiteRT counts its elements, however a constant's shape has them."""
+    bias = node.input(index)
+    if bias is None or bias.data is None or bias.data.ndim == 1:
+        return bias
+    quantization = bias.info.quantization
+    if quantization is not None and quantization.axis is not None:
+        quantization = replace(quantization, axis=0)
+    return node.network.constant(
+        bias.data.reshape(-1),
+        name=bias.name,
+        data_type=bias.info.data_type,
+        quantization=quantization,
+    )
 
 
 def require_no_activation(options: TableReader) -> None:

@@ -193,7 +193,9 @@ class _SubgraphParser:
                 actual=str(len(shapes)),
             )
         for position, (name, index) in enumerate(inputs):
-            self._add_input(name, index, position)
+            # LiteRT has one tensor for an input that is listed twice.
+            if shapes is not None or index not in self._values:
+                self._add_input(name, index, position)
         for operator in self._operators:
             self._add_operator(operator)
         outputs = self._edge("Outputs")
@@ -287,8 +289,8 @@ class _SubgraphParser:
         name = tensors[0].name if tensors else ""
         if name:
             table.where = f"{table.where} '{name}'"
-        for index, tensor in zip(outputs, tensors, strict=True):
-            self._check_output(table, index, tensor)
+        for tensor in tensors:
+            self._refuse_packed(tensor)
         node = BoundOperator(
             self._network,
             operator.name,
@@ -303,7 +305,11 @@ class _SubgraphParser:
             self._model.operator_names,
             [tensor.shape for tensor in tensors],
         )
-        self._values.update(zip(outputs, self._convert(node, inputs, converter), strict=True))
+        # A tensor that is written again has the new elements from here on, as in LiteRT's memory.
+        for index, value in zip(outputs, self._convert(node, inputs, converter), strict=True):
+            if self._tensors[index].is_variable:
+                self._write_variable(index, value)
+            self._values[index] = value
 
     def _converter(
         self, operator: SubgraphOperator, inputs: Sequence[int], outputs: Sequence[int]
@@ -348,7 +354,7 @@ class _SubgraphParser:
         else:
             if len(inputs) != 1 or len(outputs) != 1:
                 raise table.error("the number of inputs or outputs is wrong", expected="1 and 1")
-            self._check_output(table, outputs[0], self._tensors[outputs[0]])
+            self._refuse_packed(self._tensors[outputs[0]])
             _refuse_complex_state(self._tensors[outputs[0]])
             self._values[outputs[0]] = resources.read(table, inputs[0])
 
@@ -368,7 +374,7 @@ class _SubgraphParser:
                 raise table.error(
                     "the number of inputs or outputs is wrong", expected=f"{expected} and 1"
                 )
-            self._check_output(table, outputs[0], self._tensors[outputs[0]])
+            self._refuse_packed(self._tensors[outputs[0]])
             with table_errors(table):
                 if is_find:
                     value = hashtables.find(table, inputs[0], *map(self._value, inputs[1:]))
@@ -394,14 +400,6 @@ class _SubgraphParser:
         for value in outputs:
             self._tensors.check_size(node.table, value.info)
         return outputs
-
-    def _check_output(self, table: TableReader, index: int, tensor: Tensor) -> None:
-        """Check that an operator may write a tensor."""
-        if index in self._values:
-            raise table.error(f"{tensor.table.where} has been written or read already")
-        if tensor.is_variable:
-            raise table.error(f"{tensor.table.where} is a variable and cannot be written directly")
-        self._refuse_packed(tensor)
 
     def _refuse_packed(self, tensor: Tensor) -> None:
         """Refuse a tensor of 4-bit elements that is not a constant."""
@@ -454,6 +452,12 @@ class _SubgraphParser:
             raise node.error(f"{where} holds a state, but it is not a variable")
         self._network.assign(self._variables[index], value)
         self._values[index] = value
+
+    def _write_variable(self, index: int, value: Value) -> None:
+        """Let a variable hold what an operator has written to it."""
+        if index not in self._variables:
+            self._variable(index, self._tensors[index])
+        self._network.assign(self._variables[index], value)
 
 
 def _refuse_complex_state(tensor: Tensor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from armpy.errors import InvalidArgumentError
@@ -65,7 +66,10 @@ def read_element_type(
     if table is None or not (type_name in _QUANTIZED_TYPES or plain in _KEEP_SCALE):
         return plain, None
     scales: list[float] = table.numbers("Scale")
-    if not scales:
+    # For LiteRT a scale of 0 is none. Those of integers without a quantised type are read where
+    # they are a bias's, and any others may stand there.
+    is_unread = plain in _KEEP_SCALE and not all(0 < scale < math.inf for scale in scales)
+    if is_unread or not any(scales):
         return plain, None
     zero_points: list[int] = table.numbers("ZeroPoint")
     if table.integer("DetailsType") != 0:

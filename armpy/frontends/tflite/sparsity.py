@@ -52,10 +52,10 @@ def densified(
         parents, steps = _children(where, level, len(places))
         places = places[parents]
         places[:, level.axis] += steps * level.factor
-    if len(places) != len(stored):
+    if len(places) > len(stored):
         raise _damaged(where, f"{len(places)} elements", f"{len(stored)}")
     dense = np.zeros(shape, stored.dtype)
-    dense[tuple(places.T)] = stored
+    dense[tuple(places.T)] = stored[: len(places)]  # padding follows
     dense.flags.writeable = False
     return dense
 

@@ -37,28 +37,19 @@ class Tensor:
     is_complex: bool  # whether `data_type` stands for complex numbers by their bits
 
     def input_info(self) -> TensorInfo:
-        """Type, quantisation, and the shape with None for dimensions that callers may choose.
-
-        Raises ParserError if the file's two shapes of the tensor, with and without such dimensions,
-        differ.
-        """
+        """Type, quantisation, and the shape with None for dimensions that callers may choose."""
         signature = self.shape_signature()
-        if not shapes_agree(signature, self.shape):
-            raise self.table.error(
-                "shape and shape signature differ",
-                expected=format_shape(self.shape),
-                actual=format_shape(signature),
-            )
         shape = self.shape if signature is None else signature
         return TensorInfo(shape, self.data_type, self.quantization)
 
     def shape_signature(self) -> Shape | None:
-        """The shape with None for open dimensions; None if the file has no such shape.
+        """The shape with None for open dimensions; None if the file has none that can be meant.
 
-        Raises ParserError if the rank is too high, or a size below -1.
+        LiteRT runs the tensor's shape, and does not look at one that contradicts it.
         """
-        signature = _checked_shape(self.table, self.table.numbers("ShapeSignature"), lowest=-1)
-        return tuple(None if dim < 0 else dim for dim in signature) if signature else None
+        dims: list[int] = self.table.numbers("ShapeSignature")
+        signature = tuple(None if dim == -1 else dim for dim in dims)
+        return signature if signature and shapes_agree(signature, self.shape) else None
 
     @property
     def inferred_info(self) -> TensorInfo:
@@ -120,8 +111,8 @@ class Tensors:
     def constant(self, tensor: Tensor) -> Array | None:
         """The elements of a constant.
 
-        Raises ParserError if the file holds another number of bytes than the shape says, or in a
-        form that is not supported.
+        Raises ParserError if the file holds fewer bytes than the shape says, or in a form that is
+        not supported. Bytes after the elements are padding, as LiteRT takes them.
 
         Returns a read-only view of the file where its alignment allows that. None if the file holds
         no elements for the tensor.
@@ -135,13 +126,13 @@ class Tensors:
         sparsity = table.table("Sparsity")
         if sparsity is not None:
             return _dense_elements(tensor, sparsity, stored)
-        if stored.size != tensor.size_bytes:
+        if stored.size < tensor.size_bytes:
             raise table.error(
-                "the constant has the wrong size",
+                "the constant is too short",
                 expected=f"{tensor.size_bytes} bytes for {format_shape(tensor.shape)}",
                 actual=str(stored.size),
             )
-        return _as_elements(tensor, stored)
+        return _as_elements(tensor, stored[: tensor.size_bytes])
 
 
 def stored_bytes(buffers: Tables, table: TableReader) -> npt.NDArray[np.uint8]:
@@ -178,16 +169,11 @@ def _read_shape(table: TableReader) -> tuple[int, ...] | None:
     dims: list[int] = table.numbers("Shape")
     if not dims and table.leaves_out("Shape") and not table.flag("HasRank"):
         return None
-    return _checked_shape(table, dims, lowest=0)
-
-
-def _checked_shape(table: TableReader, dims: list[int], lowest: int) -> tuple[int, ...]:
-    """Dimensions, neither too many nor too small."""
     if len(dims) > MAX_RANK:
         raise table.error(
             "the rank is too high", expected=f"at most {MAX_RANK}", actual=str(len(dims))
         )
-    if any(dim < lowest for dim in dims):
+    if any(dim < 0 for dim in dims):
         raise table.error("a dimension is negative", actual=str(tuple(dims)))
     return tuple(dims)
 
@@ -198,7 +184,7 @@ def _as_elements(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
         return _unpacked(tensor, stored)
     little = tensor.data_type.dtype.newbyteorder("<")
     if tensor.data_type is DataType.BOOLEAN:
-        _check_booleans(tensor, stored)
+        stored = _as_booleans(tensor, stored)
     elements: npt.NDArray[Any] = stored.view(little).reshape(tensor.known_shape)  # Any: as Array
     if elements.flags.aligned and elements.dtype.isnative:
         return elements
@@ -248,8 +234,12 @@ def _unpacked(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> Array:
     return elements
 
 
-def _check_booleans(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> None:
-    """Check that no byte is anything but 0 or 1, which NumPy takes for granted."""
+def _as_booleans(tensor: Tensor, stored: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Bytes of a constant with 1 for all but 0, as NumPy takes for granted that they are."""
     tensor.table.charge(stored.size)
-    if stored.size and int(stored.max()) > 1:
-        raise tensor.table.error("a BOOL constant has bytes other than 0 and 1")
+    if stored.max(initial=0) <= 1:
+        return stored
+    tensor.table.charge(stored.size)
+    truths: npt.NDArray[np.uint8] = stored.astype(np.bool_).view(np.uint8)
+    truths.flags.writeable = False
+    return truths

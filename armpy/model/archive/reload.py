@@ -166,6 +166,11 @@ def archived_parts(file: CompiledFile) -> ArchivedParts:
         parts.append(part)
     problem = "" if file.verdict.uses_code else f"its code is not used: {file.verdict.reason}"
     layers = file.container.manifest.get("kept")
-    if not isinstance(layers, dict) or not all(isinstance(ids, list) for ids in layers.values()):
+    if not isinstance(layers, dict) or not all(map(_are_ids, layers.values())):
         file.container.refuse("what backends have left as it is cannot be read")
     return ArchivedParts(parts, problem, {name: frozenset(ids) for name, ids in layers.items()})
+
+
+def _are_ids(listed: object) -> bool:
+    """Return whether a manifest's list holds numbers of layers."""
+    return isinstance(listed, list) and all(type(number) is int for number in listed)

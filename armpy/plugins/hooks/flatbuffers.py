@@ -329,12 +329,16 @@ class TableReader:
         """
         stored, place = self._stored_kind(field), self._place(field)
         if not stored or not place:
-            return type(self)(_NO_FIELDS, _OFFSET_BYTES, name, self._ledger, self.where)
+            return self.defaults(name)
         names = self.schema.union_kinds(field)
         if names.get(stored) != name:
             actual = names.get(stored, str(stored))
             raise self.error("the options are of another operator", expected=name, actual=actual)
         return self._table_at(field, place, name, self.where)
+
+    def defaults(self, name: str) -> TableReader:
+        """A table, by its name in the schema, whose fields all have their defaults."""
+        return type(self)(_NO_FIELDS, _OFFSET_BYTES, name, self._ledger, self.where)
 
     def union_kind(self, field: str) -> str:
         """Name of the table that a union holds; empty if it is left out, or not in the schema."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from armpy.frontends.tflite.node import (
     BoundOperator,
     Converter,
@@ -9,6 +13,7 @@ from armpy.frontends.tflite.node import (
     direct,
     require_no_activation,
 )
+from armpy.graph import Value
 from armpy.ops.activation_layers import (
     Activation,
     ActivationFunction,
@@ -16,6 +21,7 @@ from armpy.ops.activation_layers import (
     LogSoftmax,
     Softmax,
 )
+from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 
 
 def _activation(function: ActivationFunction, a: float = 0.0, b: float = 0.0) -> Converter:
@@ -38,6 +44,19 @@ def _l2_normalization(node: BoundOperator) -> L2Normalization:
     return L2Normalization()
 
 
+def _softmax(node: BoundOperator) -> Sequence[Value]:
+    """Turn floats around for a beta that is not above 0, which LiteRT multiplies by as well."""
+    beta = node.options("SoftmaxOptions").real("Beta")
+    source = node.input(0)
+    if beta > 0 or source is None or not source.info.data_type.is_float:
+        return node.layer(Softmax(beta), *node.inputs)
+    factor = node.network.constant(np.array(beta, source.info.data_type.dtype))
+    turned = node.network.add(
+        ElementwiseBinary(BinaryOperation.MUL), source, factor, name=f"{node.name}:scaled"
+    )
+    return node.layer(Softmax(), turned, *node.inputs[1:])
+
+
 CONVERTERS: ConverterTable = {
     "ELU": _activation(ActivationFunction.ELU, 1.0),
     "GELU": direct(_gelu),
@@ -51,5 +70,5 @@ CONVERTERS: ConverterTable = {
     "TANH": _activation(ActivationFunction.TANH, 1.0, 1.0),
     "L2_NORMALIZATION": direct(_l2_normalization),
     "LOG_SOFTMAX": direct(LogSoftmax()),
-    "SOFTMAX": direct(lambda node: Softmax(node.options("SoftmaxOptions").real("Beta"))),
+    "SOFTMAX": _softmax,
 }

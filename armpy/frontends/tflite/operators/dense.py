@@ -4,21 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import BoundOperator, ConverterTable, direct, fused_activation
+from armpy.frontends.tflite.node import (
+    BoundOperator,
+    ConverterTable,
+    flat_bias,
+    fused_activation,
+    require_no_activation,
+)
 from armpy.graph import Value
 from armpy.ops.dense import BatchMatMul, FullyConnected
 
 _DEFAULT_FORMAT = {0: None}
 
 
-def _fully_connected(node: BoundOperator) -> FullyConnected:
+_TANH, _SIGN_BIT = 4, 5
+
+
+def _fully_connected(node: BoundOperator) -> Sequence[Value]:
     options = node.options("FullyConnectedOptions")
     options.choice("WeightsFormat", _DEFAULT_FORMAT, "FullyConnectedOptionsWeightsFormat")
-    return FullyConnected(
+    if options.integer("FusedActivationFunction") in (_TANH, _SIGN_BIT):
+        require_no_activation(options)
+    operation = FullyConnected(
         fused_activation(options),
         options.flag("KeepNumDims"),
         options.flag("AsymmetricQuantizeInputs"),
     )
+    return node.layer(operation, *node.inputs[:2], flat_bias(node, 2), *node.inputs[3:])
 
 
 def _batch_mat_mul(node: BoundOperator) -> Sequence[Value]:
@@ -32,5 +44,5 @@ def _batch_mat_mul(node: BoundOperator) -> Sequence[Value]:
 
 CONVERTERS: ConverterTable = {
     "BATCH_MATMUL": _batch_mat_mul,
-    "FULLY_CONNECTED": direct(_fully_connected),
+    "FULLY_CONNECTED": _fully_connected,
 }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from armpy.frontends.tflite.composed import composed
-from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable, direct
+from armpy.frontends.tflite.node import BoundOperator, Converter, ConverterTable
 from armpy.graph import Value
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 from armpy.types import DataType
@@ -36,19 +37,27 @@ def _reduce(operation: ReduceOperation) -> Converter:
     return convert
 
 
-def _arg_min_max(function: ArgMinMaxFunction) -> Converter:
-    """Converter of a search; the output tensor says which type the positions have."""
+_POSITIONS = {"INT32": DataType.SIGNED32, "INT64": DataType.SIGNED64}
 
-    def make(node: BoundOperator) -> ArgMinMax:
+
+def _arg_min_max(function: ArgMinMaxFunction, options_name: str) -> Converter:
+    """Converter of a search; the options say which type the positions have, or else the output."""
+
+    def convert(node: BoundOperator) -> Sequence[Value]:
         node.expect_outputs(1)
-        return ArgMinMax(function, output_type=node.outputs[0].data_type)
+        (output,) = node.outputs
+        chosen = node.options(options_name).enumerator("OutputType", "TensorType")
+        if chosen in _POSITIONS:
+            output = replace(output, data_type=_POSITIONS[chosen])
+        operation = ArgMinMax(function, output_type=output.data_type)
+        return replace(node, outputs=[output]).layer(operation, *node.inputs)
 
-    return direct(make)
+    return convert
 
 
 CONVERTERS: ConverterTable = {
-    "ARG_MAX": _arg_min_max(ArgMinMaxFunction.MAX),
-    "ARG_MIN": _arg_min_max(ArgMinMaxFunction.MIN),
+    "ARG_MAX": _arg_min_max(ArgMinMaxFunction.MAX, "ArgMaxOptions"),
+    "ARG_MIN": _arg_min_max(ArgMinMaxFunction.MIN, "ArgMinOptions"),
     "MEAN": _reduce(ReduceOperation.MEAN),
     "REDUCE_ALL": _reduce(ReduceOperation.ALL),
     "REDUCE_ANY": _reduce(ReduceOperation.ANY),

@@ -10,12 +10,13 @@ from armpy.ops.reshaping import ExpandDims, Reshape, Squeeze
 
 
 def _reshape(node: BoundOperator) -> Sequence[Value]:
-    """Follow the operand if there is one, as TFLite does, and the options otherwise."""
-    if node.input(1) is not None:
-        return node.layer(Reshape(), *node.inputs)
+    """Follow the operand if it is a vector, as TFLite does, and the options otherwise."""
+    operand = node.input(1)
     target = tuple(node.options("ReshapeOptions").numbers("NewShape"))
+    if operand is not None and (operand.info.rank in (None, 1) or not target):
+        return node.layer(Reshape(), *node.inputs)
     # Old converters write a scalar's shape as one 0.
-    return node.layer(Reshape(() if target == (0,) else target), *node.inputs)
+    return node.layer(Reshape(() if target == (0,) else target), *node.inputs[:1])
 
 
 CONVERTERS: ConverterTable = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.frontends.tflite.node import BoundOperator, ConverterTable, fused_activation
+from armpy.frontends.tflite.node import BoundOperator, ConverterTable, flat_bias, fused_activation
 from armpy.frontends.tflite.operators.windows import padding_of
 from armpy.graph import Value
 from armpy.ops.convolution import Convolution3d
@@ -50,13 +50,13 @@ def _operation(
 def _convolution(node: BoundOperator) -> Sequence[Value]:
     operation = _operation(node, Convolution3d)
     weights = _arranged(node, 1, _OUTPUT_CHANNELS_FIRST)
-    return node.layer(operation, node.input(0), weights, *node.inputs[2:])
+    return node.layer(operation, node.input(0), weights, flat_bias(node, 2), *node.inputs[3:])
 
 
 def _transpose_convolution(node: BoundOperator) -> Sequence[Value]:
     operation = _operation(node, TransposeConvolution3d)
     weights = _arranged(node, 1, _OUTPUT_BEFORE_INPUT)
-    return node.layer(operation, node.input(2), weights, node.input(3), node.input(0))
+    return node.layer(operation, node.input(2), weights, flat_bias(node, 3), node.input(0))
 
 
 CONVERTERS: ConverterTable = {

@@ -9,6 +9,7 @@ from armpy.frontends.tflite.node import (
     Converter,
     ConverterTable,
     direct,
+    flat_bias,
     fused_activation,
 )
 from armpy.graph import Value
@@ -45,15 +46,16 @@ def _convolution(node: BoundOperator) -> Sequence[Value]:
     source, weights = node.input(0), node.input(1)
     if source is not None and weights is not None and weights.info.data_type is DataType.FLOAT16:
         weights = node.as_real(weights, source.info.data_type)
-    return node.layer(operation, source, weights, *node.inputs[2:])
+    return node.layer(operation, source, weights, flat_bias(node, 2), *node.inputs[3:])
 
 
-def _depthwise_convolution(node: BoundOperator) -> DepthwiseConvolution2d:
+def _depthwise_convolution(node: BoundOperator) -> Sequence[Value]:
     """Follow the weights' shape; TFLite does not look at ``depth_multiplier`` either."""
     options = node.options("DepthwiseConv2DOptions")
-    return DepthwiseConvolution2d(
+    operation = DepthwiseConvolution2d(
         _stride(options), _dilation(options), padding_of(options), fused_activation(options)
     )
+    return node.layer(operation, *node.inputs[:2], flat_bias(node, 2), *node.inputs[3:])
 
 
 def _transpose_convolution(node: BoundOperator) -> Sequence[Value]:
@@ -61,7 +63,7 @@ def _transpose_convolution(node: BoundOperator) -> Sequence[Value]:
     operation = TransposeConvolution2d(
         _stride(options), padding_of(options), fused_activation(options)
     )
-    return node.layer(operation, node.input(2), node.input(1), node.input(3), node.input(0))
+    return node.layer(operation, node.input(2), node.input(1), flat_bias(node, 3), node.input(0))
 
 
 def _pooling(algorithm: PoolingAlgorithm) -> Converter:
@@ -78,7 +80,7 @@ def _pooling(algorithm: PoolingAlgorithm) -> Converter:
 CONVERTERS: ConverterTable = {
     "AVERAGE_POOL_2D": _pooling(PoolingAlgorithm.AVERAGE),
     "CONV_2D": _convolution,
-    "DEPTHWISE_CONV_2D": direct(_depthwise_convolution),
+    "DEPTHWISE_CONV_2D": _depthwise_convolution,
     "L2_POOL_2D": _pooling(PoolingAlgorithm.L2),
     "MAX_POOL_2D": _pooling(PoolingAlgorithm.MAX),
     "TRANSPOSE_CONV": _transpose_convolution,
