@@ -1,10 +1,13 @@
-"""Reads arrays from files, and writes outputs to files that are named after tensors."""
+"""Reads arrays from files, and writes the files of commands, with errors that name them."""
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 import tokenize
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +15,16 @@ import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.execution.arrays.conversion import as_stored
+from armpy.store.owned_files import replacing
 
 Array = npt.NDArray[np.generic]
 
 _MODEL_SUFFIXES = (".tflite", ".onnx", ".armpy")
 _NPY_MAGIC = b"\x93NUMPY"
 _LONGEST_NAME = 100
+
+_TRIED_BYTES = 4096
+"""Bytes that are written to find out whether there is room: a block of most file systems."""
 
 
 def model_files(paths: Iterable[str]) -> list[str]:
@@ -132,6 +139,53 @@ def _unreadable(path: str, error: OSError, expected: str) -> InvalidArgumentErro
     )
 
 
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise InvalidArgumentError, which names the file, if a block cannot write it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # its reader has enough
+    except OSError as error:
+        raise InvalidArgumentError(
+            f"it cannot be written: {error.strerror or error}",
+            where=os.fspath(path),
+            fix="Write to another folder, which exists and has free space",
+        ) from error
+
+
+def check_writable(path: str) -> None:
+    """Try whether a file, or a folder that is made, can be written, before anything is computed.
+
+    Raises InvalidArgumentError if it cannot, or its file system is full.
+    """
+    target = os.path.realpath(path)
+    if os.path.exists(target) and not (os.path.isfile(target) or os.path.isdir(target)):
+        return  # opening a pipe or a device has effects
+    with writing(path):
+        folder = target if os.path.isdir(target) else os.path.dirname(target)
+        while not os.path.exists(folder):
+            folder = os.path.dirname(folder)
+        if os.path.isfile(target) and not os.access(folder, os.W_OK):
+            with open(target, "ab"):
+                return
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_TRIED_BYTES))
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a file of a command in UTF-8; a regular file appears whole or stays as it was.
+
+    Raises InvalidArgumentError if it cannot be written.
+    """
+    target = os.path.realpath(path)
+    # What is no regular file, and what stands in a folder of others, is written in place.
+    is_new = not os.path.exists(target)
+    is_own = os.path.isfile(target) and os.access(os.path.dirname(target), os.W_OK)
+    with writing(path), replacing(target) if is_new or is_own else open(target, "wb") as file:
+        file.write(text.encode())
+
+
 def file_stems(names: Iterable[str]) -> list[str]:
     """File names without extension for tensors' names: plain, in one folder, all different."""
     stems: list[str] = []
@@ -150,12 +204,14 @@ def file_stems(names: Iterable[str]) -> list[str]:
 def write_outputs(folder: str, arrays: Mapping[str, Array]) -> list[str]:
     """Write each output as ``.npy``; paths of the files."""
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    with writing(folder):
+        target.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
     for array, stem in zip(arrays.values(), file_stems(arrays), strict=True):
         written.append(str(target / f"{stem}.npy"))
         # Files of NumPy's have no small floats: readers get the same bits with any packages.
         # Strings are of NumPy's own type, as objects would have to be pickled.
         stored = array.astype(np.str_) if array.dtype.hasobject else as_stored(array)
-        np.save(written[-1], stored, allow_pickle=False)
+        with writing(written[-1]):
+            np.save(written[-1], stored, allow_pickle=False)
     return written

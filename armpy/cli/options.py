@@ -54,7 +54,7 @@ WRITABLE_FILE = _OutputFile(dir_okay=False, writable=True)
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None]) -> None:
-    """Check that no output takes the place of an input or of another output.
+    """Check that outputs can be written, and take no place of an input or of another output.
 
     Parameters
     ----------
@@ -67,17 +67,25 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str | None
     ------
     click.UsageError
         If one does.
+    InvalidArgumentError
+        If one cannot be written.
     """
+    from armpy.cli.files import check_writable  # noqa: PLC0415  # --help is quick
+
     places = {_place(path): "is read from" for path in inputs if path is not None}
     for option, path in outputs.items():
-        if path is None or (os.path.exists(path) and not os.path.isfile(path)):
-            continue  # such as /dev/null
+        if path is None:
+            continue
+        if os.path.exists(path) and not os.path.isfile(path):
+            check_writable(path)
+            continue  # such as /dev/null, or a folder
         place = _place(path)
         if place in places:
             raise click.UsageError(
                 f"{option} {path}: this file {places[place]}; give another name to write to."
             )
         places[place] = f"is what {option} writes"
+        check_writable(path)
 
 
 def _place(path: str) -> str:

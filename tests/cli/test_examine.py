@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,17 @@ from armpy.backend import (
     ReasonCode,
     Support,
 )
+from armpy.cli.__main__ import main
 from armpy.cli.doctor.diagnose_backend import examine_backend
-from armpy.cli.files import file_stems, read_inputs, read_npy, split_input, write_outputs
+from armpy.cli.files import (
+    check_writable,
+    file_stems,
+    read_inputs,
+    read_npy,
+    split_input,
+    write_outputs,
+    write_text,
+)
 from armpy.cli.values import parse_names, parse_numbers, parse_range, parse_shape, parse_size
 from armpy.errors import BackendError, InvalidArgumentError, UnimplementedError
 from armpy.ops import Activation, ElementwiseBinary, FullyConnected
@@ -294,3 +304,70 @@ def test_a_header_that_ends_early_is_reported(tmp_path: Path) -> None:
     path.write_bytes(b"\x93NUMPY\x01\x00\x05\x00{[(-\n")
     with pytest.raises(InvalidArgumentError, match=r"cut\.npy: the array cannot be read"):
         read_npy(str(path))
+
+
+def test_a_text_replaces_a_file_whole_and_is_written_through_links(tmp_path: Path) -> None:
+    path, link = tmp_path / "page.html", tmp_path / "link.html"
+    write_text(path, "short")
+    link.symlink_to(path)
+    write_text(link, "ä longer text")
+    assert path.read_text("utf-8") == "ä longer text"
+    assert link.is_symlink()
+    assert sorted(other.name for other in tmp_path.iterdir()) == ["link.html", "page.html"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_is_reported_with_the_files_name(tmp_path: Path) -> None:
+    link = tmp_path / "page.html"
+    link.symlink_to("/dev/full")
+    check_writable(str(link))  # opening a device may have effects: it is not tried
+    with pytest.raises(InvalidArgumentError, match=r"page\.html: it cannot be written: No space"):
+        write_text(link, "text")
+
+
+def full(*_: object, **__: object) -> None:
+    """Fail as on a full disk."""
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_failed_write_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "page.html"
+    write_text(path, "before")
+    monkeypatch.setattr("armpy.store.owned_files.os.replace", full)
+    with pytest.raises(InvalidArgumentError, match=r"No space left.*has free space"):
+        write_text(path, "after")
+    assert [(other.name, other.read_text()) for other in tmp_path.iterdir()] == [
+        ("page.html", "before")
+    ]
+
+
+def test_trying_an_output_leaves_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    check_writable(str(tmp_path / "new" / "deep"))
+    check_writable(str(tmp_path))
+    assert not [*tmp_path.iterdir()]
+    (tmp_path / "file").write_text("kept")
+    check_writable(str(tmp_path / "file"))
+    assert (tmp_path / "file").read_text() == "kept"
+    with pytest.raises(InvalidArgumentError, match="file/deep: it cannot be written: Not a dir"):
+        check_writable(str(tmp_path / "file" / "deep"))
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "name"),
+    [("run", "--profile", "p.json"), ("run", "--output", "out"), ("inspect", "--dot", "g.dot")],
+)
+def test_outputs_are_tried_before_the_model_is_loaded(
+    command: str,
+    option: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("armpy.cli.files.tempfile.TemporaryFile", full)
+    monkeypatch.setattr("armpy.cli.load_model.armpy.load", None)
+    model = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
+    assert main([command, str(model), option, str(tmp_path / name)]) == 2
+    assert f"{name}: it cannot be written: No space left" in capsys.readouterr().err

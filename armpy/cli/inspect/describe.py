@@ -10,6 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from armpy.cli.files import write_text
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.placement_table import PlacementReport, RefusedLayers
 from armpy.cli.registry import find_origin, registry_of
@@ -282,7 +283,7 @@ def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> I
 def write_dot(graph: Graph, optimized: OptimizedNetwork | None, path: str) -> None:
     """Write a network in Graphviz's language; as it runs, with backends, if it is optimised."""
     text = to_dot(graph) if optimized is None else to_dot(optimized.graph, optimized.backend_ids)
-    Path(path).write_text(text, "utf-8")
+    write_text(path, text)
 
 
 def edge_of(graph: Graph) -> tuple[tuple[TensorReport, ...], tuple[TensorReport, ...]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -143,9 +142,10 @@ def run_model(
 
         files += write_outputs(request.output, results)
     if profiler is not None and request.trace:
+        from armpy.cli.files import write_text
         from armpy.profiling import to_chrome_trace
 
-        Path(request.trace).write_text(to_chrome_trace(profiler), "utf-8")
+        write_text(request.trace, to_chrome_trace(profiler))
         files.append(request.trace)
     placement = model.placement
     return RunReport(

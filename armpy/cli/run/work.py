@@ -10,6 +10,7 @@ from typing import Any
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.options import check_outputs
 from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
@@ -45,6 +46,9 @@ def run(
             raise InvalidArgumentError(
                 f"'{output}' is a file", where="--output", expected="a folder"
             )
+    if output is not None or profile:
+        outputs = {"--output": output, "--profile": profile or None}
+        check_outputs(outputs, [load_request.model, picture])
     if compile is None:
         measures = profile is not None or options["repeat"] is not None
         is_chosen = load_request.options.backends is not None or load_request.backend_options

@@ -220,12 +220,22 @@ def _write_new(path: str, contents: bytes, mode: int) -> None:
     try:
         # With its mode from the beginning: a later chmod would leave a moment for others to read.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except OSError as error:
+        raise _unwritten(path, error) from error
+    try:
         with open(handle, "wb") as file:
             file.write(contents)
     except OSError as error:
-        raise InvalidArgumentError(
-            f"the key cannot be written: {error.strerror}", where=path
-        ) from error
+        os.unlink(path)  # half a key would stand in the way of the next one
+        raise _unwritten(path, error) from error
+
+
+def _unwritten(path: str, error: OSError) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"the key cannot be written: {error.strerror}",
+        where=path,
+        fix="Give a new name, in a folder that exists and has free space",
+    )
 
 
 def _bad_key(

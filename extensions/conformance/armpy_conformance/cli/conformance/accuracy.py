@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from armpy.cli.files import model_files
+from armpy.cli.files import model_files, write_text
 from armpy.cli.printer import Printer, print_json
 from armpy_conformance.accuracy import AccuracyRun, run_accuracy
 from armpy_conformance.accuracy.runner import AccuracySettings
@@ -38,7 +38,7 @@ def accuracy(
         settings=AccuracySettings(samples, seed, inputs or "", seconds, num_threads, tolerance),
     )
     if html is not None:
-        Path(html).write_text(result.to_html(), "utf-8")
+        write_text(html, result.to_html())
     if as_json:
         print_json(result.to_document())
     else:

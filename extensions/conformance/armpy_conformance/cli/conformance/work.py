@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from armpy.cli.files import write_text
 from armpy.cli.printer import Printer, print_json
 from armpy.execution import RuntimeOptions
 from armpy_conformance import CaseResult, ConformanceResult, Outcome, cases_of, run_conformance
@@ -139,7 +140,7 @@ def random_graphs(
 def _report(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
     """Show a result as it is asked for."""
     if html is not None:
-        Path(html).write_text(result.to_html(), "utf-8")
+        write_text(html, result.to_html())
     if as_json:
         print_json(result.to_document())
     else:

@@ -13,6 +13,7 @@ import click
 
 import armpy
 from armpy.backend import BACKEND_API_VERSION
+from armpy.cli.files import writing
 from armpy.errors import InvalidArgumentError
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
@@ -226,8 +227,9 @@ def write_project(name: BackendName, style: str, folder: Path) -> list[Path]:
             target = Path(Template(path).substitute(words))
             contents[target] = _template(place, template).substitute(words)
     for target, text in contents.items():
-        (folder / target).parent.mkdir(parents=True, exist_ok=True)
-        (folder / target).write_text(text, "utf-8", newline="\n")
+        with writing(folder / target):
+            (folder / target).parent.mkdir(parents=True, exist_ok=True)
+            (folder / target).write_text(text, "utf-8", newline="\n")
     return sorted(contents)
 
 

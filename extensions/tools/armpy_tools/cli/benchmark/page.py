@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 import armpy
+from armpy.cli.files import write_text
 from armpy_tools.benchmark import BenchmarkResult, SubjectResult
 from armpy_tools.cli.benchmark.report import (
     costs_table,
@@ -27,8 +28,8 @@ from armpy_tools.pages import (
     Stack,
     Table,
     Text,
+    render_page,
 )
-from armpy_tools.pages import write_page as write
 
 
 def write_page(path: str, result: BenchmarkResult) -> None:
@@ -38,7 +39,7 @@ def write_page(path: str, result: BenchmarkResult) -> None:
     ------
     UnimplementedError
         If the template engine is not installed.
-    OSError
+    InvalidArgumentError
         If the file cannot be written.
     """
     done = [subject for subject in result.subjects if subject.latency is not None]
@@ -52,7 +53,8 @@ def write_page(path: str, result: BenchmarkResult) -> None:
         sections.append(Section("What limits layers", parts))
     models = list(dict.fromkeys(subject.subject.model for subject in result.subjects))
     title = models[0].rpartition("/")[2] if len(models) == 1 else f"{len(models)} models"
-    write(path, f"Benchmark of {title}", sections, about=f"armpy {armpy.__version__}")
+    about = f"armpy {armpy.__version__}"
+    write_text(path, render_page(f"Benchmark of {title}", sections, about=about))
 
 
 def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from statistics import median
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 
+from armpy.cli.files import write_text
 from armpy.cli.printer import Printer
 from armpy.profiling import short_names
 from armpy_tools.benchmark import (
@@ -209,10 +210,11 @@ def _mebibytes(size: int | None) -> str:
 
 def write_csv(path: str, result: BenchmarkResult) -> None:
     """Write a row for each subject."""
-    with Path(path).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, _CSV_COLUMNS)
-        writer.writeheader()
-        writer.writerows(map(_csv_row, result.subjects))
+    table = io.StringIO(newline="")
+    writer = csv.DictWriter(table, _CSV_COLUMNS)
+    writer.writeheader()
+    writer.writerows(map(_csv_row, result.subjects))
+    write_text(path, table.getvalue())
 
 
 def _csv_row(result: SubjectResult) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armpy.cli.files import file_stems
+from armpy.cli.files import file_stems, writing
 from armpy.cli.pictures.images import open_image
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.run.report import print_run, run_document, show_hints, without_empty_last
@@ -119,7 +119,8 @@ def _find_and_draw(
         return findings, []
     drawn = draw_picture(path, outputs.read, findings, frame, min_score=min_score)
     (stem,) = file_stems([Path(path).stem])
-    return findings, [save_drawn(request.save_pictures, stem, path, drawn)]
+    with writing(request.save_pictures):
+        return findings, [save_drawn(request.save_pictures, stem, path, drawn)]
 
 
 def _print_findings(printer: Printer, findings: Findings) -> None:

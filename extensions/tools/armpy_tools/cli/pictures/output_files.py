@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from armpy.cli.files import write_outputs
+from armpy.cli.files import write_outputs, writing
 from armpy.cli.run.results import Mask
 from armpy.cli.run.run_model import RunOutputs
 from armpy.ops.operation import Array
@@ -37,5 +37,6 @@ def write_outputs_and_masks(
         written.append(path)
         if name in masks:
             written.append(f"{path.removesuffix('.npy')}.png")
-            write_mask(written[-1], masks[name])
+            with writing(written[-1]):
+                write_mask(written[-1], masks[name])
     return written

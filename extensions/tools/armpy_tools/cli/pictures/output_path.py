@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from armpy.cli.files import check_writable
 from armpy.errors import InvalidArgumentError
 
 SUFFIXES = (".csv", ".jsonl", ".npz")
@@ -31,6 +32,7 @@ def check_output(path: str) -> None:
                 where="--output",
                 expected="a folder, or a name that ends in " + ", ".join(SUFFIXES),
             )
+        check_writable(path)
         return
     if target.is_dir():
         raise InvalidArgumentError(f"'{path}' is a folder", where="--output", expected="a file")
@@ -38,3 +40,4 @@ def check_output(path: str) -> None:
         raise InvalidArgumentError(
             "there is no such folder", where="--output", actual=str(target.parent)
         )
+    check_writable(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from armpy.cli.files import file_stems
+from armpy.cli.files import file_stems, writing
 from armpy.cli.run.results import ReadOutputs
 from armpy.ops.operation import Array
 from armpy_tools.cli.pictures.output_files import write_outputs_and_masks
@@ -62,7 +62,8 @@ class PictureFiles:
         if self._drawn is None:
             return ()
         drawn = draw_picture(picture, read, findings, frame, min_score=self._min_score)
-        return [save_drawn(self._drawn, self.names[picture], picture, drawn)]
+        with writing(self._drawn):
+            return [save_drawn(self._drawn, self.names[picture], picture, drawn)]
 
 
 def picture_names(pictures: Iterable[str]) -> dict[str, str]:

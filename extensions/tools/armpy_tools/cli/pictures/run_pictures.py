@@ -6,11 +6,11 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from armpy.backend import Progress, report_progress
+from armpy.cli.files import write_text
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.labels import Labels, read_labels
 from armpy.cli.pictures.normalization import normalization_of
@@ -318,7 +318,7 @@ class PictureRun:
             timing = time_runs(model, self._first, request.repeat)
         files = []
         if profiler is not None and request.trace:
-            Path(request.trace).write_text(to_chrome_trace(profiler), "utf-8")
+            write_text(request.trace, to_chrome_trace(profiler))
             files.append(request.trace)
         placement = model.placement
         steps, profile = profiled(profiler)

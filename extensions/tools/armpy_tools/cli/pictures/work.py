@@ -8,7 +8,7 @@ import click
 
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.options import EXIT_PROBLEMS
+from armpy.cli.options import EXIT_PROBLEMS, check_outputs
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.work import compile_choice, finish_compiling, takes_several
 from armpy.errors import InvalidArgumentError
@@ -39,6 +39,7 @@ def run(
     output = options["output"]
     if output is not None:
         check_output(output)
+    check_outputs({"--profile": profile or None}, [load_request.model, *paths])
     request_options = {**options, "trace": profile, "top": top or DEFAULT_TOP}
     if resume and (output is None or is_result_file(output) or not (paths or truth)):
         raise InvalidArgumentError(

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 import armpy
+from armpy.cli.files import write_text
 from armpy.core.units import bytes_text
 from armpy_tools.cli.quantize.quantize_file import QuantizeResult
 from armpy_tools.cli.quantize.report import (
@@ -16,8 +17,7 @@ from armpy_tools.cli.quantize.report import (
     output_row,
     short_name,
 )
-from armpy_tools.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text
-from armpy_tools.pages import write_page as write
+from armpy_tools.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text, render_page
 from armpy_tools.quantize import QuantizeReport
 
 _NUM_WORST = 20
@@ -30,7 +30,7 @@ def write_page(path: str, result: QuantizeResult) -> None:
     ------
     UnimplementedError
         If the template engine is not installed.
-    OSError
+    InvalidArgumentError
         If the file cannot be written.
     """
     report = result.report
@@ -38,7 +38,7 @@ def write_page(path: str, result: QuantizeResult) -> None:
     if report.layers:
         sections.append(Section("Layers", [*_layers(report)]))
     title = f"{result.model.rpartition('/')[2]} as {report.scheme}"
-    write(path, title, sections, about=f"armpy {armpy.__version__}")
+    write_text(path, render_page(title, sections, about=f"armpy {armpy.__version__}"))
 
 
 def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from armpy.cli.files import write_text, writing
 from armpy.cli.inspect.compiled import inspect_prepared
 from armpy.cli.inspect.work import chosen_shapes, inspected
 from armpy.cli.load_model import load_model
@@ -26,7 +27,7 @@ from armpy.errors import LayerValidationError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
 from armpy_tools.devices.every_device import every_device, parse_device
-from armpy_tools.pages import render_page, write_page
+from armpy_tools.pages import render_page
 from armpy_tools.report import ReportSubject, make_report, read_figures
 from armpy_tools.report.graph_picture import write_svg
 from armpy_tools.report.headlines import placement_text
@@ -94,7 +95,7 @@ def report(
             show_progress.close()
         about = placement_text(model.placement) if model.placement is not None else ""
     title = f"Report of {subject.name}"
-    write_page(path, title, page.sections, about, page.figures.page_data())
+    write_text(path, render_page(title, page.sections, about, page.figures.page_data()))
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
     if opens:
         _open(path)
@@ -108,7 +109,8 @@ def _draw(
         inspection = inspect_prepared(load_request, None)[0]
     else:
         inspection = inspected(load_request, size, shapes, None)
-    write_svg(inspection.facts, path, load_request.model)
+    with writing(path):
+        write_svg(inspection.facts, path, load_request.model)
     click.echo(f"{path}: {Path(path).stat().st_size / 1024:.0f} KiB")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
 
+from armpy.cli.files import writing
 from armpy.store.owned_files import replacing
 from armpy_tools.cli.pictures.jobs.array_spool import SpoolEncoder, write_archive
 from armpy_tools.cli.pictures.jobs.encoders import Encoder, LinesEncoder, TableEncoder
@@ -64,22 +65,26 @@ class ResultFile:
     def store(self, outcomes: Sequence[PictureOutcome]) -> None:
         """Write the results of pictures that the model was given together."""
         if self._file is None:
-            if isinstance(self._encoder, SpoolEncoder):
-                folder = self._target.parent
-                self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  # closed on exit
-            else:
-                self._file = self._target.open("wb")
-        self._file.write(b"".join(map(self._encoder.encode, outcomes)))
-        self._file.flush()
+            with writing(self._target):
+                if isinstance(self._encoder, SpoolEncoder):
+                    folder = self._target.parent
+                    self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed on exit
+                else:
+                    self._file = self._target.open("wb")
+        content = b"".join(map(self._encoder.encode, outcomes))
+        with writing(self._target):
+            self._file.write(content)
+            self._file.flush()
 
     def finish(self) -> None:
         """Write the encoder's remaining data; make the archive."""
         if self._file is None:
             return
-        self._file.write(self._encoder.rest())
-        self._file.flush()
-        if isinstance(self._encoder, SpoolEncoder):
-            self._write_archive(self._file, self._encoder)
+        with writing(self._target):
+            self._file.write(self._encoder.rest())
+            self._file.flush()
+            if isinstance(self._encoder, SpoolEncoder):
+                self._write_archive(self._file, self._encoder)
 
     def _write_archive(self, spool: BinaryIO, encoder: SpoolEncoder) -> None:
         """Make the archive of all arrays; it replaces an earlier one in one step."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from armpy.cli.files import writing
 from armpy.cli.printer import plain
 from armpy.errors import InvalidArgumentError
 from armpy.store.owned_files import replacing
@@ -52,13 +53,15 @@ class ResultFolder:
 
     def store(self, outcomes: Sequence[PictureOutcome]) -> None:
         """Write the result files of pictures that the model was given together."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        with writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
         for outcome in outcomes:
             judgement = outcome.judgement and astuple(outcome.judgement)
             more = {"judgement": judgement, "made_with": self._facts}
             document = plain({**asdict(outcome.result), **more})
             text = json.dumps(document, allow_nan=False) + "\n"
-            with replacing(self.path_of(outcome.result.file)) as file:
+            path = self.path_of(outcome.result.file)
+            with writing(path), replacing(path) as file:
                 file.write(text.encode())
 
     def find_earlier(
