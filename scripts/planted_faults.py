@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from armpy_conformance import Outcome, run_conformance  # of this checkout
 from armpy_conformance.cases import operation_cases  # of this checkout
 from tests.support.lying_backends import options_for  # of this checkout
+from tests.support.planted_declarations import DECLARATION_FAULTS  # of this checkout
 from tests.support.planted_faults import FAULTS  # of this checkout
 from tests.support.planted_growth import GROWTH_FAULTS  # of this checkout
 from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS  # of this checkout
@@ -34,6 +35,7 @@ from tests.support.unusual_backends import UNUSUAL  # of this checkout
 
 EVERY_FAULT: Mapping[str, PlantedFault] = {
     **FAULTS,
+    **DECLARATION_FAULTS,
     **GROWTH_FAULTS,
     **MANNERS_FAULTS,
     "manners/hangs-in-a-child": HANGING_IN_A_CHILD,

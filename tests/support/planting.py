@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from armpy.backend import cache_directory
+from armpy.errors import BackendUnavailableError
 from armpy_conformance import CaseResult, Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import NamedCase, cases_for
 from armpy_conformance.processes.process_state import captured_output
+from armpy_conformance.raised import described
 
 
 class PlantedFault(Protocol):
@@ -48,7 +50,10 @@ def area_and_contract(subject: BackendUnderTest, area: str) -> Iterator[NamedCas
 def first_bad_apart(planted: PlantedFault, cases: Cases = area_and_contract) -> CaseResult | None:
     """The first case that fails on a backend with a fault, judged in a forked child.
 
-    None if the kit misses the fault. A child that ends without an answer has found it, too.
+    None if the kit misses the fault. A child that is ended by the backend has found it, too, as
+    has a registry that does not load the backend.
+
+    Raises RuntimeError if the fault cannot be tried.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
@@ -61,6 +66,8 @@ def first_bad_apart(planted: PlantedFault, cases: Cases = area_and_contract) -> 
         except (OSError, ValueError):
             text = f"the process ended with status {status}"
             return CaseResult("process", "process", "", Outcome.CRASHED, text)
+    if found is not None and "error" in found:
+        raise RuntimeError(found["error"])
     return None if found is None else CaseResult(**found | {"outcome": Outcome(found["outcome"])})
 
 
@@ -83,5 +90,10 @@ def _judge(planted: PlantedFault, cases: Cases, folder: Path, answer: Path) -> N
             bad = next((result for result in results if result.outcome.is_bad), None)
             found = None if bad is None else asdict(bad) | {"outcome": bad.outcome.value}
             answer.write_text(json.dumps(found), "utf-8")
+    except BackendUnavailableError as error:
+        refused = CaseResult("registry", "registry", "", Outcome.FAILED, str(error))
+        answer.write_text(json.dumps(asdict(refused) | {"outcome": "failed"}), "utf-8")
+    except BaseException as error:  # noqa: BLE001 - raised again by the parent
+        answer.write_text(json.dumps({"error": described(error)}), "utf-8")
     finally:
         os._exit(0)  # without the parent's exit handlers

@@ -502,10 +502,11 @@ class AllRoles(IBackendInternal, ILayerSupport, IWorkloadFactory, IWorkload):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
-        is_sum = operation == ops.ElementwiseBinary(ops.BinaryOperation.ADD)
-        if is_sum and outputs[0].data_type is DataType.FLOAT32:
-            return Support.yes()
-        return Support.no(ReasonCode.OPERATION, f"{operation.name} is no sum of float32")
+        if operation != ops.ElementwiseBinary(ops.BinaryOperation.ADD):
+            return Support.no(ReasonCode.OPERATION, f"{operation.name} is no sum")
+        if outputs[0].data_type is not DataType.FLOAT32:
+            return Support.no(ReasonCode.DATA_TYPE, "sums are of float32")
+        return Support.yes()
 
     def execute(self, inputs: Handles, outputs: Outputs) -> None:
         first, other = (handle.map(write=False) for handle in inputs if handle is not None)

@@ -1,4 +1,4 @@
-"""Faults of backends in modules of their own, in what they do to their process."""
+"""Faults in what backends do to their process and in what they declare."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import all_cases
 from armpy_conformance.processes.process_state import ProcessState
 from tests.support.dynamic_modules import module_source, write_module
+from tests.support.planted_declarations import DECLARATION_FAULTS
 from tests.support.planted_process import PROCESS_FAULTS
 from tests.support.planting import cases_of_area, first_bad_apart
 
@@ -24,6 +25,16 @@ def test_a_fault_in_the_process_is_found(name: str) -> None:
     result = first_bad_apart(planted, cases_of_area)
     assert result is not None
     assert planted.said in result.text or result.outcome is Outcome.CRASHED
+
+
+@pytest.mark.slow
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize("name", DECLARATION_FAULTS)
+def test_a_fault_in_a_declaration_is_found(name: str) -> None:
+    planted = DECLARATION_FAULTS[name]
+    result = first_bad_apart(planted, cases_of_area)
+    assert result is not None
+    assert planted.said in result.text
 
 
 @pytest.mark.slow

@@ -22,14 +22,14 @@ _STRIDE = 7
 """Every seventh case is asked about: enough to meet every operation."""
 
 
-def _layers() -> list[Layer]:
+def asked_layers() -> list[Layer]:
     """Layers of many kinds."""
     return [layer for case in operation_cases()[::_STRIDE] for layer in specialized(case).layers]
 
 
 def answers_have_reasons(subject: BackendUnderTest) -> None:
     """Each answer is a `Support`, and a no says why, in words and as a code."""
-    for layer in _layers():
+    for layer in asked_layers():
         answer = subject.raw_support(layer)
         where = f"the answer about {describe(layer.operation)}"
         check(isinstance(answer, Support), f"{where} is {answer!r}, not a Support")
@@ -46,7 +46,7 @@ def answers_have_reasons(subject: BackendUnderTest) -> None:
 
 def answers_do_not_change(subject: BackendUnderTest) -> None:
     """The same question has the same answer, after other questions and from another instance."""
-    layers = _layers()
+    layers = asked_layers()
     first = {layer: subject.raw_support(layer) for layer in layers}
     _check_same(first, {layer: subject.raw_support(layer) for layer in reversed(layers)})
     another = subject.another_instance()
@@ -75,7 +75,7 @@ def open_shapes_are_answered(subject: BackendUnderTest) -> None:
     """A layer whose dimensions are not known yet gets an answer, not an exception."""
     options = default_options(subject.backend.options, OptionScope.MODEL)
     support = subject.raw_backend.get_layer_support(PreparationRequest(options))
-    for layer in _layers():
+    for layer in asked_layers():
         answer = support.is_layer_supported(
             layer.operation,
             [None if info is None else _opened(info) for info in layer.input_infos],

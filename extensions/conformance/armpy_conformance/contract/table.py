@@ -7,6 +7,7 @@ from armpy_conformance.contract import (
     arenas,
     buffers,
     compiled,
+    declared,
     executing,
     gauges,
     graphs,
@@ -31,6 +32,12 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "identity": (
         lifecycle.id_is_constant,
         lifecycle.properties_are_constant,
+        declared.versions_can_be_compared,
+        declared.devices_can_be,
+        declared.figures_are_plausible,
+        declared.free_memory_is_plausible,
+        declared.capabilities_are_of_their_types,
+        declared.threads_get_the_same_facts,
     ),
     # Before other rules use the backend: its first use may change settings.
     "process": (
@@ -44,6 +51,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         whole_process.nothing_is_printed_at_any_time,
         whole_process.idle_backends_use_no_processor,
         whole_process.the_interpreter_ends,
+        declared.processes_get_the_same_facts,
     ),
     "lifecycle": (
         lifecycle.objects_can_be_made_again,
@@ -59,6 +67,8 @@ _RULES: dict[str, tuple[Check, ...]] = {
         support.answers_do_not_change,
         support.open_shapes_are_answered,
         support.unknown_operations_are_refused,
+        declared.many_answers_are_as_many_and_in_order,
+        declared.codes_fit_their_refusals,
     ),
     "threads": (
         threads.threads_share_a_network,

@@ -17,12 +17,12 @@ _MOST_SHOWN = 5
 
 def imports_change_nothing(subject: BackendUnderTest) -> None:
     """Importing the backend changes neither settings nor functions that other libraries share."""
-    _check_stage(_observed(subject), FIRST_STAGES[0])
+    _check_stage(observed(subject), FIRST_STAGES[0])
 
 
 def a_whole_life_changes_nothing(subject: BackendUnderTest) -> None:
     """Settings are as before after the first use of a backend, and after it was closed."""
-    own = _observed(subject)
+    own = observed(subject)
     for stage in FIRST_STAGES[1:]:
         _check_stage(own, stage)
 
@@ -32,7 +32,7 @@ def no_files_are_left(subject: BackendUnderTest) -> None:
 
     What is kept for later goes to a folder below ``~/.cache``, or where an option says.
     """
-    for place, names in _observed(subject).files.items():
+    for place, names in observed(subject).files.items():
         shown = ", ".join(names[:_MOST_SHOWN])
         check(
             not names,
@@ -43,13 +43,13 @@ def no_files_are_left(subject: BackendUnderTest) -> None:
 
 def nothing_is_printed_at_any_time(subject: BackendUnderTest) -> None:
     """Neither the import nor the end of the interpreter writes to standard output or error."""
-    text = _observed(subject).output.strip()
+    text = observed(subject).output.strip()
     check(not text, f"the process writes {text[:200]!r}. Use logging")
 
 
 def idle_backends_use_no_processor(subject: BackendUnderTest) -> None:
     """Half a second after an execution no thread of the backend keeps a processor busy."""
-    share = _observed(subject).idle_share
+    share = observed(subject).idle_share
     check(
         share <= _MOST_IDLE,
         f"without executions the process uses {share:.0%} of a processor. Expected at most "
@@ -59,7 +59,7 @@ def idle_backends_use_no_processor(subject: BackendUnderTest) -> None:
 
 def the_interpreter_ends(subject: BackendUnderTest) -> None:
     """The process ends by itself, soon, with exit code 0, and with all that it has started."""
-    own = _observed(subject)
+    own = observed(subject)
     check(
         own.end_s is not None,
         "the interpreter does not end: an exit handler or a thread that is not a daemon waits",
@@ -77,7 +77,7 @@ def the_interpreter_ends(subject: BackendUnderTest) -> None:
     )
 
 
-def _observed(subject: BackendUnderTest) -> OwnProcess:
+def observed(subject: BackendUnderTest) -> OwnProcess:
     """The life of the backend in a process of its own, which is observed once."""
     if subject.own_options is None:
         raise NothingToKeepError("it was given as an object, which another process cannot make")

@@ -13,14 +13,19 @@ _ADDRESS = re.compile(r"\bat 0x[0-9a-f]+|\b0x[0-9a-f]{8,}|\b1[34]\d{13}\b")
 
 def facts_of(backend: IBackendInternal) -> Mapping[str, str]:
     """A backend's members that describe it, as text."""
-    capabilities = sorted(dict(backend.get_capabilities()).items())
+    # Texts, such as a measured speed, are for people.
+    capabilities = sorted(
+        (str(name), value)
+        for name, value in backend.get_capabilities().items()
+        if not isinstance(value, str)
+    )
     return {
         "get_id": repr(backend.get_id()),
         "get_api_version": repr(backend.get_api_version()),
         "version": repr(backend.version),
         "get_devices": repr(tuple(backend.get_devices())),
         "options": repr(tuple(backend.options)),
-        "get_capabilities": repr([(str(name), value) for name, value in capabilities]),
+        "get_capabilities": repr(capabilities),
         "get_handle_factory_preferences": repr(list(backend.get_handle_factory_preferences())),
         "supported_extensions": repr(tuple(backend.supported_extensions)),
     }
