@@ -44,7 +44,7 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
     Notes
     -----
     A model that takes or gives sequences or optionals is loaded for each call: what these hold is
-    part of a network's structure, and so are small integers, which may say it.
+    part of a network's structure, and so are shapes and small integers, which may say it.
     """
 
     def __init__(self, load_model: Callable[..., Model], proto: onnx.ModelProto) -> None:
@@ -89,14 +89,17 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
         return tuple(_numpy(value, outputs) for value in self._outputs)
 
     def _loaded_for(self, inputs: dict[str, Any]) -> Model:  # Any: arrays, lists of them, None
-        """The model for what sequences and optionals hold, and for small integers."""
+        """The model for what sequences and optionals hold, for shapes, and for small integers."""
         structures: dict[str, object] = {}
         # A copy: the next call may bring others, for which the first one's constants would be
         # wrong.
         proto = onnx.ModelProto()
         proto.CopyFrom(self._proto)
+        declared = {value.name: value for value in proto.graph.input}
         for value in self._inputs:
             held = inputs[value.name]
+            if _is_tensor(value):
+                _close_dimensions(declared[value.name].type.tensor_type, np.shape(held))
             if not _is_tensor(value):
                 structures[value.name] = len(held) if isinstance(held, list) else held is not None
                 if held is None:
@@ -111,6 +114,18 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
 
 _MOST_DECIDING = 64
 """Elements of an integer input that may say what sequences hold."""
+
+
+def _close_dimensions(tensor: onnx.TypeProto.Tensor, shape: tuple[int, ...]) -> None:
+    """Set the open dimensions of an input, from which lengths of sequences follow."""
+    if not tensor.HasField("shape"):
+        for _ in shape:
+            tensor.shape.dim.add()
+    # Another rank is an error of the call, which names both.
+    if len(tensor.shape.dim) == len(shape):
+        for dim, size in zip(tensor.shape.dim, shape, strict=True):
+            if not dim.HasField("dim_value") or dim.dim_value < 0:
+                dim.dim_value = size
 
 
 def _is_tensor(value: onnx.ValueInfoProto) -> bool:

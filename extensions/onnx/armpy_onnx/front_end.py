@@ -36,6 +36,13 @@ _OPTIONS = (
         OptionScope.RUNTIME,
     ),
     BackendOption(
+        "tie_dimensions",
+        True,
+        "Whether inputs whose open dimensions share a name must agree in a call; ONNX Runtime does "
+        "not ask for it.",
+        OptionScope.RUNTIME,
+    ),
+    BackendOption(
         "fold_quantization",
         True,
         "Compute with integers between DequantizeLinear and QuantizeLinear.",

@@ -69,7 +69,8 @@ class TiedDimensions(Composite):
                         where=f"input '{name}'",
                         expected=f"{before} as of input '{other}'",
                         actual=str(size),
-                        fix="Give both inputs the same size there",
+                        fix="Give both inputs the same size there, or set the front-end option "
+                        "tie_dimensions=False",
                     )
         return inputs
 
@@ -81,13 +82,14 @@ class Inputs:
     ----------
     settings : ParseSettings
         Its option ``structures`` says what sequences and optionals hold, ``dimensions`` how large
-        dimensions are that have a name.
+        dimensions are that have a name, ``tie_dimensions`` whether one name has one size.
     """
 
     def __init__(self, network: Network, settings: ParseSettings) -> None:
         self._network = network
         self._structures = _mapping(settings, "structures")
         self._sizes = _mapping(settings, "dimensions")
+        self._ties = settings.options.get("tie_dimensions") is not False
         for name, size in self._sizes.items():
             if type(size) is not int or size < 0:
                 raise FrontEndOptionError(
@@ -120,7 +122,7 @@ class Inputs:
         return self._of_type(value.type, value.name)
 
     def tie(self, values: Sequence[onnx.ValueInfoProto], scope: Scope, walker: Walker) -> None:
-        """Let dimensions with one name have one size.
+        """Let dimensions with one name have one size, unless the settings free them.
 
         Parameters
         ----------
@@ -135,7 +137,11 @@ class Inputs:
             if isinstance(item := scope.values.get(value.name), Value) and item.data is None
         }
         counts = Counter(name for names in tensors.values() for name in names if name)
-        shared = {name for name, count in counts.items() if count > 1 and name not in self._sizes}
+        shared = {
+            name
+            for name, count in counts.items()
+            if count > 1 and name not in self._sizes and self._ties
+        }
         tied = {
             value: tuple(name if name in shared else "" for name in names)
             for value, names in tensors.items()

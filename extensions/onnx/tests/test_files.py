@@ -174,6 +174,15 @@ def test_inputs_that_share_a_dimension_must_agree() -> None:
         model.run({"a": np.ones((2, 3), "f4"), "b": np.ones((3, 2), "f4")})
 
 
+def test_inputs_that_share_a_dimension_need_not_agree_on_demand() -> None:
+    text = "graph (float[n] a, float[n] b) => (float[p] c, float[q] d) { c = Neg (a) d = Neg (b) }"
+    options = {"tie_dimensions": False}
+    content = onnx.parser.parse_model(HEAD + text).SerializeToString()
+    model = armpy.load(content, front_end_options=options, backends=["CpuRef"])
+    outputs = model.run({"a": np.ones(2, "f4"), "b": np.ones(3, "f4")})
+    assert [outputs[name].shape for name in "cd"] == [(2,), (3,)]
+
+
 def test_one_input_may_have_a_dimension_twice() -> None:
     """A square."""
     text = "graph (float[n, n] a) => (float[n, n] y) { y = Neg (a) }"

@@ -204,3 +204,26 @@ def test_an_element_that_is_no_category_is_an_error_without_zeros(words: bool) -
         with pytest.raises(LayerValidationError, match=r"OneHotEncoder.*an element is no category"):
             model.run(other)
         assert model.run(x)["y"].tolist() == [[0, 1], [1, 0], [0, 1]]
+
+
+# com.microsoft
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distances_between_rows(metric: str, dtype: type[np.floating[Any]]) -> None:
+    first, other = RNG.standard_normal((4, 3)), RNG.standard_normal((2, 3))
+    x = {"a": first.astype(dtype), "b": other.astype(dtype)}
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    outputs = {"y": kind}
+    content = model_of("CDist", x, domain="com.microsoft", outputs=outputs, metric=metric)
+    (y,) = results_of(content, x)
+    squares = ((x["a"][:, None] - x["b"].astype(np.float64)) ** 2).sum(axis=2)
+    np.testing.assert_allclose(y, squares if metric == "sqeuclidean" else np.sqrt(squares), 1e-6)
+
+
+def test_the_distance_of_a_row_from_itself_is_small() -> None:
+    x = {"a": (1000 + RNG.standard_normal((3, 2))).astype(np.float32)}
+    content = model_of("CDist", x, order=["a", "a"], domain="com.microsoft", metric="euclidean")
+    y = armpy.load(content, backends=["CpuRef"]).run(x)["y"]
+    assert np.abs(np.diag(y)).max() < 1e-3

@@ -107,7 +107,7 @@ class NativeSession:
         self._arguments = {argument.name: argument for argument in self.inputs_meta}
         self._defaults = {argument.name: argument for argument in self.overridable_initializers}
         self._providers: dict[str, dict[str, str]] = {}
-        self._variants: dict[tuple[frozenset[str], frozenset[str]], armpy.Model] = {}
+        self._variants: dict[tuple[frozenset[str], frozenset[str], bool], armpy.Model] = {}
 
     def initialize_session(
         self,
@@ -228,12 +228,24 @@ class NativeSession:
         """The model, or a variant that takes these inputs, kept for further calls."""
         given = frozenset(self._defaults).intersection(arrays)
         raised = frozenset(name for name, array in arrays.items() if self._is_raised(name, array))
-        if not given and not raised:
+        is_tied = self.model is None or not self._have_two_sizes(arrays)
+        if not given and not raised and is_tied:
             return self.model
-        if (given, raised) not in self._variants:
+        key = given, raised, is_tied
+        if key not in self._variants:
             source = self._source.with_inputs(given, raised)
-            self._variants[given, raised] = self._load(source, front_end="onnx")
-        return self._variants[given, raised]
+            options = {"tie_dimensions": is_tied}
+            self._variants[key] = self._load(source, front_end="onnx", front_end_options=options)
+        return self._variants[key]
+
+    def _have_two_sizes(self, arrays: Mapping[str, object]) -> bool:
+        """Whether open dimensions of one name have several sizes, which ONNX Runtime allows."""
+        sizes: dict[str, int] = {}
+        return any(
+            isinstance(dim, str) and sizes.setdefault(dim, size) != size
+            for name, array in arrays.items()
+            for dim, size in zip(self._argument(name).shape or (), np.shape(array), strict=False)  # type: ignore[call-overload]
+        )
 
     def _is_raised(self, name: str, value: object) -> bool:
         """Whether a value is an array with dimensions for an input that is declared as a scalar."""

@@ -46,6 +46,27 @@ def test_outputs_come_in_the_order_of_their_names() -> None:
     np.testing.assert_array_equal(first, y)
 
 
+def test_dimensions_of_one_name_may_have_several_sizes() -> None:
+    session = opened(
+        content(
+            "graph (float[n] a, float[n] b) => (float[p] y, float[q] z) {y = Neg (a) z = Neg (b)}"
+        )
+    )
+    for sizes in ((2, 3), (2, 2), (4, 1)):
+        a, b = (np.arange(size, dtype=np.float32) for size in sizes)
+        for result, array in zip(session.run(None, {"a": a, "b": b}), (a, b), strict=True):
+            np.testing.assert_array_equal(result, -array)
+
+
+@pytest.mark.parametrize("size", ["3", "n", "?"])
+def test_sequences_may_be_as_long_as_an_open_dimension(size: str) -> None:
+    text = "graph (float[SIZE, 2] x) => (seq(float[m, 2]) y) { y = SplitToSequence <axis = 0> (x) }"
+    session = opened(content(text.replace("SIZE", size)))
+    for rows in (3,) if size == "3" else (3, 1):
+        (parts,) = session.run(None, {"x": X[:rows]})
+        np.testing.assert_array_equal(np.stack(parts)[:, 0], X[:rows])
+
+
 def test_descriptions_have_names_for_open_dimensions() -> None:
     session = opened()
     (x,) = session.get_inputs()

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from armpy.graph import Value
-from armpy.ops.attention import Attention
-from armpy.ops.elementwise import BinaryOperation, Comparison, ComparisonOperation, Select
+from armpy.ops.attention import Attention, AttentionScores
+from armpy.ops.elementwise import (
+    BinaryOperation,
+    Comparison,
+    ComparisonOperation,
+    Select,
+    UnaryOperation,
+)
+from armpy.ops.reduction import ReduceOperation
 from armpy.types import DataType
 from armpy_onnx.blocks import (
     binary,
     counted,
     joined,
+    reduced,
     reshaped,
     split,
     taken,
     transposed,
+    unary,
     written_at,
 )
 from armpy_onnx.heads import apart, rotated, together, with_past
@@ -181,11 +191,10 @@ def _with_bias(node: Node, mask: Value | None, bias: Value | None, query: Value)
 def _group_query_attention(node: Node) -> Sequence[Value]:
     """Several heads of queries per head of keys, with a past and rotated operands."""
     heads, groups = _heads(node, "num_heads"), _heads(node, "kv_num_heads")
-    _refuse(node, 11, "sinks of heads are not supported")
     for index in (12, 13, 14, 15):
         _refuse(node, index, "quantised or normalised keys are not supported")
-    if node.flag("smooth_softmax") or node.data.num_outputs > 3:
-        raise node.error("smoothed softmax and the output of the scores are not supported")
+    if node.data.num_outputs > 3:
+        raise node.error("the output of the scores is not supported")
     query, key, value = _grouped(node, heads, groups)
     length, total = query.info.known_shape[2], node.whole_number(6)
     num_past = total - length
@@ -226,8 +235,49 @@ def _group_query_attention(node: Node) -> Sequence[Value]:
         bias = taken(node, node.cast(bias, query.info.data_type), 3, 0, total)
     lengths = None if last is None else binary(node, BinaryOperation.ADD, last, 1)
     keys, values = (taken(node, part, 2, 0, total) for part in (present_key, present_value))
-    attention = together(node, node.layer(operation, query, keys, values, bias, lengths))
-    return attention, present_key, present_value
+    operands = query, keys, values, bias, lengths
+    if node.has(11) or node.flag("smooth_softmax"):
+        attention = _with_sinks(node, operation, operands)
+    else:
+        attention = node.layer(operation, *operands)
+    return together(node, attention), present_key, present_value
+
+
+def _with_sinks(node: Node, operation: Attention, operands: Sequence[Value | None]) -> Value:
+    """Attention whose softmax has one more score per head, a sink, which has no value.
+
+    Without sinks (input 11) they are 0: a smoothed softmax.
+
+    Notes
+    -----
+    A softmax with a sink is the one without it, times the share of the other scores:
+    ``sum(exp(scores)) / (sum(exp(scores)) + exp(sink))``. Computed in float32, and rounded once.
+
+    References
+    ----------
+    Xiao et al., "Efficient Streaming Language Models with Attention Sinks", 2024.
+    """
+    query = operands[0]
+    assert query is not None
+    wide = [
+        part if part is None or index == 4 else node.cast(part, DataType.FLOAT32)
+        for index, part in enumerate(operands)
+    ]
+    attention, scores = node.layers(replace(operation, scores=AttentionScores.MASKED), wide)
+    sinks = node.like(scores, 0)
+    if node.has(11):
+        heads = query.info.known_shape[1]
+        sinks = reshaped(node, node.cast(node.value(11), DataType.FLOAT32), (heads, 1, 1))
+    largest = reduced(node, ReduceOperation.MAX, scores, (3,), keep_dims=True)
+    largest = binary(node, BinaryOperation.MAXIMUM, largest, sinks)
+    powers = unary(node, UnaryOperation.EXP, binary(node, BinaryOperation.SUB, scores, largest))
+    others = reduced(node, ReduceOperation.SUM, powers, (3,), keep_dims=True)
+    sink = unary(node, UnaryOperation.EXP, binary(node, BinaryOperation.SUB, sinks, largest))
+    share = binary(
+        node, BinaryOperation.DIV, others, binary(node, BinaryOperation.ADD, others, sink)
+    )
+    product = binary(node, BinaryOperation.MUL, attention, share)
+    return node.cast(product, query.info.data_type)
 
 
 def _grouped(node: Node, heads: int, groups: int) -> tuple[Value, Value, Value]:
