@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -25,6 +25,9 @@ ChosenT = TypeVar("ChosenT")
 TypeSpec: TypeAlias = "int | DataType | Callable[[NodeData, Sequence[DataType | None]], DataType]"
 """Data type of an output: that of an input by its number, a fixed one, or what a function says
 of the node and the types of its inputs."""
+
+HALVES = frozenset({DataType.FLOAT16, DataType.BFLOAT16})
+"""Types of half precision."""
 
 _MOST = int(np.iinfo(np.int64).max)
 """Largest integer that can be a size or a position."""
@@ -298,6 +301,10 @@ class Operator:
     """Data types of the outputs, for nodes that wait; further outputs are as the last one."""
     needs_shapes: bool = True
     """Whether the converter reads shapes of the inputs; otherwise the node waits for none."""
+    rounds_once: bool = False
+    """Whether nodes of half precision are computed in FLOAT32 and rounded at their outputs: set for
+    converters that add several layers, between which elements would be rounded or overflow.
+    """
 
 
 OperatorTable: TypeAlias = Mapping[str, Operator]
@@ -336,13 +343,20 @@ class OnnxNode(Composite):
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
         """As the operator says."""
         types = [None if info is None else info.data_type for info in inputs]
-        specs = self.operator.types
-        chosen = (specs[min(i, len(specs) - 1)] for i in range(self.num_outputs))
-        return tuple(_type_of(self.data, spec, types) for spec in chosen)
+        return tuple(_output_types(self.data, self.operator, types))
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Convert the node."""
         return convert(build, self.data, self.operator, inputs)
+
+
+def _output_types(
+    data: NodeData, operator: Operator, types: Sequence[DataType | None]
+) -> Iterator[DataType]:
+    """The types of the outputs that the file names, from those of the inputs."""
+    specs = operator.types
+    for number in range(data.num_outputs):
+        yield _type_of(data, specs[min(number, len(specs) - 1)], types)
 
 
 def _type_of(data: NodeData, spec: TypeSpec, types: Sequence[DataType | None]) -> DataType:
@@ -366,8 +380,15 @@ def convert(
     LayerValidationError
         If it gives fewer, or armpy cannot express it.
     """
-    converted = operator.convert(Node(build, data, inputs))
+    node = Node(build, data, inputs)
+    is_half = any(value.info.data_type in HALVES for value in node.values)
+    rounds = operator.rounds_once and is_half
+    converted = operator.convert(widened(node) if rounds else node)
     outputs = [converted] if isinstance(converted, Value) else list(converted)
+    if rounds:
+        types = [None if value is None else value.info.data_type for value in inputs]
+        wanted = list(_output_types(data, operator, types))
+        outputs = [node.cast(*pair) for pair in zip(outputs, wanted, strict=False)]
     if len(outputs) < data.num_outputs:
         raise data.error(
             "the number of outputs is wrong",
@@ -375,3 +396,18 @@ def convert(
             actual=data.num_outputs,
         )
     return outputs[: data.num_outputs]
+
+
+def widened(node: Node) -> Node:
+    """The node with its inputs of half precision in FLOAT32; constants stay constants."""
+
+    def wide(value: Value | None) -> Value | None:
+        if value is None or value.info.data_type not in HALVES:
+            return value
+        if value.data is None:
+            return node.cast(value, DataType.FLOAT32)
+        is_brain_float = value.info.data_type is DataType.BFLOAT16
+        elements = bfloat16_values(value.data) if is_brain_float else value.data
+        return node.constant(elements.astype(np.float32), DataType.FLOAT32)
+
+    return node.of(node.data, [wide(value) for value in node.inputs])

@@ -68,7 +68,15 @@ class GridSampleWorkload(ReferenceWorkload[GridSample]):
 
 
 def _positions(grid: Array, size: int, align_corners: bool) -> Array:
-    """Coordinates of -1 to 1 as positions of elements."""
+    """Coordinates of -1 to 1 as positions of elements.
+
+    Notes
+    -----
+    In the type of the coordinates; float16 in float32, as a position of some hundred would be
+    rounded to a quarter of an element.
+    """
+    if grid.dtype == np.float16:
+        grid = grid.astype(np.float32)
     number = grid.dtype.type
     if align_corners:
         return np.asarray((grid + number(1)) / number(2) * number(size - 1))

@@ -97,5 +97,5 @@ def _rotary_embedding(node: Node) -> Value:
 
 OPERATORS: OperatorTable = {
     "Attention": Operator(_attention, types=(0, 1, 2, 0)),
-    "RotaryEmbedding": Operator(_rotary_embedding),
+    "RotaryEmbedding": Operator(_rotary_embedding, rounds_once=True),
 }

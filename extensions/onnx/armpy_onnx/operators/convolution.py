@@ -150,7 +150,7 @@ def _causal_conv(node: Node) -> tuple[Value, ...]:
 
 
 OPERATORS: OperatorTable = {
-    "CausalConvWithState": Operator(_causal_conv),
+    "CausalConvWithState": Operator(_causal_conv, rounds_once=True),
     "Conv": Operator(_conv),
-    "com.microsoft.FusedConv": Operator(_fused_conv),
+    "com.microsoft.FusedConv": Operator(_fused_conv, rounds_once=True),
 }

@@ -182,5 +182,5 @@ def _matrices(
 
 
 OPERATORS: OperatorTable = {
-    "Einsum": Operator(_einsum),
+    "Einsum": Operator(_einsum, rounds_once=True),
 }

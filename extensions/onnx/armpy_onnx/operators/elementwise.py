@@ -77,7 +77,7 @@ def _variadic(operation: BinaryOperation) -> Operator:
     def convert(node: Node) -> Value:
         return _combined(node, ElementwiseBinary(operation))
 
-    return Operator(convert)
+    return Operator(convert, rounds_once=operation is BinaryOperation.ADD)
 
 
 def _combined(node: Node, operation: Operation) -> Value:
@@ -181,7 +181,7 @@ OPERATORS: OperatorTable = {
     "Max": _variadic(BinaryOperation.MAXIMUM),
     "Min": _variadic(BinaryOperation.MINIMUM),
     "Sum": _variadic(BinaryOperation.ADD),
-    "Mean": Operator(_mean),
+    "Mean": Operator(_mean, rounds_once=True),
     "Equal": _comparison(ComparisonOperation.EQUAL),
     "Greater": _comparison(ComparisonOperation.GREATER),
     "GreaterOrEqual": _comparison(ComparisonOperation.GREATER_OR_EQUAL),

@@ -113,7 +113,7 @@ def _swish(default: float) -> Operator:
         gate = _apply(node, scaled, ActivationFunction.SIGMOID)
         return node.layer(ElementwiseBinary(BinaryOperation.MUL), value, gate)
 
-    return Operator(convert)
+    return Operator(convert, rounds_once=True)
 
 
 def _linear(node: Node, value: Value, factor: float, addend: float = 0.0) -> Value:
@@ -252,26 +252,26 @@ OPERATORS: OperatorTable = {
     "Sinh": _unary(UnaryOperation.SINH),
     "Sqrt": _unary(UnaryOperation.SQRT),
     "Tan": _unary(UnaryOperation.TAN),
-    "Celu": Operator(_celu),
+    "Celu": Operator(_celu, rounds_once=True),
     "Clip": Operator(_clip),
     "Elu": _activation(ActivationFunction.ELU, 1.0, attribute="alpha"),
     "Gelu": Operator(_gelu),
-    "HardSigmoid": Operator(_hard_sigmoid),
+    "HardSigmoid": Operator(_hard_sigmoid, rounds_once=True),
     "HardSwish": _activation(ActivationFunction.HARD_SWISH),
     "LeakyRelu": _activation(ActivationFunction.LEAKY_RELU, 0.01, attribute="alpha"),
     "Mish": _activation(ActivationFunction.MISH),
     "Relu": Operator(_relu),
-    "Selu": Operator(_selu),
+    "Selu": Operator(_selu, rounds_once=True),
     "Shrink": Operator(_shrink),
     "Sigmoid": _activation(ActivationFunction.SIGMOID),
     "Softplus": _activation(ActivationFunction.SOFT_RELU),
-    "Softsign": Operator(_softsign),
+    "Softsign": Operator(_softsign, rounds_once=True),
     "Swish": _swish(1.0),
     "Tanh": _activation(ActivationFunction.TANH, 1.0, 1.0),
     "ThresholdedRelu": Operator(_thresholded_relu),
-    "Affine": Operator(_affine),
-    "ParametricSoftplus": Operator(_parametric_softplus),
-    "ScaledTanh": Operator(_scaled_tanh),
+    "Affine": Operator(_affine, rounds_once=True),
+    "ParametricSoftplus": Operator(_parametric_softplus, rounds_once=True),
+    "ScaledTanh": Operator(_scaled_tanh, rounds_once=True),
     "com.microsoft.Gelu": Operator(_gelu),
     "com.microsoft.QuickGelu": _swish(1.702),
 }

@@ -7,7 +7,7 @@ from armpy.ops.dense import BatchMatMul, FullyConnected
 from armpy.ops.elementwise import BinaryOperation, ElementwiseBinary
 from armpy.types import DataType
 from armpy_onnx.blocks import reshaped, scaled, transposed
-from armpy_onnx.node import Node, Operator, OperatorTable
+from armpy_onnx.node import HALVES, Node, Operator, OperatorTable, widened
 from armpy_onnx.operators.convolution import activated
 
 
@@ -74,10 +74,15 @@ def gemm(node: Node) -> Value:
         weights = b if transposes_b else transposed(node, b, (1, 0))
         bias = reshaped(node, addend, (units,))
         return node.layer(FullyConnected(keep_num_dims=True), a, weights, bias)
+    data_type = a.info.data_type
+    if data_type in HALVES and (alpha != 1 or addend is not None):  # several layers round once
+        wide = widened(node)
+        a, b, c = wide.value(0), wide.value(1), wide.input(2)
+        addend = None if c is None or beta == 0 else scaled(node, c, beta)
     product = scaled(node, matrix_product(node, a, b, transposes_a, transposes_b), alpha)
-    if addend is None:
-        return product
-    return node.layer(ElementwiseBinary(BinaryOperation.ADD), product, addend)
+    if addend is not None:
+        product = node.layer(ElementwiseBinary(BinaryOperation.ADD), product, addend)
+    return node.cast(product, data_type)
 
 
 def _fused_gemm(node: Node) -> Value:
@@ -108,7 +113,7 @@ def _batch_last(node: Node, index: int, is_moved: bool) -> Value:
 OPERATORS: OperatorTable = {
     "MatMul": Operator(_mat_mul),
     "Gemm": Operator(gemm),
-    "com.microsoft.FusedGemm": Operator(_fused_gemm),
+    "com.microsoft.FusedGemm": Operator(_fused_gemm, rounds_once=True),
     "com.microsoft.FusedMatMul": Operator(_fused_mat_mul),
     "com.microsoft.TransposeMatMul": Operator(_fused_mat_mul),
 }

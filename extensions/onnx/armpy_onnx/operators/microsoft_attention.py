@@ -381,5 +381,5 @@ OPERATORS: OperatorTable = {
     "com.microsoft.Attention": Operator(_attention),
     "com.microsoft.MultiHeadAttention": Operator(_multi_head_attention),
     "com.microsoft.GroupQueryAttention": Operator(_group_query_attention, decides=(6,)),
-    "com.microsoft.RotaryEmbedding": Operator(_rotary_embedding),
+    "com.microsoft.RotaryEmbedding": Operator(_rotary_embedding, rounds_once=True),
 }

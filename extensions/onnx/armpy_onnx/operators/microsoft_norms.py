@@ -24,7 +24,7 @@ def _gelu(approximate: bool) -> Operator:
         gelu = Activation(ActivationFunction.GELU, approximate=approximate)
         return node.layer(gelu, value)
 
-    return Operator(convert)
+    return Operator(convert, rounds_once=True)
 
 
 def _skip_normalization(simplified: bool) -> Operator:
@@ -50,7 +50,7 @@ def _skip_normalization(simplified: bool) -> Operator:
             normalized = node.layer(operation, total, node.value(2), node.input(3))
         return normalized, normalized, normalized, total
 
-    return Operator(convert)
+    return Operator(convert, rounds_once=True)
 
 
 def _refuse_statistics(node: Node) -> None:
@@ -124,6 +124,8 @@ OPERATORS: OperatorTable = {
     "com.microsoft.SkipLayerNormalization": _skip_normalization(simplified=False),
     "com.microsoft.SkipSimplifiedLayerNormalization": _skip_normalization(simplified=True),
     "com.microsoft.EmbedLayerNormalization": Operator(
-        _embed_layer_normalization, types=(_embedding_type, DataType.SIGNED32, _embedding_type)
+        _embed_layer_normalization,
+        types=(_embedding_type, DataType.SIGNED32, _embedding_type),
+        rounds_once=True,
     ),
 }

@@ -286,12 +286,12 @@ def _local_response_normalization(node: Node) -> Value:
 
 
 OPERATORS: OperatorTable = {
-    "BatchNormalization": Operator(_batch_normalization, types=(0, 3, 4)),
-    "GroupNormalization": Operator(_group_normalization),
-    "InstanceNormalization": Operator(_instance_normalization),
-    "LRN": Operator(_local_response_normalization),
+    "BatchNormalization": Operator(_batch_normalization, types=(0, 3, 4), rounds_once=True),
+    "GroupNormalization": Operator(_group_normalization, rounds_once=True),
+    "InstanceNormalization": Operator(_instance_normalization, rounds_once=True),
+    "LRN": Operator(_local_response_normalization, rounds_once=True),
     "LayerNormalization": Operator(_layer_normalization, types=(0, DataType.FLOAT32)),
-    "LpNormalization": Operator(_lp_normalization),
-    "MeanVarianceNormalization": Operator(_mean_variance_normalization),
+    "LpNormalization": Operator(_lp_normalization, rounds_once=True),
+    "MeanVarianceNormalization": Operator(_mean_variance_normalization, rounds_once=True),
     "RMSNormalization": Operator(_rms_normalization),
 }

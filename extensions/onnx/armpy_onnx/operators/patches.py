@@ -202,7 +202,7 @@ def _places(node: Node, windows: WindowAttributes, counts: Sequence[int]) -> Arr
 
 
 OPERATORS: OperatorTable = {
-    "Col2Im": Operator(_col2im, decides=(1, 2)),
-    "DeformConv": Operator(_deform_conv),
+    "Col2Im": Operator(_col2im, decides=(1, 2), rounds_once=True),
+    "DeformConv": Operator(_deform_conv, rounds_once=True),
     "MaxUnpool": Operator(_max_unpool, decides=(2,)),
 }

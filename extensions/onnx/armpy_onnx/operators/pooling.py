@@ -287,10 +287,10 @@ def _root(node: Node, value: Value, order: float) -> Value:
 
 
 OPERATORS: OperatorTable = {
-    "AveragePool": Operator(_average_pool),
+    "AveragePool": Operator(_average_pool, rounds_once=True),
     "GlobalAveragePool": _global(ReduceOperation.MEAN),
-    "GlobalLpPool": Operator(_global_lp_pool),
+    "GlobalLpPool": Operator(_global_lp_pool, rounds_once=True),
     "GlobalMaxPool": _global(ReduceOperation.MAX),
-    "LpPool": Operator(_lp_pool),
+    "LpPool": Operator(_lp_pool, rounds_once=True),
     "MaxPool": Operator(_max_pool, types=(0, DataType.SIGNED64)),
 }

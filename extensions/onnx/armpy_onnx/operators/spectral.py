@@ -157,7 +157,7 @@ def _mel_type(data: NodeData, _: object) -> DataType:
 
 
 OPERATORS: OperatorTable = {
-    "DFT": Operator(_dft, decides=(1, 2)),
-    "STFT": Operator(_stft, decides=(1, 3)),
+    "DFT": Operator(_dft, decides=(1, 2), rounds_once=True),
+    "STFT": Operator(_stft, decides=(1, 3), rounds_once=True),
     "MelWeightMatrix": Operator(_mel_weight_matrix, decides=(0, 1, 2, 3, 4), types=(_mel_type,)),
 }

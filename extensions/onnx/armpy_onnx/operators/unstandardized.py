@@ -66,6 +66,6 @@ def _dynamic_slice(node: Node) -> Value:
 OPERATORS: OperatorTable = {
     "Crop": Operator(_crop),
     "DynamicSlice": Operator(_dynamic_slice, decides=(1, 2, 3)),
-    "ImageScaler": Operator(_image_scaler),
-    "Scale": Operator(_scale),
+    "ImageScaler": Operator(_image_scaler, rounds_once=True),
+    "Scale": Operator(_scale, rounds_once=True),
 }
