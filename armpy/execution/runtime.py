@@ -30,7 +30,7 @@ from armpy.execution.arrays.reshaping import input_shapes
 from armpy.execution.calls.run import run_by_name
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.loaded_networks import LoadedNetworks
-from armpy.execution.options import RuntimeOptions
+from armpy.execution.options import RuntimeOptions, names_unknown_options
 from armpy.execution.placement_policy import decide, reported
 from armpy.execution.plugin_defaults import configured_setup
 from armpy.execution.programs.graph_split import is_shaped
@@ -95,6 +95,7 @@ class Runtime:
     """
 
     @tells_of_memory
+    @names_unknown_options
     def __init__(
         self, options: RuntimeOptions | None = None, *, found: BackendRegistry | None = None
     ) -> None:
