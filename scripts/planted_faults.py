@@ -25,6 +25,8 @@ from armpy_conformance.cases import operation_cases  # of this checkout
 from tests.support.lying_backends import options_for  # of this checkout
 from tests.support.planted_declarations import DECLARATION_FAULTS  # of this checkout
 from tests.support.planted_faults import FAULTS  # of this checkout
+from tests.support.planted_forms import FORM_FAULTS  # of this checkout
+from tests.support.planted_graphs import GRAPH_FAULTS  # of this checkout
 from tests.support.planted_growth import GROWTH_FAULTS  # of this checkout
 from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS  # of this checkout
 from tests.support.planted_process import PROCESS_FAULTS  # of this checkout
@@ -36,6 +38,8 @@ from tests.support.unusual_backends import UNUSUAL  # of this checkout
 EVERY_FAULT: Mapping[str, PlantedFault] = {
     **FAULTS,
     **DECLARATION_FAULTS,
+    **FORM_FAULTS,
+    **GRAPH_FAULTS,
     **GROWTH_FAULTS,
     **MANNERS_FAULTS,
     "manners/hangs-in-a-child": HANGING_IN_A_CHILD,

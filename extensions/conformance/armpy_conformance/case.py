@@ -51,6 +51,8 @@ class Case:
     """
     again: tuple[Array, ...] | None = None
     """Inputs of the second execution, where the first ones in reverse order would not do."""
+    define: Callable[[Case], Case] | None = None
+    """Finds the expected outputs when the case is judged: most backends refuse most cases."""
     is_exact: bool = False
     """Whether elements have to be equal: each step of the definition is exact for these inputs."""
     # Layers before the first input that is given at run time, and after the first output.

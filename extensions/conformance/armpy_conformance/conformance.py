@@ -17,6 +17,7 @@ from armpy.types import BackendId
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.cases import operation_cases
 from armpy_conformance.cases.control_flow import control_flow_cases
+from armpy_conformance.cases.graph_patterns import graph_patterns
 from armpy_conformance.cases.patterns import kit_patterns
 from armpy_conformance.cases.strings import string_cases
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
@@ -60,7 +61,7 @@ def all_cases() -> Iterator[NamedCase]:
         yield NamedCase(contract_case.id, partial(judge_contract, case=contract_case))
     for case in (*operation_cases(), *string_cases(), *control_flow_cases()):
         yield NamedCase(case.id, partial(judge, case=case))
-    for pattern in kit_patterns():
+    for pattern in (*kit_patterns(), *graph_patterns()):
         name = f"pattern/{pattern.name}"
         yield NamedCase(name, partial(judge_pattern, case=name, pattern=pattern))
 

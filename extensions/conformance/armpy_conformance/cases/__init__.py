@@ -34,6 +34,7 @@ from armpy_conformance.cases import (
     wide_sums,
     windows,
 )
+from armpy_conformance.cases.pairs import pair_cases
 from armpy_conformance.cases.variations import variations, without_elements
 from armpy_conformance.definitions.expected import in_real_arithmetic, with_expected
 from armpy_conformance.differences.description import describe
@@ -95,7 +96,7 @@ def operation_cases() -> tuple[Case, ...]:
                 plain.append(case)
     for family in _ON_PURPOSE:
         cases.extend(case for template in family.case_templates() for case in template.cases())
-    return (*cases, *variations(plain), *without_elements(cases))
+    return (*cases, *variations(plain), *without_elements(cases), *pair_cases())
 
 
 def all_case_templates() -> Iterator[CaseTemplate]:

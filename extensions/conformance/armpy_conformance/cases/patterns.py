@@ -161,10 +161,10 @@ def _pairs() -> dict[str, Callable[[Builder], Value]]:
         "convolution-relu": lambda b: b.activate(b.convolution(b.input(*image), 5)),
         "convolution-relu6": lambda b: b.activate(b.convolution(b.input(*image), 5), upper, 6.0),
         "convolution-add": lambda b: _with_itself(b, b.convolution(b.input(*image), 4)),
-        "convolution-max-pool": lambda b: _pool(b, b.convolution(b.input(*image), 5)),
+        "convolution-max-pool": lambda b: pool(b, b.convolution(b.input(*image), 5)),
         "depthwise-relu": lambda b: b.activate(b.depthwise(b.input(*image))),
         "depthwise-relu6": lambda b: b.activate(b.depthwise(b.input(*image)), upper, 6.0),
-        "transposed-relu": lambda b: b.activate(_transposed(b, b.input(*image))),
+        "transposed-relu": lambda b: b.activate(transposed(b, b.input(*image))),
         "dense-relu": lambda b: b.activate(b.dense(b.input(*row), 7)),
         "dense-relu6": lambda b: b.activate(b.dense(b.input(*row), 7), upper, 6.0),
         "dense-softmax": lambda b: b.softmax(b.dense(b.input(*row), 7)),
@@ -176,7 +176,7 @@ def _pairs() -> dict[str, Callable[[Builder], Value]]:
             b.binary(b.input(*row), b.input(*row, name="y"), BinaryOperation.MUL)
         ),
         "relu-add": lambda b: _with_itself(b, b.activate(b.input(*row))),
-        "max-pool-relu": lambda b: b.activate(_pool(b, b.input(*image))),
+        "max-pool-relu": lambda b: b.activate(pool(b, b.input(*image))),
         "reshape-dense": lambda b: b.dense(b.move(Reshape((3, 12)), b.input(3, 2, 6)), 5),
     }
 
@@ -185,12 +185,12 @@ def _with_itself(b: Builder, x: Value) -> Value:
     return b.binary(x, x)
 
 
-def _pool(b: Builder, x: Value) -> Value:
+def pool(b: Builder, x: Value) -> Value:
     """The largest elements of windows."""
     return b.move(Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2)), x)
 
 
-def _transposed(b: Builder, x: Value) -> Value:
+def transposed(b: Builder, x: Value) -> Value:
     """A transposed convolution that doubles height and width."""
     operation = TransposeConvolution2d(stride=(2, 2), padding=SAME)
     return b._weighted(operation, x, 9 * 4, 5, 3, 3, x.info.known_shape[3])
@@ -298,7 +298,7 @@ def _image_network(b: Builder) -> Value:
     """Build the layers of image networks, from images to probabilities."""
     stem = Convolution2d((2, 2), padding=SAME, activation=RELU6)
     x = b.convolution(b.input(2, 18, 16, 3), 8, 3, stem)
-    x = _pool(b, _residual(b, _separable(b, x, 8)))
+    x = pool(b, _residual(b, _separable(b, x, 8)))
     x = b.move(Reshape((2, 8)), b.mean(_gate(b, x)))
     return b.softmax(b.dense(b.activate(b.dense(x, 12)), 6))
 

@@ -32,12 +32,12 @@ def layers_differ_in_one_attribute(subject: BackendUnderTest) -> None:
     """Layers that read one input and differ in one attribute each have answers of their own."""
     has_any = False
     for case in one_of_each(subject):
-        variants = [case, *_variants(subject, case)]
-        if len(variants) == 1:
+        alternatives = [case, *variants(subject, case)]
+        if len(alternatives) == 1:
             continue
         has_any = True
         try:
-            trial = bench(subject, _on_one_input(variants), case.feeds())
+            trial = bench(subject, _on_one_input(alternatives), case.feeds())
         except ArmpyError:  # CpuRef takes some of them with other inputs only
             continue
         network_id = subject.runtime.load_network(trial.graph)
@@ -47,13 +47,13 @@ def layers_differ_in_one_attribute(subject: BackendUnderTest) -> None:
             trial.check(outputs, "beside layers that differ in one attribute")
         except ViolationError:
             # What a device computes badly whatever is beside it is the operation cases' business.
-            if _is_mixed_up(trial, outputs) or _are_right_alone(subject, variants):
+            if _is_mixed_up(trial, outputs) or _are_right_alone(subject, alternatives):
                 raise
     if not has_any:
         raise NothingToKeepError("none of its operations has an attribute that it takes two of")
 
 
-def _variants(subject: BackendUnderTest, case: Case) -> list[Case]:
+def variants(subject: BackendUnderTest, case: Case) -> list[Case]:
     """A case with one attribute changed, as far as the backend takes it.
 
     Notes

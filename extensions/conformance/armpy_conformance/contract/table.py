@@ -6,7 +6,9 @@ from armpy_conformance.contract import (
     alike,
     arenas,
     buffers,
+    calls,
     compiled,
+    contents,
     declared,
     executing,
     gauges,
@@ -96,6 +98,17 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "alike": (
         alike.layers_differ_in_one_attribute,
         alike.runtimes_differ_in_one_option,
+    ),
+    "contents": (
+        contents.networks_differ_in_one_element,
+        contents.executions_are_right_each_time,
+        contents.functions_for_arrays_are_like_executions,
+    ),
+    "calls": (
+        calls.calls_with_every_request_are_alike,
+        calls.networks_of_every_priority_are_alike,
+        calls.relaxed_answers_are_as_good_as_float16,
+        calls.questions_about_many_layers_keep_their_order,
     ),
     "loops": (
         loops.state_goes_through_loops_and_choices,

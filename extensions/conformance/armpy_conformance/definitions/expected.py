@@ -14,6 +14,7 @@ import numpy as np
 from armpy.ops import (
     ActivationFunction,
     Comparison,
+    L2Normalization,
     LogSoftmax,
     Operation,
     ReduceOperation,
@@ -39,6 +40,9 @@ _REAL_TYPES = {DataType.FLOAT32, DataType.BOOLEAN}
 _WITH_LENGTHS = _REAL_TYPES | {DataType.SIGNED32, DataType.SIGNED64}
 _FIXED_POINT = (Comparison, LogSoftmax)
 """Operations whose rounded scales, or ranges, decide on more than the last step."""
+
+_NEGLIGIBLE = 1e-6
+"""Sums of squares of quantised elements are 0 or far above it."""
 
 _STEPS = (UnaryOperation.CEIL, UnaryOperation.FLOOR, UnaryOperation.ROUND, ReduceOperation.PROD)
 """Functions where the last bit of a real number makes a large difference, or each factor."""
@@ -87,12 +91,21 @@ def in_real_arithmetic(case: Case) -> Case | None:
         return None
     if not has_definition(case.operation):
         return None
+    if getattr(case.operation, "rounds_down", False):
+        return None
+    if isinstance(case.operation, L2Normalization) and case.operation.epsilon > _NEGLIGIBLE:
+        return None  # in fixed point there is none
     if function in _STEPS or (first.size_bytes == 2 and function in _TABLES):
         return None
     # A bias is an integer with a scale; other integers are not numbers to compute with.
     if any(info.quantization is None for info in infos):
         return None
     return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
+
+
+def answered(case: Case) -> Case:
+    """A case with the outputs that its operation's description says, quantised or not."""
+    return in_real_arithmetic(case) or with_expected(case)
 
 
 def has_definition(operation: Operation) -> bool:

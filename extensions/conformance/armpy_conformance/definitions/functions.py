@@ -203,7 +203,8 @@ def _reduced(operation: Reduce, inputs: Sequence[Numbers], outputs: object) -> S
     options = {"initial": lowest[operation.operation]} if operation.operation in lowest else {}
     reduced = function(inputs[0], axis=tuple(axes), keepdims=operation.keep_dims, **options)
     if operation.zero_absorbs:
-        reduced = np.where(np.any(inputs[0] == 0, axis=tuple(axes)), 0, reduced)
+        has_zero = np.any(inputs[0] == 0, axis=tuple(axes), keepdims=operation.keep_dims)
+        reduced = np.where(has_zero, 0, reduced)
     return (reduced,)
 
 

@@ -20,6 +20,9 @@ from armpy_tools.compare.seeded_values import Values, anything
 Types: TypeAlias = tuple[DataType, ...]
 """Data types of a layer's inputs."""
 
+OutputTypes: TypeAlias = tuple[DataType | None, ...]
+"""Data types of a layer's outputs; None for one that the operation says itself."""
+
 Selection: TypeAlias = Callable[[Types], bool]
 """Says which combinations of input types a template is expanded over."""
 
@@ -118,8 +121,12 @@ class CaseTemplate:
         seed : int
             Other seeds give other elements, and ids that say so.
         """
-        operation = self.operation
-        rules = operation.type_rules or tuple(rule((t,), (t,)) for t in DataType)
+        for types, outputs in self.type_combinations():
+            yield self.case(types, outputs, seed)
+
+    def type_combinations(self) -> Iterator[tuple[Types, OutputTypes]]:
+        """Selected combinations of the inputs' and the outputs' types."""
+        rules = self.operation.type_rules or tuple(rule((t,), (t,)) for t in DataType)
         for type_rule in rules:
             if _gives_sums(type_rule) is not self.gives_sums:
                 continue
@@ -127,13 +134,13 @@ class CaseTemplate:
                 # The kit has no elements of strings, and few backends take any.
                 if self.types(types) and not any(t.is_string for t in types):
                     for outputs in self._output_types(type_rule):
-                        yield self._case(types, outputs, seed)
+                        yield types, outputs
 
     def at_run_time(self) -> CaseTemplate:
         """The same with every input given at each execution."""
         return replace(self, label=f"{self.label}-run-time", constants=())
 
-    def _output_types(self, type_rule: TypeRule) -> Iterator[tuple[DataType | None, ...]]:
+    def _output_types(self, type_rule: TypeRule) -> Iterator[OutputTypes]:
         """Types of the outputs; None for one that the operation says itself."""
         columns = type_rule.outputs
         count = self.operation.num_outputs
@@ -149,7 +156,8 @@ class CaseTemplate:
             if free or first in columns[0]:
                 yield (first, *single[1:])
 
-    def _case(self, types: Types, output_types: tuple[DataType | None, ...], seed: int) -> Case:
+    def case(self, types: Types, output_types: OutputTypes, seed: int = 0) -> Case:
+        """The case of one combination of types; parameters as for `cases`."""
         inputs = (self.infos or _input_infos)(self, types)
         while inputs and inputs[-1] is None:
             inputs.pop()

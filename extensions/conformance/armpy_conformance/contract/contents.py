@@ -1,0 +1,206 @@
+"""Rules about networks that differ in their contents alone, and executions in a row."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.compiler import specialize
+from armpy.errors import ArmpyError
+from armpy.ops.operation import Array
+from armpy.tensor import Quantization, TensorInfo
+from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.case import Case, CaseInput
+from armpy_conformance.contract.alike import variants
+from armpy_conformance.contract.case import NothingToKeepError
+from armpy_conformance.contract.driven import Driven, backend_of_runtime
+from armpy_conformance.contract.every_operation import one_of_each, unlike_benches
+from armpy_conformance.contract.networks import (
+    Bench,
+    bench,
+    is_apart,
+    sample_bench,
+    samples,
+    with_constants,
+)
+from armpy_conformance.differential_run import is_value, other_feeds
+
+_MOST = 8
+"""Networks that are varied; each variant is loaded several times."""
+
+_EXECUTIONS = 30
+"""Executions of one network, of which the third and the last are the ones that caches change."""
+
+
+def networks_differ_in_one_element(subject: BackendUnderTest) -> None:
+    """Networks that differ in one element, scale or attribute have answers of their own.
+
+    Notes
+    -----
+    They have the same names and shapes: what a backend keeps has to be found by all that it
+    depends on.
+    """
+    has_any = False
+    constants = [case for case, _ in with_constants(subject)]
+    for case in itertools.islice(dict.fromkeys((*constants, *one_of_each(subject))), _MOST):
+        trials = list(_unlike(subject, [case, *_alike(subject, case)]))
+        if len(trials) > 1:
+            has_any = True
+            _in_every_order(subject, trials)
+    if not has_any:
+        raise NothingToKeepError("none of its networks can be changed in one place")
+
+
+def _alike(subject: BackendUnderTest, case: Case) -> Iterator[Case]:
+    """The case with one element of a constant, one scale, or one attribute changed."""
+    candidates = [*_other_elements(case), *_other_scales(case)]
+    for candidate in candidates:
+        with suppress(ArmpyError):  # the operation's rules forbid it
+            if subject.takes(specialize(candidate.graph())):
+                yield candidate
+    yield from variants(subject, case)[1:4]
+
+
+def _other_elements(case: Case) -> Iterator[Case]:
+    """The case with one element of each constant changed: the first, or the last."""
+    for index, item in enumerate(case.inputs):
+        if item is None or not item.is_constant or not is_value(item.info.data_type):
+            continue
+        for place in {0, item.data.size - 1}:
+            yield _with_input(case, index, replace(item, data=_changed(item, place)))
+
+
+def _changed(item: CaseInput, place: int) -> Array:
+    """A copy of a constant with another element in one place."""
+    data = item.data.copy()
+    if data.dtype == np.bool_:
+        data.flat[place] = not data.flat[place]
+    elif data.dtype.kind == "f":
+        data.flat[place] += np.asarray(3, data.dtype)
+    else:
+        data.flat[place] = -64 if data.flat[place] > 0 and data.dtype.kind == "i" else 63
+    return data
+
+
+def _with_input(case: Case, index: int, item: CaseInput) -> Case:
+    inputs = (*case.inputs[:index], item, *case.inputs[index + 1 :])
+    return replace(case, inputs=inputs, expected=None)
+
+
+def _other_scales(case: Case) -> Iterator[Case]:
+    """The case with another scale of its output, and of its first input."""
+    outputs = tuple(_rescaled(info) for info in case.outputs)
+    if outputs != case.outputs:
+        yield replace(case, outputs=outputs, expected=None)
+    first = case.inputs[0] if case.inputs else None
+    if first is not None and _rescaled(first.info) != first.info:
+        yield _with_input(case, 0, replace(first, info=_rescaled(first.info)))
+
+
+def _rescaled(info: TensorInfo) -> TensorInfo:
+    """The same tensor with twice the scale; unchanged if it has not one scale."""
+    quantization = info.quantization
+    if quantization is None or len(quantization.scales) != 1 or not info.data_type.is_quantized:
+        return info
+    twice = Quantization.per_tensor(2 * info.scale, info.zero_point)
+    return TensorInfo(info.shape, info.data_type, twice)
+
+
+def _unlike(subject: BackendUnderTest, cases: Sequence[Case]) -> Iterator[Bench]:
+    """Networks of the cases whose answers differ from those of the first one."""
+    first: Bench | None = None
+    for case in cases:
+        try:
+            trial = sample_bench(subject, case)
+        except ArmpyError:  # CpuRef takes it with other inputs only
+            continue
+        if first is None:
+            first = trial
+            yield trial
+        elif _differ(first, trial):
+            yield trial
+
+
+def _differ(first: Bench, other: Bench) -> bool:
+    """Return whether the answers of two networks differ by more than any tolerance."""
+    pairs = zip(first.expected.values(), other.expected.values(), strict=True)
+    return any(a.shape != b.shape or is_apart(a, b) for a, b in pairs)
+
+
+def _in_every_order(subject: BackendUnderTest, trials: Sequence[Bench]) -> None:
+    """Load networks in both orders, execute them in turn, and unload the first one first."""
+    runtime = subject.runtime
+    for order in (trials, trials[::-1]):
+        loaded = [(trial, runtime.load_network(trial.graph)) for trial in order]
+        when = f"beside networks that differ from this {trials[0].operations} in one place"
+        for trial, network_id in (*loaded, *loaded[::-1]):
+            trial.run(runtime, network_id, when)
+        for number, (_, network_id) in enumerate(loaded):
+            runtime.unload_network(network_id)
+            for trial, other_id in loaded[number + 1 : number + 2]:
+                trial.run(runtime, other_id, f"{when}, one of which was unloaded")
+
+
+def executions_are_right_each_time(subject: BackendUnderTest) -> None:
+    """Thirty executions with changing inputs are right, also after ones that were refused."""
+    runtime = subject.runtime
+    for case in samples(subject):
+        both = unlike_benches(subject, case) or (sample_bench(subject, case),) * 2
+        network_id = runtime.load_network(both[0].graph)
+        for number in range(_EXECUTIONS):
+            # Pairs of equal inputs beside pairs of unlike ones.
+            trial = both[number // 2 % 2 if number > _EXECUTIONS // 2 else number % 2]
+            trial.run(runtime, network_id, f"in execution {number + 1}")
+            if number % 7 == 2:
+                _refused(subject, network_id, trial)
+        runtime.unload_network(network_id)
+
+
+def _refused(subject: BackendUnderTest, network_id: int, trial: Bench) -> None:
+    """Try an execution with an input that does not fit."""
+    feeds = {name: array[np.newaxis, np.newaxis] for name, array in trial.feeds.items()}
+    with suppress(ArmpyError):
+        subject.runtime.enqueue_workload(network_id, feeds)
+
+
+def functions_for_arrays_are_like_executions(subject: BackendUnderTest) -> None:
+    """What `IWorkload.for_arrays` gives computes what `execute` does, in turn with it."""
+    backend = backend_of_runtime(subject)
+    has_any = False
+    for case in samples(subject):
+        driven = Driven(backend, sample_bench(subject, case))
+        if len(driven.steps) != 1:
+            continue
+        (step,) = driven.steps
+        function = step.workload.for_arrays()
+        if function is None or any(value is None for value in step.inputs):
+            continue
+        has_any = True
+        first = driven.bench.feeds
+        memory = driven.memory()
+        for feeds in (first, other_feeds(driven.bench.graph, first), first):
+            trial = bench(subject, driven.bench.graph, feeds)
+            with driven.held():
+                memory.feed(feeds)
+                memory.execute()
+                trial.check(memory.read(), "before its function for arrays was called")
+            outputs = [
+                np.full(v.info.known_shape, 0x55, v.info.data_type.dtype) for v in step.outputs
+            ]
+            by_value = {value: feeds[name].copy() for name, value in driven.sources.items()}
+            inputs = [
+                by_value[value] if value.data is None else value.data
+                for value in step.inputs
+                if value is not None
+            ]
+            function([*inputs, *outputs])
+            answers = dict(zip(step.outputs, outputs, strict=True))
+            named = {name: answers[value] for name, value in driven.results.items()}
+            trial.check(named, "from its function for arrays")
+        memory.release()
+    if not has_any:
+        raise NothingToKeepError("it has no functions for arrays")
