@@ -9,7 +9,13 @@ from dataclasses import replace
 from functools import cache, cached_property
 
 from armpy import CompilationCaching
-from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
+from armpy.backend import (
+    IBackendInternal,
+    ILayerSupport,
+    PreparationRequest,
+    ReasonCode,
+    Support,
+)
 from armpy.compiler import specialize
 from armpy.compiler.assign import SupportOracle
 from armpy.errors import ArmpyError, BackendUnavailableError
@@ -167,6 +173,31 @@ class BackendUnderTest:
         """Return the backend's unchecked answer about a layer; raises its errors."""
         support = self.backend.get_layer_support(PreparationRequest())
         return support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
+
+    def plain_refusal(self, case: Case) -> str:
+        """Why the backend refuses a case's layer, without a network of it; empty if it may not.
+
+        Notes
+        -----
+        Making a network takes longer than the answer, and most backends refuse most cases.
+        Backends that answer about many layers at once are not asked like this.
+        """
+        if not self._is_asked_singly:
+            return ""
+        support = self.backend.get_layer_support(PreparationRequest())
+        infos = [None if item is None else item.info for item in case.inputs]
+        answer = support.is_layer_supported(case.operation, infos, case.outputs)
+        return refusal([answer]) if isinstance(answer, Support) else ""
+
+    @cached_property
+    def _is_asked_singly(self) -> bool:
+        """Whether answers about layers are those about each one of them."""
+        try:
+            support = self.raw_backend.get_layer_support(PreparationRequest())
+        except Exception:  # noqa: BLE001 - rules about answers report it
+            return False
+        method = getattr(type(support), "are_layers_supported", None)
+        return method is ILayerSupport.are_layers_supported
 
     def supports(self, graph: Graph) -> dict[Layer, Support]:
         """Ask about all layers of a specialised network at once, as a runtime does.

@@ -91,6 +91,8 @@ def _located(subject: BackendUnderTest, case: object, problem: object) -> str:
 
 def _supported_layers(subject: BackendUnderTest, case: Case) -> tuple[Layer, ...]:
     """The layers that the backend is asked about, if it takes them all."""
+    if no := subject.plain_refusal(case):
+        raise _UnsupportedError(no)
     whole = specialized(case)
     for layer in whole.layers:
         answer = subject.raw_support(layer)

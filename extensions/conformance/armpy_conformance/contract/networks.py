@@ -121,7 +121,7 @@ def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
     """Plain cases whose layers the backend says yes to, asked once for all searches."""
     claimed = subject.notes.get("claimed")
     if claimed is None:
-        plain = (case for case in operation_cases() if is_plain(case))
+        plain = (c for c in operation_cases() if is_plain(c) and not subject.plain_refusal(c))
         claimed = tuple(case for case in plain if subject.takes(specialized(case)))
         subject.notes["claimed"] = claimed
     return claimed

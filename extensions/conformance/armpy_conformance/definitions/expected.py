@@ -31,11 +31,13 @@ from armpy_conformance.definitions.functions import (
     Numbers,
 )
 from armpy_conformance.definitions.images import IMAGES
+from armpy_conformance.definitions.places import PADDED, PLACES
 from armpy_conformance.definitions.sequences import SEQUENCES
 from armpy_conformance.definitions.volumes import VOLUMES
 from armpy_conformance.differences.real_numbers import real_numbers
 
-_FUNCTIONS = {**FUNCTIONS, **SEQUENCES, **VOLUMES, **IMAGES}
+_FUNCTIONS = {**FUNCTIONS, **SEQUENCES, **VOLUMES, **IMAGES, **PADDED}
+_MOVEMENTS = {**MOVEMENTS, **PLACES}
 _REAL_TYPES = {DataType.FLOAT32, DataType.BOOLEAN}
 _WITH_LENGTHS = _REAL_TYPES | {DataType.SIGNED32, DataType.SIGNED64}
 _FIXED_POINT = (Comparison, LogSoftmax)
@@ -67,8 +69,9 @@ def with_expected(case: Case) -> Case:
         return case
     kind, infos = type(case.operation), _infos(case)
     arrays = [None if item is None else item.data for item in case.inputs]
-    if kind in MOVEMENTS and len({info.quantization for info in infos}) == 1:
-        return _defined(case, MOVEMENTS[kind], arrays)
+    quantizations = {info.quantization for info in infos if _is_moved(info)}
+    if kind in _MOVEMENTS and len(quantizations) <= 1:
+        return _defined(case, _MOVEMENTS[kind], arrays)
     types = {info.data_type for info in infos}
     if kind in _FUNCTIONS and types <= (_WITH_LENGTHS if kind in SEQUENCES else _REAL_TYPES):
         return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
@@ -101,6 +104,12 @@ def in_real_arithmetic(case: Case) -> Case | None:
     if any(info.quantization is None for info in infos):
         return None
     return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
+
+
+def _is_moved(info: TensorInfo) -> bool:
+    """Return whether a tensor's elements are no indices."""
+    integers = (DataType.SIGNED16, DataType.SIGNED32, DataType.SIGNED64)
+    return info.quantization is not None or info.data_type not in integers
 
 
 def answered(case: Case) -> Case:

@@ -150,7 +150,7 @@ def _functions() -> dict[str, tuple[ActivationFunction, float, float]]:
 def _activation(choice: Choice) -> CaseTemplate:
     function, a, b = choice["with parameters"]
     is_root = function is ActivationFunction.SQRT
-    output = Scale(1 / 15, 0.1)  # no result lies between two steps
+    output = Scale(1 / 14, 0.1)  # bounds lie on steps, and few results between two
     if function is ActivationFunction.SIGMOID:
         output = Scale(1 / 256, -1.0)
     if function is ActivationFunction.TANH:

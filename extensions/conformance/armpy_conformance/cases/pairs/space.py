@@ -54,8 +54,8 @@ VOLUME_LAYOUTS = {"": DataLayout.NDHWC, "ncdhw": DataLayout.NCDHW}
 QUANTIZATIONS: Mapping[str, Mapping[str, Any]] = {  # Any: columns of a template
     "": {},
     "one-scale": {"scales": (Scale(1 / 16, 0.1),), "output": None, "output_scale": None},
-    "lowest-zero-point": {"scales": (Scale(1 / 16, -1.0), Scale(1 / 32, 0.3))},
-    "highest-zero-points": {"scales": (Scale(1 / 16, 0.4), Scale(1 / 32, 1.0))},
+    "lowest-zero-point": {"scales": (Scale(1 / 15, -1.0), Scale(1 / 31, 0.3))},
+    "highest-zero-points": {"scales": (Scale(1 / 15, 0.4), Scale(1 / 31, 1.0))},
 }
 """Columns of a template by the name of the quantisation."""
 
