@@ -259,6 +259,13 @@ def _shared_weights(b: Builder) -> Value:
     return b.net.add(FullyConnected(), first, weights)
 
 
+def _other_weights(b: Builder) -> Value:
+    """Two layers of one input whose weights differ, and nothing else does."""
+    x = b.input(3, 6)
+    left, right = (b.net.add(FullyConnected(), x, b.weights(5, 6)) for _ in range(2))
+    return b.binary(left, right, BinaryOperation.SUB)
+
+
 def _same_layer_twice(b: Builder) -> Value:
     """Two equal layers of the same input, whose results are subtracted after one was changed."""
     x = b.input(3, 6)
@@ -313,6 +320,7 @@ _COMPUTATIONS: Mapping[str, Callable[[Builder], Value]] = {
     ),
     "shared-weights": _shared_weights,
     "same-layer-twice": _same_layer_twice,
+    "other-weights": _other_weights,
 }
 """Layers of floats that do nothing together, and ones that almost do nothing."""
 
