@@ -9,9 +9,9 @@ from collections.abc import Mapping
 import pytest
 
 from armpy_conformance.cases.graph_patterns import graph_patterns
-from armpy_conformance.cases.pairs import pair_spaces
+from armpy_conformance.cases.pairs import form_tables
 from armpy_conformance.cases.pairs.covering import Row, covering
-from armpy_conformance.cases.pairs.space import Space, attribute_factors
+from armpy_conformance.cases.pairs.form_table import FormTable, attribute_factors
 from armpy_conformance.definitions.expected import answered
 from armpy_conformance.differences.description import describe
 
@@ -91,13 +91,13 @@ NAMED_OTHERWISE = {
 }
 
 
-@pytest.mark.parametrize("space", tuple(pair_spaces()), ids=lambda space: space.kind.__name__)
-def test_every_attribute_is_a_factor(space: Space) -> None:
-    name = space.kind.__name__
-    attributes = {item.name for item in dataclasses.fields(space.kind)}  # type: ignore[arg-type]  # all are
-    known = {*space.all_factors(), *UNTRIED.get(name, ()), *NAMED_OTHERWISE.get(name, ())}
+@pytest.mark.parametrize("table", tuple(form_tables()), ids=lambda table: table.kind.__name__)
+def test_every_attribute_is_a_factor(table: FormTable) -> None:
+    name = table.kind.__name__
+    attributes = {item.name for item in dataclasses.fields(table.kind)}  # type: ignore[arg-type]  # all are
+    known = {*table.all_factors(), *UNTRIED.get(name, ()), *NAMED_OTHERWISE.get(name, ())}
     assert attributes <= known
-    assert set(attribute_factors(space.kind)) <= attributes
+    assert set(attribute_factors(table.kind)) <= attributes
 
 
 SMALL = ("Convolution2d", "BatchMatMul", "Reduce", "Concat", "StridedSlice")
@@ -106,8 +106,8 @@ SMALL = ("Convolution2d", "BatchMatMul", "Reduce", "Concat", "StridedSlice")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_cases_differ_in_what_they_are_about(name: str) -> None:
-    (space,) = (space for space in pair_spaces() if space.kind.__name__ == name)
-    cases = list(space.cases())
+    (table,) = (table for table in form_tables() if table.kind.__name__ == name)
+    cases = list(table.cases())
     kinds = {
         (
             describe(case.operation),
@@ -121,8 +121,8 @@ def test_cases_differ_in_what_they_are_about(name: str) -> None:
 
 
 def test_most_answers_come_from_definitions() -> None:
-    (space,) = (space for space in pair_spaces() if space.kind.__name__ == "DepthToSpace")
-    assert all(answered(case).expected is not None for case in space.cases())
+    (table,) = (table for table in form_tables() if table.kind.__name__ == "DepthToSpace")
+    assert all(answered(case).expected is not None for case in table.cases())
 
 
 def test_graph_patterns_have_names_of_their_own_and_are_no_chains() -> None:

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from armpy_conformance.case import Case
 from armpy_conformance.cases.pairs import elementwise, images, movement, rows, weighted
-from armpy_conformance.cases.pairs.space import Space
+from armpy_conformance.cases.pairs.form_table import FormTable
 
 _FAMILIES = (elementwise, weighted, images, rows, movement)
 
 
-def pair_spaces() -> Iterator[Space]:
+def form_tables() -> Iterator[FormTable]:
     """The tables of all families."""
     for family in _FAMILIES:
-        yield from family.spaces()
+        yield from family.tables()
 
 
 def pair_cases() -> Iterator[Case]:
     """Cases of all tables, the same in every run."""
-    for space in pair_spaces():
-        yield from space.cases()
+    for table in form_tables():
+        yield from table.cases()

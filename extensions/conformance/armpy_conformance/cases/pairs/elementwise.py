@@ -25,7 +25,7 @@ from armpy.ops import (
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases import activations, elementwise, functions
-from armpy_conformance.cases.pairs.space import QUANTIZATIONS, Choice, Space
+from armpy_conformance.cases.pairs.form_table import QUANTIZATIONS, Choice, FormTable
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 from armpy_tools.compare.seeded_values import anything, few, grid, positive, powers
 
@@ -273,13 +273,13 @@ def _dequantize(choice: Choice) -> CaseTemplate:
     )
 
 
-def spaces() -> tuple[Space, ...]:
+def tables() -> tuple[FormTable, ...]:
     """Tables of the family."""
     pairs: dict[str, Any] = {"operands": BROADCASTS, "constants": _CONSTANTS}  # Any: as of a factor
     compared = {**pairs, "operands": {name: BROADCASTS[name] for name in _COMPARED}}
     named = {f.name.lower().replace("_", "-"): f for f in BinaryOperation}
     return (
-        Space(
+        FormTable(
             ElementwiseBinary,
             {"operation": named, **pairs},
             _binary,
@@ -287,45 +287,45 @@ def spaces() -> tuple[Space, ...]:
             quantizations=QUANTIZATIONS,
             decided=("power_of_two_scales",),  # of one type, which has lines of its own
         ),
-        Space(
+        FormTable(
             ElementwiseUnary, {"operation": _unary_functions(), "shape": _FUNCTION_RANKS}, _unary
         ),
-        Space(
+        FormTable(
             Activation,
             {"with parameters": _functions(), "shape": _FUNCTION_RANKS},
             _activation,
             _fits_function,
             decided=("function",),
         ),
-        Space(Comparison, compared, _comparison),
-        Space(
+        FormTable(Comparison, compared, _comparison),
+        FormTable(
             LogicalBinary,
             pairs,
             _logical,
             types=(DataType.BOOLEAN,),
             complete=(DataType.BOOLEAN,),
         ),
-        Space(
+        FormTable(
             Select,
             {"operands": _CHOICES, "constants": _CHOSEN},
             _select,
             types=(DataType.BOOLEAN,),
             complete=(DataType.BOOLEAN,),
         ),
-        Space(
+        FormTable(
             Prelu,
             {"operands": _SLOPES, "constants": {"": (1,), "run-time": ()}},
             _prelu,
             quantizations=QUANTIZATIONS,
         ),
-        Space(
+        FormTable(
             Quantize,
             {"shape": _TO_QUANTIZE, "axis": _AXES, "to": {t.name.lower(): t for t in _STORED}},
             _quantize,
             _has_axis,
             types=(DataType.FLOAT32, DataType.FLOAT16),
         ),
-        Space(
+        FormTable(
             Dequantize,
             {
                 "shape": _TO_QUANTIZE,

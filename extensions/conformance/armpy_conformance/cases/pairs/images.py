@@ -17,7 +17,13 @@ from armpy.ops import (
     SpaceToDepth,
 )
 from armpy.types import DataLayout
-from armpy_conformance.cases.pairs.space import LAYOUTS, MOVED, VOLUME_LAYOUTS, Choice, Space
+from armpy_conformance.cases.pairs.form_table import (
+    LAYOUTS,
+    MOVED,
+    VOLUME_LAYOUTS,
+    Choice,
+    FormTable,
+)
 from armpy_conformance.cases.pairs.weighted import BATCHES, PADDINGS, STRIDES, image
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 from armpy_tools.compare.seeded_values import distinct, grid
@@ -109,7 +115,7 @@ def _from_batch(choice: Choice) -> CaseTemplate:
     return CaseTemplate("", operation, (shape,), values=(distinct,))
 
 
-def spaces() -> tuple[Space, ...]:
+def tables() -> tuple[FormTable, ...]:
     """Tables of the family."""
     blocks: dict[str, Any] = {  # Any: as of the attribute
         "block_size": {"": 2, "block-1": 1, "block-3": 3},
@@ -123,7 +129,7 @@ def spaces() -> tuple[Space, ...]:
         "batch": BATCHES,
     }
     return (
-        Space(
+        FormTable(
             Pooling2d,
             {
                 "pool_size": _WINDOWS,
@@ -136,7 +142,7 @@ def spaces() -> tuple[Space, ...]:
             _reaches_the_image,
             quantizations=_ENDS,
         ),
-        Space(
+        FormTable(
             Pooling3d,
             {
                 "algorithm": {v.name.lower(): v for v in PoolingAlgorithm},
@@ -153,7 +159,7 @@ def spaces() -> tuple[Space, ...]:
             },
             _pool_volume,
         ),
-        Space(
+        FormTable(
             MaxPoolWithIndices,
             {
                 "rank": {"": 2, "rank-1": 1, "rank-3": 3},
@@ -169,22 +175,22 @@ def spaces() -> tuple[Space, ...]:
             },
             _pool_with_indices,
         ),
-        Space(
+        FormTable(
             Resize,
             {"sizes": _SIZES, "data_layout": LAYOUTS, "batch": BATCHES},
             _resize,
             quantizations=_ENDS,
         ),
-        Space(DepthToSpace, blocks, _depth, types=MOVED),
-        Space(SpaceToDepth, blocks, _space, types=MOVED),
-        Space(
+        FormTable(DepthToSpace, blocks, _depth, types=MOVED),
+        FormTable(SpaceToDepth, blocks, _space, types=MOVED),
+        FormTable(
             SpaceToBatchNd,
             {**batches, "pad_list": edges},
             _to_batch,
             quantizations=_ENDS,
             types=MOVED,
         ),
-        Space(
+        FormTable(
             BatchToSpaceNd,
             {
                 **batches,

@@ -36,8 +36,8 @@ from armpy.ops import (
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.pairs.elementwise import RANKS
+from armpy_conformance.cases.pairs.form_table import MOVED, Choice, FormTable
 from armpy_conformance.cases.pairs.rows import AXES, has_axis
-from armpy_conformance.cases.pairs.space import MOVED, Choice, Space
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types
 from armpy_tools.compare.seeded_values import Values, anything, below, between, distinct, few
 
@@ -437,23 +437,23 @@ def _fill(choice: Choice) -> CaseTemplate:
     return CaseTemplate("", Fill(choice["result"]), (choice["value"],))
 
 
-def spaces() -> tuple[Space, ...]:
+def tables() -> tuple[FormTable, ...]:
     """Tables of the family."""
     usual = (DataType.FLOAT32,)
     return tuple(
-        space if space.kind is OneHot else replace(space, types=MOVED, complete=usual)
-        for space in _tables()
+        table if table.kind is OneHot else replace(table, types=MOVED, complete=usual)
+        for table in _tables()
     )
 
 
-def _tables() -> tuple[Space, ...]:
+def _tables() -> tuple[FormTable, ...]:
     """Tables of operations on elements of any type."""
     along: dict[str, Any] = {"shape": _SHAPES, "axis": AXES}  # Any: as of a factor
     indexed: dict[str, Any] = {"index type": _INDEX_TYPES}  # Any: as of a factor
     constant_indices = {"": (), "constant-indices": (1,)}
     edges = {"": 1, "from-0": 0, "from-2": 2}
     return (
-        Space(
+        FormTable(
             Concat,
             {
                 **along,
@@ -465,16 +465,16 @@ def _tables() -> tuple[Space, ...]:
             _concat,
             has_axis,
         ),
-        Space(Stack, {**along, "count": _COUNTS}, _stack, _fits_stack),
-        Space(Unstack, along, _unstack, has_axis),
-        Space(
+        FormTable(Stack, {**along, "count": _COUNTS}, _stack, _fits_stack),
+        FormTable(Unstack, along, _unstack, has_axis),
+        FormTable(
             Splitter,
             {**along, "count": _COUNTS, "how": {"": "equal", "sizes": "sizes", "rest": "rest"}},
             _split,
             has_axis,
         ),
-        Space(Transpose, {"order": _PERMUTATIONS}, _transpose),
-        Space(
+        FormTable(Transpose, {"order": _PERMUTATIONS}, _transpose),
+        FormTable(
             Pad,
             {
                 "shape": _SHAPES,
@@ -484,7 +484,7 @@ def _tables() -> tuple[Space, ...]:
             _pad,
             _fits_pad,
         ),
-        Space(
+        FormTable(
             Slice,
             {
                 "shape": _SHAPES,
@@ -493,7 +493,7 @@ def _tables() -> tuple[Space, ...]:
             },
             _slice,
         ),
-        Space(
+        FormTable(
             StridedSlice,
             {
                 "shape": {"": (6, 5), "rank-3": (6, 5, 2), "rank-4": (5, 5, 2, 3)},
@@ -504,7 +504,7 @@ def _tables() -> tuple[Space, ...]:
             _strided,
             _fits_strided,
         ),
-        Space(
+        FormTable(
             Gather,
             {
                 **along,
@@ -516,13 +516,13 @@ def _tables() -> tuple[Space, ...]:
             _gather,
             _fits_gather,
         ),
-        Space(
+        FormTable(
             GatherElements,
             {**along, **indexed, "more": {"": False, "more": True}},
             _gather_elements,
             has_axis,
         ),
-        Space(
+        FormTable(
             GatherNd,
             {
                 "depth": {**_DEPTHS, **_BATCHED_DEPTHS},
@@ -531,9 +531,9 @@ def _tables() -> tuple[Space, ...]:
             },
             _gather_nd,
         ),
-        Space(ScatterElements, {**along, **indexed}, _scatter_elements, has_axis),
-        Space(ScatterNd, {"depth": _DEPTHS, **indexed}, _scatter_nd, _fits_scatter),
-        Space(
+        FormTable(ScatterElements, {**along, **indexed}, _scatter_elements, has_axis),
+        FormTable(ScatterNd, {"depth": _DEPTHS, **indexed}, _scatter_nd, _fits_scatter),
+        FormTable(
             OneHot,
             {
                 "shape": RANKS,
@@ -546,14 +546,14 @@ def _tables() -> tuple[Space, ...]:
             types=(DataType.SIGNED32,),
             complete=(DataType.SIGNED32,),
         ),
-        Space(
+        FormTable(
             Tile,
             {"shape": _SHAPES, "times": {"": 2, "times-3": 3}, "which": {"": 0, "odd-axes": 1}},
             _tile,
         ),
-        Space(BroadcastTo, {"forms": _STRETCHED}, _stretch),
-        Space(ReverseV2, {"shape": _SHAPES, "axes": _TURNED}, _turn, _fits_turn),
-        Space(
+        FormTable(BroadcastTo, {"forms": _STRETCHED}, _stretch),
+        FormTable(ReverseV2, {"shape": _SHAPES, "axes": _TURNED}, _turn, _fits_turn),
+        FormTable(
             ReverseSequence,
             {
                 "shape": {"": (3, 4), "rank-3": (3, 4, 2), "rank-4": (2, 3, 2, 2)},
@@ -562,14 +562,14 @@ def _tables() -> tuple[Space, ...]:
             },
             _reverse_sequence,
         ),
-        Space(
+        FormTable(
             ChannelShuffle,
             {**along, "num_groups": {"": 2, "groups-3": 3, "groups-6": 6, "groups-1": 1}},
             _shuffle,
             has_axis,
         ),
-        Space(Reshape, {"forms": _RESHAPES}, _reshape),
-        Space(Squeeze, {"forms": _SQUEEZED}, _squeeze),
-        Space(ExpandDims, {"shape": RANKS, "axis": AXES}, _expand),
-        Space(Fill, {"result": _FILLED, "value": {"": (), "vector": (1,)}}, _fill),
+        FormTable(Reshape, {"forms": _RESHAPES}, _reshape),
+        FormTable(Squeeze, {"forms": _SQUEEZED}, _squeeze),
+        FormTable(ExpandDims, {"shape": RANKS, "axis": AXES}, _expand),
+        FormTable(Fill, {"result": _FILLED, "value": {"": (), "vector": (1,)}}, _fill),
     )

@@ -21,7 +21,7 @@ from armpy.ops import (
     TopkV2,
 )
 from armpy.types import DataType
-from armpy_conformance.cases.pairs.space import LAYOUTS, Choice, Space
+from armpy_conformance.cases.pairs.form_table import LAYOUTS, Choice, FormTable
 from armpy_conformance.cases.pairs.weighted import BATCHES, image
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 from armpy_tools.compare.seeded_values import distinct, few, grid, powers
@@ -152,7 +152,7 @@ def _local_response(choice: Choice) -> CaseTemplate:
     return CaseTemplate("", Normalization(), (choice["shape"],), values=(grid,))
 
 
-def spaces() -> tuple[Space, ...]:
+def tables() -> tuple[FormTable, ...]:
     """Tables of the family."""
     along: dict[str, Mapping[str, Any]] = {"shape": SHAPES, "axis": AXES}
     elements = {"": distinct, "ties": few}
@@ -163,25 +163,25 @@ def spaces() -> tuple[Space, ...]:
         "constants": {"": (1, 2), "run-time": ()},
     }
     return (
-        Space(
+        FormTable(
             Softmax,
             {**along, "beta": _BETAS},
             lambda choice: _normalization(Softmax(), Scale(1 / 256, -1.0), choice),
             has_axis,
         ),
-        Space(
+        FormTable(
             LogSoftmax,
             {**along, "beta": _BETAS},
             lambda choice: _normalization(LogSoftmax(), Scale(1 / 16, 1.0), choice),
             has_axis,
         ),
-        Space(
+        FormTable(
             L2Normalization,
             {**along, "epsilon": {"": 1e-12, "epsilon-20": 20.0}},
             lambda choice: _normalization(L2Normalization(), Scale(1 / 128, 0.0), choice),
             has_axis,
         ),
-        Space(
+        FormTable(
             Reduce,
             {
                 "operation": {f.name.lower(): f for f in ReduceOperation},
@@ -191,7 +191,7 @@ def spaces() -> tuple[Space, ...]:
             _reduction,
             _has_axes,
         ),
-        Space(
+        FormTable(
             ArgMinMax,
             {
                 **along,
@@ -201,7 +201,7 @@ def spaces() -> tuple[Space, ...]:
             _position,
             has_axis,
         ),
-        Space(
+        FormTable(
             TopkV2,
             {
                 "shape": SHAPES,
@@ -210,7 +210,7 @@ def spaces() -> tuple[Space, ...]:
             },
             _best,
         ),
-        Space(
+        FormTable(
             Cumulate,
             {
                 **along,
@@ -219,19 +219,19 @@ def spaces() -> tuple[Space, ...]:
             _cumulation,
             has_axis,
         ),
-        Space(
+        FormTable(
             LayerNormalization,
             {**normalized, "factors": _FACTORS},
             _layer_normalization,
             _fits_normalized,
         ),
-        Space(
+        FormTable(
             RmsNormalization,
             {**normalized, "factors": {"": True, "no-factors": False}},
             _rms_normalization,
             _fits_normalized,
         ),
-        Space(
+        FormTable(
             InstanceNormalization,
             {
                 "gamma": {"": 1.0, "gamma-2": 2.0},
@@ -242,7 +242,7 @@ def spaces() -> tuple[Space, ...]:
             },
             _instance_normalization,
         ),
-        Space(
+        FormTable(
             Normalization,
             {
                 "shape": SHAPES,

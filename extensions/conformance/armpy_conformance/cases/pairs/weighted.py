@@ -18,7 +18,7 @@ from armpy.ops import (
     TransposeConvolution3d,
 )
 from armpy.types import DataLayout, DataType
-from armpy_conformance.cases.pairs.space import LAYOUTS, VOLUME_LAYOUTS, Choice, Space
+from armpy_conformance.cases.pairs.form_table import LAYOUTS, VOLUME_LAYOUTS, Choice, FormTable
 from armpy_conformance.cases.weighted import line, per_last, per_output
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 
@@ -161,7 +161,7 @@ def _one_of_both(choice: Choice) -> bool:
     return all(stride == 1 or dilation == 1 for stride, dilation in pairs)
 
 
-def spaces() -> tuple[Space, ...]:
+def tables() -> tuple[FormTable, ...]:
     """Tables of the family."""
     windows: dict[str, Mapping[str, Any]] = {  # Any: as of a factor
         "stride": STRIDES,
@@ -180,14 +180,14 @@ def spaces() -> tuple[Space, ...]:
     }
     first, last = _quantizations(per_output), _quantizations(per_last)
     return (
-        Space(
+        FormTable(
             Convolution2d,
             {**windows, "dilation": _DILATIONS, "groups": _GROUPS},
             _convolution,
             quantizations=first,
             types=_TYPES,
         ),
-        Space(
+        FormTable(
             DepthwiseConvolution2d,
             {
                 **windows,
@@ -198,14 +198,14 @@ def spaces() -> tuple[Space, ...]:
             quantizations=last,
             types=_TYPES,
         ),
-        Space(
+        FormTable(
             TransposeConvolution2d,
             windows,
             _transposed,
             quantizations=first,
             types=_TYPES,
         ),
-        Space(
+        FormTable(
             Convolution3d,
             volumes,
             _over_volumes(Convolution3d, (4, 5, 6)),
@@ -213,14 +213,14 @@ def spaces() -> tuple[Space, ...]:
             quantizations=first,
             types=_TYPES,
         ),
-        Space(
+        FormTable(
             TransposeConvolution3d,
             volumes,
             _over_volumes(TransposeConvolution3d, (2, 3, 3)),
             quantizations=first,
             types=_TYPES,
         ),
-        Space(
+        FormTable(
             FullyConnected,
             {"input": _DENSE, "bias": _BIASES},
             _dense,
@@ -229,7 +229,7 @@ def spaces() -> tuple[Space, ...]:
             # Of floats beside bytes, which have lines of their own.
             decided=("asymmetric_quantize_inputs",),
         ),
-        Space(
+        FormTable(
             BatchMatMul,
             {"batches": _BATCHES, "matrices": _MATRICES, "constants": _CONSTANTS},
             _product,

@@ -61,7 +61,7 @@ QUANTIZATIONS: Mapping[str, Mapping[str, Any]] = {  # Any: columns of a template
 
 
 @dataclass(frozen=True, eq=False)
-class Space:
+class FormTable:
     """All forms of one operation.
 
     Parameters
