@@ -27,6 +27,7 @@ from armpy.execution import Runtime
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy_onnx.element_types import data_type_of, numpy_type, stored
+from armpy_onnx.messages.canonical import initial_names
 
 __all__ = ["OnnxBackend", "OnnxModel", "prepare", "run_model", "supports_device"]
 
@@ -48,7 +49,7 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
     """
 
     def __init__(self, load_model: Callable[..., Model], proto: onnx.ModelProto) -> None:
-        initial = {tensor.name for tensor in proto.graph.initializer}
+        initial = initial_names(proto.graph)
         self._inputs = [value for value in proto.graph.input if value.name not in initial]
         self._outputs = list(proto.graph.output)
         self._load = load_model

@@ -84,6 +84,13 @@ def read_tensor(tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
     data_type = data_type_of(tensor.data_type, where)
     if tensor.data_location == TensorProto.EXTERNAL:
         raise ParserError("elements in another file cannot be used here", where=where)
+    if any(dim < 0 for dim in tensor.dims):
+        raise ParserError("a dimension is negative", where=where, actual=str(list(tensor.dims)))
+    if tensor.HasField("segment"):  # of other tensors that no exporter writes; onnx refuses it
+        whole = TensorProto()
+        whole.CopyFrom(tensor)
+        whole.ClearField("segment")
+        tensor = whole
     try:
         if data_type.is_string:  # onnx decodes them, and fails at bytes that are not UTF-8
             array = np.array([*tensor.string_data], object).reshape(tuple(tensor.dims))

@@ -11,6 +11,7 @@ import onnx
 
 from armpy import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.model_file import ModelFile
+from armpy_onnx.messages.canonical import decode_texts, initial_names
 from armpy_onnx.past_inputs import present_outputs
 from armpy_onnx.reading import dimension_name, load_model
 
@@ -50,10 +51,11 @@ def read_metadata(file: ModelFile, signature: str | None) -> ModelMetadata:
     ONNX, MetadataProps.md and TypeDenotation.md.
     """
     model = load_model(file, with_elements=False)
+    decode_texts(model)
     graph = model.graph
     properties = {entry.key: entry.value for entry in model.metadata_props}
     author, license_text = _taken(properties, _AUTHOR), _taken(properties, _LICENSE)
-    initial = {tensor.name for tensor in graph.initializer}
+    initial = initial_names(graph)
     inputs = [value for value in graph.input if value.name not in initial]
     normalization = _NORMALIZATIONS.get(properties.get(_PIXEL_RANGE, ""))
     outputs = _tensors(graph.output)

@@ -19,8 +19,12 @@ from armpy.ops.operation import Array
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 from armpy_onnx.element_types import read_tensor
+from armpy_onnx.messages.sparse_tensors import dense_elements
 
 ChosenT = TypeVar("ChosenT")
+
+_WHOLE_VALUES = (onnx.TensorProto, onnx.SparseTensorProto, onnx.GraphProto, int, float)
+"""Types of attributes' values that are neither text nor several values."""
 
 TypeSpec: TypeAlias = "int | DataType | Callable[[NodeData, Sequence[DataType | None]], DataType]"
 """Data type of an output: that of an input by its number, a fixed one, or what a function says
@@ -55,7 +59,7 @@ class NodeData:
 
         Notes
         -----
-        Tensors are `onnx.TensorProto`, graphs `onnx.GraphProto`.
+        Tensors are `onnx.TensorProto` or `onnx.SparseTensorProto`, graphs `onnx.GraphProto`.
         """
         attribute = self.attributes.get(name)
         if attribute is None:
@@ -63,7 +67,7 @@ class NodeData:
         value = onnx.helper.get_attribute_value(attribute)
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
-        if isinstance(value, onnx.TensorProto | onnx.GraphProto | int | float):
+        if isinstance(value, _WHOLE_VALUES):
             return value
         return [v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in value]
 
@@ -169,6 +173,11 @@ class Node(Layers):
         """An attribute that is a tensor: its stored elements, and their type."""
         proto = self._typed(name, None, onnx.TensorProto)
         return read_tensor(proto, f"{self.data.label}, attribute '{name}'")
+
+    def dense_tensor(self, name: str) -> tuple[Array, DataType]:
+        """An attribute that is a sparse tensor: all its stored elements, and their type."""
+        proto = self._typed(name, None, onnx.SparseTensorProto)
+        return dense_elements(proto, read_tensor, f"{self.data.label}, attribute '{name}'")
 
     def _typed(
         self,

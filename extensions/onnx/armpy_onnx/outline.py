@@ -12,10 +12,9 @@ from armpy.plugins.hooks.model_file import ModelFile
 from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.tensor import Shape
 from armpy_onnx.folding import fold_pairs
-from armpy_onnx.reading import declared_shape, kind_of, load_model, versions_of
-
-_MOST_INFERRED_BYTES = 256 << 20
-"""Of files whose tensors' shapes are inferred, for which the package copies the model."""
+from armpy_onnx.messages.canonical import decode_texts, initial_names
+from armpy_onnx.messages.inference import inferred_graph
+from armpy_onnx.reading import declared_shape, is_described, kind_of, load_model, versions_of
 
 _BITS = {
     **{"FLOAT": 32, "FLOAT16": 16, "BFLOAT16": 16, "DOUBLE": 64, "BOOL": 8},
@@ -46,21 +45,33 @@ def read_outline(file: ModelFile) -> FileOutline:
     ParserError
         If the file is damaged.
     """
-    model = _inferred(load_model(file), len(file.data))
+    model = load_model(file)
+    decode_texts(model)
+    _infer(model)
     outline = _Outline()
     labels = _labels(model)
     outline.add(model.graph, {}, labels)
     return FileOutline(tuple(graph for graph in outline.graphs if graph is not None))
 
 
-def _inferred(model: onnx.ModelProto, size_bytes: int) -> onnx.ModelProto:
-    """A model with inferred shapes; unchanged where the package cannot infer any."""
-    if size_bytes > _MOST_INFERRED_BYTES:
-        return model
-    try:
-        return onnx.shape_inference.infer_shapes(model)
-    except Exception:  # noqa: BLE001 - whatever the library raises, the shapes stay unknown
-        return model
+def _infer(model: onnx.ModelProto) -> None:
+    """Add shapes that a model's file does not state, where they can be inferred."""
+    graph = model.graph
+    described = {
+        value.name for value in (*graph.value_info, *graph.output) if is_described(value.type)
+    }
+    if all(name in described for node in graph.node for name in node.output):
+        return
+    inferred = inferred_graph(model)
+    if inferred is None:
+        return
+    for ours, theirs in (
+        (graph.value_info, inferred.value_info),
+        (graph.output, inferred.output),
+        (graph.node, inferred.node),  # with the values of graphs inside
+    ):
+        del ours[:]
+        ours.extend(theirs)
 
 
 def _labels(model: onnx.ModelProto) -> dict[str, str]:
@@ -138,7 +149,7 @@ class _Outline:
                     runs,
                 )
             )
-        constants = {tensor.name for tensor in graph.initializer}
+        constants = initial_names(graph)
         inputs = _places([v.name for v in graph.input if v.name not in constants], places)
         outputs = _places([value.name for value in graph.output], places)
         tensors = tuple(known.get(name) or FileTensor(name, None, "") for name in places)

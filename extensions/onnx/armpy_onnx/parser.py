@@ -17,7 +17,7 @@ from armpy_onnx.external_data import ExternalData
 from armpy_onnx.folding import fold_pairs
 from armpy_onnx.inputs import Inputs
 from armpy_onnx.items import Item
-from armpy_onnx.reading import read_model, versions_of
+from armpy_onnx.reading import read_model, versions_for
 from armpy_onnx.structures.functions import Functions
 from armpy_onnx.structures.inner_inputs import separate_inputs
 from armpy_onnx.structures.walking import Refusals, Scope, Walker
@@ -63,7 +63,7 @@ def _parsed(
     """The network of a model's graph."""
     separate_inputs(model)
     graph, network, refusals = model.graph, Network(name), Refusals()
-    scope = Scope({"": None}, versions_of(model), {}, name=name)
+    scope = Scope({"": None}, versions_for(model), {}, name=name)
     walker = Walker(OperatorBuilder.of(network), Functions(model, ExternalData(file)), refusals)
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)
@@ -78,13 +78,15 @@ def _parsed(
     walker.walk(nodes, scope)
     walker.finish({value.name: _output_type(value) for value in graph.output}, scope)
     refusals.check()
-    for output in graph.output:
+    # A tensor may be listed twice; by name, it is one output.
+    for output in {value.name: value for value in graph.output}.values():
         if output.name not in scope.values:
             raise ParserError("nothing has written the output", where=f"output '{output.name}'")
         try:
             item, shape = scope.values[output.name], inputs.output_shape(output)
             _add_output(network, walker, output.name, item, shape)
         except InvalidArgumentError as error:
+            # An element of a sequence may be called as another output.
             raise ParserError(
                 "two outputs have one name", where=f"output '{output.name}'"
             ) from error

@@ -2,62 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias
 
 import onnx
 
 from armpy.errors import ParserError
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy.tensor import Shape
-
-FreeNames: TypeAlias = dict[int, tuple[onnx.GraphProto, Iterable[str]]]
-"""What graphs read from outside, by their ids; a graph that is held keeps its id."""
+from armpy_onnx.messages.canonical import MAIN_DOMAINS, graphs_of, make_canonical
+from armpy_onnx.messages.checking import check_model
 
 LEAST_VERSION = 1
 """Of ONNX's own operators."""
 
-_MAIN = ("", "ai.onnx")
-
-_ALWAYS = 1 << 31
-WITHOUT_SCHEMA: Mapping[str, int] = {
-    "Affine": _ALWAYS,
-    "Crop": _ALWAYS,
-    "DynamicSlice": _ALWAYS,
-    "ImageScaler": _ALWAYS,
-    "LayerNormalization": 17,
-    "MeanVarianceNormalization": 9,
-    "ParametricSoftplus": _ALWAYS,
-    "Scale": _ALWAYS,
-    "ScaledTanh": _ALWAYS,
-    "SimplifiedLayerNormalization": _ALWAYS,
-    "ThresholdedRelu": 10,
-}
-"""Operators of ONNX's own domain that ONNX Runtime takes in operator sets below these, and that
-the standard does not have there. Those of ONNX's first years are taken in later ones, too, as
-`onnx.checker` does."""
+_LEAST_FORM_WITH_IMPORTS = 3
+"""Forms of files below this one are of operator set 1."""
 
 _LARGE_BYTES = 1 << 16
-"""Of initializers that are checked without their elements."""
-
-_UNCHECKED = "armpy.unchecked"
-"""Domain of operators that `onnx.checker` is not to look at."""
-
-
-def _unsound(file: ModelFile, error: Exception) -> ParserError:
-    """The error for a file that the onnx package refuses."""
-    return ParserError(
-        f"not a sound ONNX file: {' '.join(str(error).split())}",
-        where=file.label,
-        actual=f"{len(file.data)} bytes",
-        fix="Copy or export the file again; onnx.checker names the fault",
-    )
+"""Of initializers that are read without their elements for metadata."""
 
 
 def load_model(file: ModelFile, *, with_elements: bool = True) -> onnx.ModelProto:
-    """The model in a file, not checked, perhaps without the elements of large initializers.
+    """The model in a file as it stands there, perhaps without elements of large initializers.
 
     Raises
     ------
@@ -70,56 +37,39 @@ def load_model(file: ModelFile, *, with_elements: bool = True) -> onnx.ModelProt
             return onnx.load_model_from_string(_without_elements(file.data, *path))
         return onnx.load_model_from_string(bytes(file.data))
     except Exception as error:  # whatever the library raises, the file is the cause
-        raise _unsound(file, error) from error
+        raise ParserError(
+            f"not a sound ONNX file: {' '.join(str(error).split())}",
+            where=file.label,
+            actual=f"{len(file.data)} bytes",
+            fix="Copy or export the file again",
+        ) from error
 
 
 def read_model(file: ModelFile) -> onnx.ModelProto:
-    """The model in a file.
+    """The model in a file, checked, and in the form of `armpy_onnx.messages.canonical`.
 
     Raises
     ------
     ParserError
-        If the file is damaged, or its operator set not supported.
+        If the file is damaged, cannot be understood, or its operator set is not supported.
     """
-    model, light = (load_model(file, with_elements=whole) for whole in (True, False))
-    sort_nodes(model.graph)
-    sort_nodes(light.graph)
-    try:
-        onnx.checker.check_model(_without_harmless(light))
-    except Exception as error:  # whatever the library raises, the file is the cause
-        raise _unsound(file, error) from error
-    version = versions_of(model).get("", 1)
+    model = load_model(file)
+    make_canonical(model)
+    versions = versions_for(model)
+    _check_version(versions[""])
+    check_model(model, versions)
+    return model
+
+
+def _check_version(version: int) -> None:
+    """Check that ONNX's own operator set is one that the package knows."""
     if not LEAST_VERSION <= version <= onnx.defs.onnx_opset_version():
         raise ParserError(
             "the operator set is not supported",
-            where=file.label,
             expected=f"opset {LEAST_VERSION} to {onnx.defs.onnx_opset_version()}",
             actual=f"opset {version}",
             fix="Convert it with onnx.version_converter, or install a newer onnx package",
         )
-    return model
-
-
-def sort_nodes(graph: onnx.GraphProto) -> None:
-    """Put each node of a graph after those whose outputs it reads, as ONNX Runtime does.
-
-    Notes
-    -----
-    ONNX wants files to be sorted, and some exporters' are not. Nodes of a sorted graph, and of one
-    with a circle, keep their places.
-    """
-    writers = {name: number for number, node in enumerate(graph.node) for name in node.output}
-    sources = [{writers[n] for n in names_read(node) if n in writers} for node in graph.node]
-    if all(max(of, default=-1) < number for number, of in enumerate(sources)):
-        return
-    order = TopologicalSorter(dict(enumerate(sources)))
-    try:
-        nodes = [graph.node[number] for number in order.static_order()]
-    except CycleError:
-        return  # the checker names the fault
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
 
 
 def describe(file: ModelFile) -> Mapping[str, str]:
@@ -287,78 +237,15 @@ def _varint(number: int) -> bytes:
     return bytes([number & 0x7F | 0x80]) + _varint(number >> 7)
 
 
-def _without_harmless(model: onnx.ModelProto) -> onnx.ModelProto:
-    """A model without what `onnx.checker` complains of and armpy does not mind.
-
-    Notes
-    -----
-    That is a newer form of the file than the package's (its operator sets are looked at apart),
-    initializers of form 3 that are not inputs, a graph without a name, inputs and outputs of any
-    rank, types that follow from nodes, functions of another operator set than the model's,
-    operators that the standard does not have, and elements in other files, which are checked where
-    they are read.
-    """
-    graph = model.graph
-    values = [*graph.input, *graph.output, *graph.value_info]
-    odd_functions = [function for function in model.functions if _is_odd(function, model)]
-    untyped = [value for value in values if not _is_described(value)]
-    # The checker wants initializers among the inputs up to form 3; files of that form without them
-    # are common.
-    least = 4 if model.ir_version == 3 and graph.initializer else model.ir_version
-    ir_version = min(least, onnx.IR_VERSION)
-    odd = ir_version != model.ir_version or odd_functions or untyped or not graph.name
-    if not (odd or any(external_tensors(model)) or any(_unstandardized(model))):
-        return model
-    plain = onnx.ModelProto()
-    plain.CopyFrom(model)
-    plain.ir_version = ir_version
-    plain.graph.name = graph.name or "graph"
-    for function in odd_functions:
-        plain.functions.remove(function)
-    for value in (*plain.graph.input, *plain.graph.output, *plain.graph.value_info):
-        if not _is_described(value):
-            value.type.tensor_type.elem_type = (
-                value.type.tensor_type.elem_type or onnx.TensorProto.FLOAT
-            )
-            value.type.tensor_type.shape.SetInParent()
-    for tensor in list(external_tensors(plain)):
-        tensor.data_location = onnx.TensorProto.DEFAULT
-        del tensor.external_data[:]
-        tensor.dims[:] = [0]
-    for node in list(_unstandardized(plain)):
-        node.domain = _UNCHECKED
-    for opsets in (plain.opset_import, *(function.opset_import for function in plain.functions)):
-        opsets.add(domain=_UNCHECKED, version=1)
-    return plain
-
-
-def _bodies(
-    model: onnx.ModelProto,
-) -> Iterator[tuple[onnx.ModelProto | onnx.FunctionProto, Iterable[onnx.NodeProto]]]:
-    """All nodes of a model at any depth, by what says which operator sets they are of."""
-    yield model, nodes_inside(model.graph.node)
-    for function in model.functions:
-        yield function, nodes_inside(function.node)
-
-
 def external_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     """Constants of a model at any depth whose elements lie in other files."""
     yield from filter(is_external, model.graph.initializer)
-    for _, nodes in _bodies(model):
-        for node in nodes:
+    for body in (model.graph, *model.functions):
+        for node in nodes_inside(body.node):
             for attribute in node.attribute:
                 yield from filter(is_external, (attribute.t, *attribute.tensors))
-                for graph in (attribute.g, *attribute.graphs):
+                for graph in graphs_of(attribute):
                     yield from filter(is_external, graph.initializer)
-
-
-def _unstandardized(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Nodes of operators that the standard does not have in the operator set of the node."""
-    for body, nodes in _bodies(model):
-        version = versions_of(body).get("", 1)
-        for node in nodes:
-            if node.domain in _MAIN and version < WITHOUT_SCHEMA.get(node.op_type, 0):
-                yield node
 
 
 def nodes_inside(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -368,22 +255,14 @@ def nodes_inside(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
         for node in waiting.pop():
             yield node
             for attribute in node.attribute:
-                waiting += [graph.node for graph in (attribute.g, *attribute.graphs) if graph.node]
+                waiting += [graph.node for graph in graphs_of(attribute)]
 
 
-def _is_odd(function: onnx.FunctionProto, model: onnx.ModelProto) -> bool:
-    """Return whether a function is of another operator set than the model."""
-    versions = versions_of(model)
-    return any(versions.get(name, of) != of for name, of in versions_of(function).items())
-
-
-def _is_described(value: onnx.ValueInfoProto) -> bool:
-    """Return whether type and rank of an input or output are there, or it is not a tensor."""
-    kind = value.type.WhichOneof("value")
-    tensor = value.type.tensor_type
-    return kind is not None and (
-        kind != "tensor_type" or (bool(tensor.elem_type) and tensor.HasField("shape"))
-    )
+def is_described(kind: onnx.TypeProto) -> bool:
+    """Return whether it is the type of a tensor with a shape, or of something else."""
+    if kind.WhichOneof("value") == "tensor_type":
+        return bool(kind.tensor_type.elem_type) and bool(kind.tensor_type.HasField("shape"))
+    return kind.WhichOneof("value") is not None
 
 
 def is_external(tensor: onnx.TensorProto) -> bool:
@@ -392,44 +271,43 @@ def is_external(tensor: onnx.TensorProto) -> bool:
 
 
 def versions_of(model: onnx.ModelProto | onnx.FunctionProto) -> Mapping[str, int]:
-    """Versions of the operator sets that a model uses, by domain; ONNX's own is ``""``."""
+    """Versions of the operator sets that a model imports, by domain; ONNX's own is ``""``."""
     return {
-        "" if opset.domain in _MAIN else opset.domain: opset.version for opset in model.opset_import
+        "" if opset.domain in MAIN_DOMAINS else opset.domain: opset.version
+        for opset in model.opset_import
     }
+
+
+def versions_for(model: onnx.ModelProto) -> Mapping[str, int]:
+    """Versions of the operator sets that a model is in, with those that it does not import.
+
+    Raises
+    ------
+    ParserError
+        If it imports none.
+
+    Notes
+    -----
+    As in ONNX Runtime, a domain that is not imported is of the newest version.
+    """
+    imported = versions_of(model)
+    if not imported and model.ir_version >= _LEAST_FORM_WITH_IMPORTS:
+        raise ParserError(
+            "the model imports no operator set",
+            expected="an entry of 'opset_import'",
+            actual="none",
+            fix="Export the model again, or add the opset that it was made for",
+        )
+    if not imported:
+        return {"": LEAST_VERSION}
+    newest = {domain: versions[1] for domain, versions in _NEWEST_VERSIONS.items()}
+    return {**newest, **imported}
+
+
+_NEWEST_VERSIONS: Mapping[str, tuple[int, int]] = onnx.defs.C.schema_version_map()
+"""Oldest and newest versions of the package's operator sets."""
 
 
 def kind_of(node: onnx.NodeProto) -> str:
     """Return `armpy_onnx.node.NodeData`'s word for the kind of a node."""
-    return node.op_type if node.domain in _MAIN else f"{node.domain}.{node.op_type}"
-
-
-def names_read(node: onnx.NodeProto, known: FreeNames | None = None) -> Iterator[str]:
-    """Names that a node, or a graph inside of it, reads."""
-    yield from (name for name in node.input if name)
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            yield from free_names(graph, known)
-
-
-def free_names(graph: onnx.GraphProto, known: FreeNames | None = None) -> Iterable[str]:
-    """Names that a graph, or one inside of it, reads and does not write.
-
-    Parameters
-    ----------
-    known : dict, optional
-        Earlier results for graphs, which are used and added to: graphs lie in each
-        other, and each would be looked through for every graph around it.
-    """
-    if known is not None and id(graph) in known:
-        return known[id(graph)][1]
-    own = {value.name for value in graph.input}
-    own.update(tensor.name for tensor in graph.initializer)
-    own.update(tensor.values.name for tensor in graph.sparse_initializer)
-    names: dict[str, None] = {}
-    for node in graph.node:
-        names.update((name, None) for name in names_read(node, known) if name not in own)
-        own.update(node.output)
-    names.update((value.name, None) for value in graph.output if value.name not in own)
-    if known is not None:
-        known[id(graph)] = graph, names
-    return names
+    return node.op_type if node.domain in MAIN_DOMAINS else f"{node.domain}.{node.op_type}"

@@ -275,7 +275,7 @@ def test_nodes_in_another_order_than_they_are_computed_in() -> None:
 def test_nodes_in_a_circle_are_refused() -> None:
     text = "graph (float[2, 5] x) => (float[2, 5] z) { y = Add (z, x) z = Neg (y) }"
     model = onnx.parser.parse_model(HEAD + text)
-    with pytest.raises(ParserError, match="Nodes in a graph must be topologically sorted"):
+    with pytest.raises(ParserError, match=r"circle\. Got Add_0 -> Neg_1 -> Add_0"):
         armpy.load(model.SerializeToString(), backends=["CpuRef"])
 
 
@@ -300,16 +300,7 @@ def test_complaints_that_matter_are_not_lost_beside_those_that_do_not() -> None:
     model = onnx.parser.parse_model(HEAD + text)
     _newer(model)
     model.graph.node[0].attribute.add().CopyFrom(onnx.helper.make_attribute("odd", 1))
-    with pytest.raises(ParserError, match="Unrecognized attribute: odd"):
-        armpy.load(model.SerializeToString())
-
-
-def test_two_outputs_of_one_name_are_an_error_of_the_file() -> None:
-    """Not of the caller."""
-    text = "graph (float[2, 5] x) => (float[2, 5] y) { y = Neg (x) }"
-    model = onnx.parser.parse_model(HEAD + text)
-    model.graph.output.add().CopyFrom(model.graph.output[0])
-    with pytest.raises(ParserError, match=r"output 'y': two outputs have one name"):
+    with pytest.raises(ParserError, match=r"Neg 'Neg_0', attribute 'odd': the operator has no"):
         armpy.load(model.SerializeToString())
 
 
@@ -323,21 +314,14 @@ def _with_weights(elements: bytes) -> onnx.ModelProto:
     return model
 
 
-def test_large_weights_are_not_copied_to_be_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = []
-    check = onnx.checker.check_model
-
-    def checked(model: onnx.ModelProto) -> None:
-        sizes.append(model.ByteSize())
-        check(model)
-
-    monkeypatch.setattr(onnx.checker, "check_model", checked)
+def test_large_weights_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the package's checker is not asked, which would make a copy of them."""
+    monkeypatch.delattr(onnx.checker, "check_model")
     weights = np.random.default_rng(1).normal(size=(512, 64)).astype(np.float32)
     x = np.ones((2, 512), np.float32)
     data = _with_weights(weights.tobytes()).SerializeToString()
     with armpy.load(data, backends=["CpuRef"]) as model:
         np.testing.assert_allclose(model(x), x @ weights, rtol=1e-4)
-    assert 0 < sizes[0] < weights.nbytes / 10
 
 
 def test_large_weights_of_another_size_than_their_shape_are_an_error_of_the_file() -> None:
@@ -350,13 +334,6 @@ def test_numbers_without_an_end_are_an_error_of_the_file() -> None:
     # To add it up byte by byte would take hours.
     with pytest.raises(ParserError, match="a number has no end"):
         read_metadata(ModelFile(memoryview(b"\x80" * (1 << 22)), "model"), None)
-
-
-def test_large_weights_in_two_places_are_an_error_of_the_file() -> None:
-    model = _with_weights(bytes(4 * 512 * 64))
-    model.graph.initializer[0].float_data.append(1.0)
-    with pytest.raises(ParserError, match="only one value"):
-        armpy.load(model.SerializeToString(), backends=["CpuRef"])
 
 
 def test_a_node_s_attributes_keep_none_of_the_file_s_weights() -> None:

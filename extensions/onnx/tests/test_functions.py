@@ -92,7 +92,7 @@ def test_a_function_that_calls_itself_is_refused() -> None:
     <domain: "own", opset_import: ["" : 17, "own" : 1]>
     F (a) => (b) { b = own.F (a) }
     """
-    with pytest.raises(ParserError, match=r"recursive"):
+    with pytest.raises(ParserError, match=r"F 'F_0': the function calls itself"):
         armpy.load(_model(text).SerializeToString())
 
 

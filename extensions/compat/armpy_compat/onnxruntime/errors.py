@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import onnx
+
 from armpy.errors import (
     ArmpyError,
     BackendCapabilityError,
@@ -85,21 +87,30 @@ def load_error(error: ArmpyError, path: str | None, model: Any) -> Exception:
     nothing writes.
     """
     kind, text = _first(_AT_LOAD, error), str(error)
-    unread = re.search(r"topologically sorted, however input '(.*?)' of node", text)
+    unread = re.search(r"the tensor '(.*?)' is read and not written before", text)
     if isinstance(error, UnsupportedOperatorError):
         known = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
         unknown = [node for node in model.graph.node if node.domain not in known]
-        if unknown:
+        imported = {opset.domain for opset in model.opset_import}
+        nowhere = [node for node in model.graph.node if _is_nowhere(node)]
+        if nowhere or (unknown and unknown[0].domain not in imported):
+            kind, text = InvalidGraph, f"This is an invalid model. {text}"
+        elif unknown:
             name = f"{unknown[0].domain}:{unknown[0].op_type}(-1)"
             kind, text = Fail, f"Fatal error: {name} is not a registered function/op"
-    elif "Bad node spec" in text:
+    elif "the model cannot be understood" in text and "is there already" not in text:
         kind, text = InvalidGraph, f"This is an invalid model. {text}"
-    elif unread and not any(unread[1] in node.output for node in model.graph.node):
+    elif unread:
         name = f"Node input '{unread[1]}' is not a graph input, initializer, or output of a"
         kind, text = InvalidArgument, f"Invalid model. {name} previous node."
-    elif unread:
+    elif "in a circle" in text:
         text = "This is an invalid model. Error: the graph is not acyclic."
     return status_error(kind, text if path is None else f"Load model from {path} failed:{text}")
+
+
+def _is_nowhere(node: Any) -> bool:  # Any: onnx.NodeProto
+    """Return whether a node is of ONNX's own domain, which has no such operator."""
+    return node.domain in ("", "ai.onnx") and not onnx.defs.has(node.op_type)
 
 
 def run_error(error: ArmpyError) -> Exception:

@@ -50,9 +50,12 @@ from armpy_compat.onnxruntime.structured_model import (
     has_structures,
     labels_of,
     maps_of,
+    with_inferred_types,
 )
 from armpy_compat.signatures import checked
 from armpy_compat.threads import usable_threads
+from armpy_onnx.messages.canonical import initial_names
+from armpy_onnx.reading import is_described
 
 _Feed = Mapping[str, object]
 _Results = Mapping[str, Any]  # Any: arrays, lists of them or of maps
@@ -96,10 +99,10 @@ class NativeSession:
         self._source.apply(self.session_options)
         model = self._source.model
         self.model_meta: FileDescription = description_of(model)
-        initial = {tensor.name for tensor in model.graph.initializer}
+        initial = initial_names(model.graph)
         inputs = [value for value in model.graph.input if value.name not in initial]
         self.inputs_meta: list[NodeArg] = arguments_of(inputs)
-        self.outputs_meta: list[NodeArg] = arguments_of(self._source.outputs())
+        self.outputs_meta: list[NodeArg] = arguments_of(model.graph.output)
         # Of older forms, initializers stand among the inputs without being any.
         values = model.graph.input if model.ir_version >= _LEAST_FORM_WITH_DEFAULTS else ()
         defaults = [value for value in values if value.name in initial]
@@ -156,13 +159,17 @@ class NativeSession:
         self.model: armpy.Model | None = None
         if has_structures(model):
             self._run: Callable[..., _Results] = StructuredModel(self._load, model).run
+            self.outputs_meta = arguments_of(with_inferred_types(model))
             return
         self.model = self._load(self._source.loadable)
         self._labels = labels_of(model.graph.output, lambda: self.model.metadata)  # type: ignore[union-attr]
         check_types(model, self.model.outputs)
         self._run = self._runner(self.model)
-        known = {spec.name: spec.shape for spec in self.model.outputs if spec.shape is not None}
-        self.outputs_meta = refined(self.outputs_meta, known)
+        specs = self.model.outputs
+        undescribed = {v.name for v in model.graph.output if not is_described(v.type)}
+        if any(spec.name in undescribed and not spec.info.is_fully_shaped for spec in specs):
+            self.outputs_meta = arguments_of(with_inferred_types(model))  # for names of dimensions
+        self.outputs_meta = refined(self.outputs_meta, specs)
 
     def run(
         self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import onnx
+from onnx import TensorProto
 
 from armpy_compat.onnxruntime.element_types import (
     WORDS,
@@ -15,6 +16,7 @@ from armpy_compat.onnxruntime.element_types import (
     tensor_word,
 )
 from armpy_compat.onnxruntime.errors import Fail, status_error
+from armpy_onnx.element_types import DATA_TYPES
 
 _WITHOUT_VERSION = (1 << 63) - 1
 """Version of a model that has none."""
@@ -110,23 +112,19 @@ def shape_of(kind: Any) -> list[int | str | None]:  # Any: onnx.TypeProto
 
 
 def refined(
-    arguments: Sequence[NodeArg], known: Mapping[str, Sequence[int | None]]
-) -> list[NodeArg]:
-    """Outputs with the sizes that follow from the model's layers.
+    arguments: Sequence[NodeArg], outputs: Iterable[Any]
+) -> list[NodeArg]:  # Any: TensorSpec
+    """Outputs with the types and sizes that follow from the model's layers.
 
     Parameters
     ----------
     arguments : sequence of NodeArg
         As the file declares them.
-    known : mapping of str to sequence of (int or None)
-        Shapes by name.
+    outputs : iterable of TensorSpec
+        Of the loaded model.
     """
-    return [
-        NodeArg(argument.name, argument.type, _refined(argument.shape, known.get(argument.name)))
-        if argument.type.startswith("tensor(")
-        else argument
-        for argument in arguments
-    ]
+    specs = {spec.name: spec for spec in outputs}
+    return [_refined(argument, specs.get(argument.name)) for argument in arguments]
 
 
 def check_types(model: Any, outputs: Iterable[Any]) -> None:  # Any: onnx.ModelProto, TensorSpec
@@ -151,9 +149,16 @@ def check_types(model: Any, outputs: Iterable[Any]) -> None:  # Any: onnx.ModelP
             raise status_error(Fail, f"{text} {rest}")
 
 
-def _refined(
-    declared: list[int | str | None], known: Sequence[int | None] | None
-) -> list[int | str | None]:
-    if known is None or len(declared) != len(known):
-        return declared
-    return [dim if size is None else size for dim, size in zip(declared, known, strict=True)]
+def _refined(argument: NodeArg, spec: Any) -> NodeArg:  # Any: TensorSpec or None
+    if spec is None or not (argument.type.startswith("tensor(") or not argument.type):
+        return argument
+    is_typed = argument.type and argument.type != tensor_word(TensorProto.UNDEFINED)
+    word = argument.type if is_typed else tensor_word(_ELEMENT_TYPES[spec.data_type])
+    if spec.shape is None or (argument.shape and len(argument.shape) != len(spec.shape)):
+        return NodeArg(argument.name, word, argument.shape)
+    named = argument.shape or [None] * len(spec.shape)
+    sizes = zip(named, spec.shape, strict=True)
+    return NodeArg(argument.name, word, [dim if size is None else size for dim, size in sizes])
+
+
+_ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}

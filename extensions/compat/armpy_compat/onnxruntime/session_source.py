@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from armpy_compat.onnxruntime.errors import (
     status_error,
 )
 from armpy_compat.onnxruntime.session_options import SessionOptions
+from armpy_onnx.messages.canonical import decode_texts
 
 _Arrays = dict[str, npt.NDArray[Any]]  # Any: elements of every type
 
@@ -37,7 +37,7 @@ class SessionSource:
     Raises
     ------
     NoSuchFile, InvalidProtobuf, InvalidArgument, Fail
-        If there is no such file, it is damaged, it holds no graph, or its form is newer.
+        If there is no such file, it is damaged, it holds no graph, or its form is newer or missing.
     """
 
     def __init__(self, path: str | None, data: bytes | None) -> None:
@@ -53,8 +53,11 @@ class SessionSource:
         except Exception as error:
             text = f"{front}Protobuf parsing failed." if path else _DAMAGED
             raise status_error(InvalidProtobuf, text) from error
+        decode_texts(self.model)
         if not self.model.HasField("graph"):
             raise status_error(InvalidArgument, f"{front}No graph was found in the protobuf.")
+        if not self.model.HasField("ir_version"):
+            raise status_error(Fail, f"{front}Missing model IR version.")
         if self.model.ir_version > onnx.IR_VERSION:
             text = (
                 f"Unsupported model IR version: {self.model.ir_version}, max supported IR version: "
@@ -80,17 +83,6 @@ class SessionSource:
         """Change the model as the options of a session ask for."""
         self._set_dimensions(options)
         self._replace(options.initializer_arrays)
-
-    def outputs(self) -> list[Any]:  # Any: onnx.ValueInfoProto
-        """The outputs as the file declares them; those without a type or shape as inferred."""
-        declared = [*self.model.graph.output]
-        if all(_is_described(value.type) for value in declared):
-            return declared
-        inferred = {value.name: value for value in _inferred_outputs(self.model)}
-        return [
-            value if _is_described(value.type) else inferred.get(value.name, value)
-            for value in declared
-        ]
 
     def with_inputs(self, names: frozenset[str], of_any_rank: frozenset[str]) -> bytes:
         """Contents of the model with other inputs.
@@ -188,50 +180,6 @@ def options_in_model(model: Any) -> SessionOptions | None:  # Any: onnx.ModelPro
                 setattr(options, name, value)
             return options
     return None
-
-
-def _is_described(kind: Any) -> Any:  # Any: onnx.TypeProto, a truth value
-    """Return whether it is a tensor with a shape, or something else than a tensor."""
-    if kind.WhichOneof("value") == "tensor_type":
-        return kind.tensor_type.elem_type and kind.tensor_type.HasField("shape")
-    return kind.WhichOneof("value") is not None
-
-
-def _inferred_outputs(model: Any) -> list[Any]:  # Any: onnx.ModelProto
-    """Outputs of a model with types and shapes from inference; none if it fails.
-
-    Notes
-    -----
-    Large constants are left out of the copy, as their elements say nothing about shapes. The names
-    that the package makes for open dimensions are not names of the model's.
-    """
-    graph = model.graph
-    light = onnx.ModelProto(
-        ir_version=model.ir_version, opset_import=model.opset_import, functions=model.functions
-    )
-    light.graph.node.extend(graph.node)
-    light.graph.input.extend(graph.input)
-    light.graph.output.extend(graph.output)
-    light.graph.value_info.extend(graph.value_info)
-    for tensor in graph.initializer:
-        if math.prod(tensor.dims) <= _MOST_ELEMENTS:
-            light.graph.initializer.append(tensor)
-        else:
-            light.graph.value_info.append(
-                onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
-            )
-    try:
-        outputs = [*onnx.shape_inference.infer_shapes(light).graph.output]
-    except onnx.shape_inference.InferenceError:
-        return []
-    for output in outputs:
-        for dim in output.type.tensor_type.shape.dim:
-            if dim.dim_param.startswith("unk__"):
-                dim.ClearField("dim_param")
-    return outputs
-
-
-_MOST_ELEMENTS = 1024
 
 
 def _contents(path: str) -> bytes:

@@ -10,6 +10,9 @@ import onnx
 from armpy import Model, ModelMetadata
 from armpy_compat.onnxruntime.errors import NotImplemented, status_error
 from armpy_onnx.backend import OnnxModel
+from armpy_onnx.messages.canonical import initial_names
+from armpy_onnx.messages.inference import inferred_graph
+from armpy_onnx.reading import is_described
 
 _Labels = dict[str, list[int | str]]
 
@@ -25,7 +28,7 @@ class StructuredModel:
     """
 
     def __init__(self, load: Callable[..., Model], model: Any) -> None:
-        initial = {tensor.name for tensor in model.graph.initializer}
+        initial = initial_names(model.graph)
         self._inputs = [value.name for value in model.graph.input if value.name not in initial]
         self._outputs = [value.name for value in model.graph.output]
         self._model = OnnxModel(load, model)
@@ -43,6 +46,18 @@ def has_structures(model: Any) -> bool:  # Any: onnx.ModelProto
         and _map_type(value.type) is None
         for value in (*model.graph.input, *model.graph.output)
     )
+
+
+def with_inferred_types(model: Any) -> list[Any]:  # Any: onnx.ModelProto, onnx.ValueInfoProto
+    """Outputs as the file declares them; those without a type or shape as inferred."""
+    declared = [*model.graph.output]
+    if all(is_described(value.type) for value in declared):
+        return declared
+    graph = inferred_graph(model)
+    inferred = {} if graph is None else {value.name: value for value in graph.output}
+    return [
+        value if is_described(value.type) else inferred.get(value.name, value) for value in declared
+    ]
 
 
 def labels_of(outputs: Sequence[Any], metadata: Callable[[], ModelMetadata]) -> _Labels:

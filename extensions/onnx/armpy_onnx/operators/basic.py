@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.types import DataType
 from armpy_onnx.blocks import reshaped, sizes
+from armpy_onnx.element_types import stored
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 
@@ -19,6 +22,14 @@ def _constant(node: Node) -> Value:
     if node.attribute("value") is not None:
         array, data_type = node.tensor("value")
         return node.constant(array, data_type)
+    if node.attribute("sparse_value") is not None:
+        array, data_type = node.dense_tensor("sparse_value")
+        return node.constant(array, data_type)
+    if (texts := node.strings("value_strings")) or node.attribute("value_strings") is not None:
+        return node.constant(stored(np.array(texts, object), DataType.STRING), DataType.STRING)
+    if node.attribute("value_string") is not None:
+        text = np.array(node.text("value_string"), object)
+        return node.constant(stored(text, DataType.STRING), DataType.STRING)
     for name, data_type in _CONSTANTS.items():
         value = node.attribute(name)
         if value is not None:

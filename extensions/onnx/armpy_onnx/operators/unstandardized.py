@@ -3,7 +3,7 @@
 Notes
 -----
 Most are of ONNX's first years, and the standard dropped them before they left their trial; see
-`armpy_onnx.reading.WITHOUT_SCHEMA` for those that stand with their families.
+`armpy_onnx.messages.checking.WITHOUT_SCHEMA` for those that stand with their families.
 
 References
 ----------

@@ -16,7 +16,7 @@ import numpy as np
 
 from armpy.graph import Value
 from armpy_onnx.items import Item, ValueList, tensors
-from armpy_onnx.reading import names_read
+from armpy_onnx.messages.canonical import names_read
 from armpy_onnx.structures.functions import bound_attributes
 from armpy_onnx.structures.loops import OnnxLoop
 from armpy_onnx.structures.walking import Scope, Walker

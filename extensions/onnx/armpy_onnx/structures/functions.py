@@ -12,7 +12,9 @@ from armpy.tensor import TensorInfo
 from armpy_onnx.element_types import DATA_TYPES
 from armpy_onnx.external_data import ExternalData
 from armpy_onnx.items import Form
-from armpy_onnx.reading import FreeNames, kind_of, nodes_inside, versions_of
+from armpy_onnx.messages.canonical import FreeNames
+from armpy_onnx.messages.checking import MOST_NESTED, too_deep
+from armpy_onnx.reading import kind_of, nodes_inside, versions_of
 
 _ELEMENT_TYPES = {data_type: number for number, data_type in reversed([*DATA_TYPES.items()])}
 
@@ -24,9 +26,6 @@ _PLAIN = frozenset(
 
 Attributes = Mapping[str, onnx.AttributeProto]
 """Attributes of a node by name."""
-
-MOST_NESTED = 32
-"""How deep functions and graphs may lie in each other; far more than any model has."""
 
 MOST_WRITTEN_OUT = 8192
 """Nodes that functions and loops may become, however small the file."""
@@ -57,7 +56,7 @@ class Functions:
     forms : dict
         Outputs of nodes that run graphs, and objects that must live as long as those are stored.
     free_names : dict
-        See `armpy_onnx.reading.free_names`.
+        See `armpy_onnx.messages.canonical.free_names`.
 
     Raises
     ------
@@ -163,13 +162,6 @@ class Functions:
         )
 
 
-def too_deep() -> ParserError:
-    """The error for functions and graphs that lie in too many others."""
-    return ParserError(
-        "functions and graphs lie in each other too deeply", expected=f"at most {MOST_NESTED}"
-    )
-
-
 def bound_attributes(node: onnx.NodeProto, attributes: Attributes) -> Attributes:
     """A node's attributes with those of the function around it that they refer to.
 
@@ -230,6 +222,7 @@ def _schema_function(
             call.attribute[-1].name = name
         types = [_type_proto(info).SerializeToString() for info in inputs]
         _check_operands(schema, inputs)
+        _check_attributes(schema, attributes)
         try:
             written = schema.get_context_dependent_function_with_opset_version(
                 newest, call.SerializeToString(), types
@@ -256,6 +249,23 @@ def _check_operands(schema: onnx.defs.OpSchema, inputs: Sequence[TensorInfo | No
             expected=f"{count} to {schema.max_input} tensors",
             actual=f"{len(inputs)}, without {missing}" if missing else str(len(inputs)),
         )
+
+
+def _check_attributes(schema: onnx.defs.OpSchema, attributes: Attributes) -> None:
+    """Check attributes that ONNX's code would read without looking.
+
+    Those of nodes have been checked; those of functions, which they refer to, may be of any type.
+    """
+    for name, declared in schema.attributes.items():
+        attribute = attributes.get(name)
+        kind = int(declared.type.value)
+        if (attribute is None and declared.required) or (attribute and attribute.type != kind):
+            raise ParserError(
+                "the attribute cannot be used",
+                where=f"{schema.name}, attribute '{name}'",
+                expected=onnx.AttributeProto.AttributeType.Name(kind),
+                actual="none" if attribute is None else str(attribute.type),
+            )
 
 
 def _type_proto(info: TensorInfo | None) -> onnx.TypeProto:

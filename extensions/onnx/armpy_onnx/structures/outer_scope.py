@@ -10,7 +10,7 @@ from armpy.graph import Graph, Value
 from armpy.graph.network import Network, OperatorBuilder
 from armpy.tensor import TensorInfo
 from armpy_onnx.items import Form, Item, flat, form_of, formed
-from armpy_onnx.reading import free_names
+from armpy_onnx.messages.canonical import free_names
 from armpy_onnx.structures.walking import Scope, Walker
 
 

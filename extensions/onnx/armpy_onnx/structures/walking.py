@@ -34,17 +34,18 @@ from armpy_onnx.items import (
     formed,
     tensors,
 )
+from armpy_onnx.messages.canonical import names_read, node_label
+from armpy_onnx.messages.checking import MOST_NESTED, too_deep
+from armpy_onnx.messages.sparse_tensors import dense_elements
 from armpy_onnx.node import Node, NodeData, OnnxNode, convert
 from armpy_onnx.operators import operator_of
-from armpy_onnx.reading import kind_of, names_read
+from armpy_onnx.reading import kind_of
 from armpy_onnx.structures import structure_of
 from armpy_onnx.structures.functions import (
-    MOST_NESTED,
     Attributes,
     FunctionBody,
     Functions,
     bound_attributes,
-    too_deep,
 )
 
 
@@ -91,7 +92,7 @@ class Scope:
 
     def version_of(self, node: onnx.NodeProto) -> int:
         """Version of the operator set that a node is of."""
-        return self.versions.get("" if node.domain == "ai.onnx" else node.domain, 1)
+        return self.versions.get(node.domain, 1)
 
 
 class RefusedDependency(Exception):  # noqa: N818 - the error is stored already
@@ -202,7 +203,7 @@ class Walker:
             Of the layers' names.
         """
         for number, node in enumerate(nodes):
-            label = f"{prefix}{node.name or f'{node.op_type}_{number}'}"
+            label = prefix + node_label(node, number)
             if not self._is_known(node, scope):
                 self.refusals.unknown(node)
                 scope.lost.update(node.output)
@@ -250,6 +251,12 @@ class Walker:
                 where = f"initializer '{tensor.name}'"
                 array, data_type = self.functions.external.read(tensor, where)
                 scope.values[tensor.name] = self._build.constant(array, data_type)
+        for sparse in graph.sparse_initializer:
+            name = sparse.values.name
+            with self.refusals.collected(scope, name):
+                where = f"sparse initializer '{name}'"
+                array, data_type = dense_elements(sparse, self.functions.external.read, where)
+                scope.values[name] = self._build.constant(array, data_type)
 
     def length(self, item: ValueList) -> Value:
         """The length of a sequence."""
@@ -292,7 +299,11 @@ class Walker:
         """Add one node's layers."""
         for name in node.input:
             if name not in scope.values:
-                raise ParserError(f"the tensor '{name}' is read before it is written")
+                raise ParserError(
+                    f"the tensor '{name}' is read and not written before",
+                    where=f"{kind_of(node)} '{label}'",
+                    expected="an input, an initializer, or the output of a node before it",
+                )
         inputs = [scope.values[name] for name in node.input]
         names = list(node.output)
         while names and not names[-1]:
