@@ -3,7 +3,8 @@
 Notes
 -----
 A file says where they lie, so nothing that it says is trusted: only regular files in the model's
-own folder are opened, wherever links lead, and only as many bytes as the tensor has elements.
+own folder, or in that of the file that the model links to, are opened, and only as many bytes as
+the tensor has elements.
 """
 
 from __future__ import annotations
@@ -114,12 +115,13 @@ class ExternalData:
                 fix="Load the model by its path",
             )
         try:
-            path = find_location(self._file.path.parent.resolve(), location)
+            path = find_location(self._file.path, location)
             if path is None:
                 raise ParserError(
                     "the tensor lies outside of the model's folder",
                     where=where,
-                    expected="a file in this folder or below",
+                    expected="a file in this folder, or in that of the file that the model links "
+                    "to, or below",
                     actual=repr(location),
                     fix="Move the file there, and save the model with that location",
                 )
@@ -138,15 +140,16 @@ class ExternalData:
         return self._files[path]
 
 
-def find_location(folder: Path, location: str) -> Path | None:
-    """The resolved path of a tensor's data file; None if it is not inside the model's folder.
+def find_location(model_path: Path, location: str) -> Path | None:
+    """The resolved path of a tensor's data file; None if it is not in a folder of the model's.
 
     Parameters
     ----------
-    folder : Path
-        The model's, resolved.
+    model_path : Path
+        The model's file or a link to it, as in the cache of the Hugging Face hub, where links
+        in one folder lead to files in another one.
     location : str
-        As the model names the file.
+        As the model names the file, relative to the folder of `model_path`.
 
     Raises
     ------
@@ -155,8 +158,9 @@ def find_location(folder: Path, location: str) -> Path | None:
     """
     if not location or Path(location).is_absolute():
         return None
-    path = (folder / location).resolve()
-    return path if path.is_relative_to(folder) else None
+    path = (model_path.parent / location).resolve()
+    folders = model_path.parent.resolve(), model_path.resolve().parent
+    return path if any(path.is_relative_to(folder) for folder in folders) else None
 
 
 def _packed(tensor: onnx.TensorProto, part: memoryview) -> onnx.TensorProto:
@@ -214,19 +218,18 @@ def with_data_names(file: ModelFile, names: Mapping[Path, str]) -> bytes:
     """
     assert file.path is not None  # bytes alone have no data files
     model = load_model(file)
-    folder = file.path.parent.resolve()
     for tensor in external_tensors(model):
         for entry in tensor.external_data:
             if entry.key == "location":
-                entry.value = _new_name(folder, entry.value, names)
+                entry.value = _new_name(file.path, entry.value, names)
     contents: bytes = model.SerializeToString()
     return contents
 
 
-def _new_name(folder: Path, location: str, names: Mapping[Path, str]) -> str:
+def _new_name(model_path: Path, location: str, names: Mapping[Path, str]) -> str:
     """The new location of a data file; empty if the file does not move with the model."""
     try:
-        data_file = find_location(folder, location)
+        data_file = find_location(model_path, location)
     except (OSError, ValueError, RuntimeError):
         return ""  # the front-end cannot have read this file either
     return "" if data_file is None else names.get(data_file, "")

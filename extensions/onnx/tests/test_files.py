@@ -82,6 +82,29 @@ def test_no_path_leaves_the_folder(tmp_path: Path, location: str) -> None:
         armpy.load(path)
 
 
+def _linked(tmp_path: Path, data: str) -> Path:
+    """A link to a model beside a link to data, as in the Hugging Face hub's cache."""
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "1a"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    (blobs / "11aa").write_bytes(_product().SerializeToString())
+    (tmp_path / data).write_bytes(W.tobytes())
+    (snapshot / "model.onnx").symlink_to("../../blobs/11aa")
+    (snapshot / "w.bin").symlink_to(f"../../{data}")
+    return snapshot / "model.onnx"
+
+
+def test_data_may_lie_beside_the_file_that_the_model_links_to(tmp_path: Path) -> None:
+    path = _linked(tmp_path, "blobs/22bb")
+    with armpy.load(path, backends=["CpuRef"]) as model:
+        np.testing.assert_allclose(model.run({"x": X})["y"], X @ W, rtol=1e-5)
+
+
+def test_links_of_model_and_data_to_two_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ParserError, match=r"'w'.*outside of the model's folder"):
+        armpy.load(_linked(tmp_path, "22bb"), backends=["CpuRef"])
+
+
 @pytest.mark.parametrize(
     "entries",
     [
