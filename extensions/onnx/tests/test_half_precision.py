@@ -55,7 +55,7 @@ def _softsign(x: Array) -> Array:
 
 def _sampled(line: Array, places: Array) -> Array:
     """A line whose elements are their positions less 350, sampled along it."""
-    return (((places[..., 0] + 1) * line.size - 1) / 2 - 350)[:, None]
+    return np.asarray((((places[..., 0] + 1) * line.size - 1) / 2 - 350)[:, None])
 
 
 _IMAGE = np.array([1000, 1000.5, 1001, 999]).reshape(1, 1, 2, 2)
