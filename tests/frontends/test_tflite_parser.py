@@ -218,6 +218,17 @@ def test_tensor_that_nothing_writes_is_refused() -> None:
         parse_tflite(model.to_bytes())
 
 
+def test_operator_that_writes_a_variable_of_another_shape_is_refused() -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (2,)), graph.tensor("y", (), variable=True)
+    add(graph, x, x, y)
+    graph.inputs(x)
+    graph.outputs(y)
+    with pytest.raises(ParserError, match=r"operator 0 ADD 'y': .*of another shape"):
+        parse_tflite(model.to_bytes())
+
+
 def test_too_many_inputs_are_refused() -> None:
     model = TfliteModel()
     graph = model.subgraph()

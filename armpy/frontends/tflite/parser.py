@@ -308,7 +308,8 @@ class _SubgraphParser:
         # A tensor that is written again has the new elements from here on, as in LiteRT's memory.
         for index, value in zip(outputs, self._convert(node, inputs, converter), strict=True):
             if self._tensors[index].is_variable:
-                self._write_variable(index, value)
+                with table_errors(table):
+                    self._write_variable(index, value)
             self._values[index] = value
 
     def _converter(
