@@ -194,3 +194,12 @@ def test_sums_are_requantised_where_they_stand() -> None:
     requantization = Requantization.rounding_twice(Multiplier.from_real(0.5), np.array(1))
     assert requantization.apply(sums, out=sums) is sums
     assert sums.tolist() == [[3, -2]]
+
+
+def test_biases_beyond_48_bits_saturate() -> None:
+    multiplier = Multiplier.from_real(np.array(0.005))
+    for bias, largest in ((1 << 57, 1 << 39), (1 << 62, 1 << 39)):
+        above = Requantization.rounding_once(multiplier, np.array(bias))
+        below = Requantization.rounding_once(multiplier, np.array(-bias))
+        assert above.apply(np.array(0)) > largest
+        assert below.apply(np.array(0)) < -largest

@@ -29,6 +29,9 @@ __all__ = [
     "short_multiplier",
 ]
 
+_LARGEST_SUM = 1 << 47
+"""Magnitude of sums in 64 bits that a multiplier of 16 bits leaves in this size."""
+
 _TOO_LARGE = 2.0**32
 
 
@@ -197,9 +200,14 @@ class Requantization:
         """Round as for 64-bit accumulators: a multiplier of 16 bits, halves up.
 
         The multiplier is shifted left by 14 bits at most; sums with the bias, of shape () or
-        (channels,), have magnitudes of at most 2**47.
+        (channels,), have magnitudes of at most 2**47. Biases beyond saturate at 2**47, as the
+        products with 16 bits would wrap around in 64 bits.
+
+        Reference: TFLite ``MultiplyByQuantizedMultiplier(int64_t, ...)``, whose first operand has
+        48 bits.
         """
         factor, shift = reduced_multiplier(multiplier)
+        bias = np.clip(bias, -_LARGEST_SUM, _LARGEST_SUM)
         return cls(factor, bias * factor + np.left_shift(1, shift - 1), shift)
 
     def apply(self, sums: npt.NDArray[Any], out: Int64Array | None = None) -> Int64Array:
