@@ -20,7 +20,9 @@ from armpy.model import Model
 from armpy.ops import (
     Convolution2d,
     OneHot,
+    Pad,
     Padding,
+    PaddingMode,
     Pooling2d,
     PoolingAlgorithm,
     RoiAlign,
@@ -211,3 +213,15 @@ def test_steps_over_nothing_are_not_taken() -> None:
     with loaded(net.build(), ["CpuRef"]) as model:
         output = model(*(np.zeros(info.known_shape, np.float32) for info in none))
     assert np.asarray(output).shape == (0, FAR, 2)
+
+
+def test_empty_outputs_take_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    def table(*sizes: object) -> None:
+        raise AssertionError("a table of sizes was made")
+
+    monkeypatch.setattr(np, "ix_", table)
+    net = Network()
+    pad = Pad(((0, 0), (1, 1), (0, 0)), padding_mode=PaddingMode.EDGE)
+    net.output("y", net.add(pad, net.input("x", f32(0, FAR, 2))))
+    with loaded(net.build(), ["CpuRef"]) as model:
+        assert np.asarray(model(np.zeros((0, FAR, 2), np.float32))).shape == (0, FAR + 2, 2)

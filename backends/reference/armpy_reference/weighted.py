@@ -178,7 +178,6 @@ class WeightedWorkload(ReferenceWorkload[OperationT]):
     """A workload with (input, weights, bias) that packs constant weights once."""
 
     packed: PreparedWeights | None
-    steps_over_nothing = True
 
     def prepare(self) -> None:
         """Pack the weights, if they and the bias are constants."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -24,19 +24,21 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
     A subclass lives in the module named after its operation in snake case and is named
     after it with ``Workload`` at the end; that is how the factory finds it. It overrides
     `prepare` for work that is done once, and `compute`; where the elements decide on the
-    outputs' shapes, `compute_dynamic` in place of the latter. All run without NumPy's
+    outputs' shapes, `compute_dynamic` in place of the latter. Where all outputs are empty, neither
+    `prepare` nor `compute` is called: the sizes of empty tensors may be of any magnitude, and
+    tables of these sizes would take time and memory. All run without NumPy's
     floating-point warnings: infinities and NaNs are answers like any other.
     """
-
-    steps_over_nothing: ClassVar[bool] = False
-    """Whether `compute` may take many steps where all outputs are empty: it is not called then."""
 
     def __init__(self, operation: OperationT, info: WorkloadInfo) -> None:
         self.operation = operation
         self.info = info
         self._is_dynamic = operation.has_data_dependent_outputs
-        with np.errstate(all="ignore"):
-            self.prepare()
+        # What has no elements needs no tables, whose sizes no limit of memory bounds.
+        self._computes = self._is_dynamic or not all(_is_empty(output) for output in info.outputs)
+        if self._computes:
+            with np.errstate(all="ignore"):
+                self.prepare()
 
     @property
     def input_infos(self) -> tuple[TensorInfo, ...]:
@@ -85,7 +87,7 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
             with np.errstate(all="ignore"):
                 if not self._is_dynamic:
                     targets = _mapped(outputs, opened, _TO_WRITE)
-                    if not self.steps_over_nothing or any(array.size for array in targets):
+                    if self._computes and any(array.size for array in targets):
                         self.compute(arrays, targets)
                     return
                 results = self.compute_dynamic(arrays)
@@ -94,6 +96,11 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         finally:
             for handle in opened:
                 handle.unmap()
+
+
+def _is_empty(info: TensorInfo) -> bool:
+    """Return whether a tensor is known to have no elements."""
+    return info.shape is not None and 0 in info.shape
 
 
 def _mapped(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from armpy_reference.workloads.unique import _unique_rows
 
 from armpy.errors import InvalidArgumentError
 from armpy.ops import (
@@ -118,3 +119,17 @@ def test_of_equal_smallest_elements_the_first_comes_first() -> None:
     assert (top.tolist(), indices.tolist()) == ([1, 1, 2], [1, 3, 2])
     _, indices = run_operation(TopkV2(3, larger_index_first=True, largest=False), [values])
     np.testing.assert_array_equal(indices, [3, 1, 2])
+
+
+def test_unique_slices_are_found_by_rank_and_not_by_field() -> None:
+    rows = np.array([[0.0, 2], [-1, 5], [-0.0, 2], [np.nan, 0], [np.nan, 0], [-1, 4]], np.float32)
+    first, kinds, counts = _unique_rows(rows)
+    assert first.tolist() == [5, 1, 0, 3, 4]  # NaN is the last, and equals nothing
+    assert kinds.tolist() == [2, 1, 2, 3, 4, 0]
+    assert counts.tolist() == [1, 1, 2, 1, 1]
+
+
+def test_unique_slices_without_elements() -> None:
+    none = _unique_rows(np.zeros((0, 1 << 40), np.float32))
+    assert [array.size for array in none] == [0, 0, 0]
+    assert [array.tolist() for array in _unique_rows(np.zeros((3, 0)))] == [[0], [0, 0, 0], [3]]

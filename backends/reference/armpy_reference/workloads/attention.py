@@ -14,8 +14,6 @@ from armpy_reference.workload import ReferenceWorkload
 class AttentionWorkload(ReferenceWorkload[Attention]):
     """Products, cap, mask, softmax, products."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute all heads at once."""
         operation = self.operation

@@ -32,8 +32,6 @@ class BatchMatMulWorkload(ReferenceWorkload[BatchMatMul]):
     of 16 bits for 16-bit inputs.
     """
 
-    steps_over_nothing = True
-
     def prepare(self) -> None:
         """Work out the rescaling of quantised sums."""
         x, y, output = operand(self.info, 0), operand(self.info, 1), self.info.outputs[0]

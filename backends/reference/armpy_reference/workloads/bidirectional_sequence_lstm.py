@@ -22,8 +22,6 @@ _DIRECTIONS = ("forward_", "backward_")
 class BidirectionalSequenceLstmWorkload(CellWorkload[BidirectionalSequenceLstm, list[FloatLstm]]):
     """Run an LSTM over a sequence in each direction; see `FloatLstm`."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the sequences and the states after them."""
         operation = self.operation

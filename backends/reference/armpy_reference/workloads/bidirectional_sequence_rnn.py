@@ -19,8 +19,6 @@ from armpy_reference.workload import ReferenceWorkload
 class BidirectionalSequenceRnnWorkload(ReferenceWorkload[BidirectionalSequenceRnn]):
     """Run a recurrent network over a sequence in each direction; see `run_rnn`."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the sequences and the states after them."""
         operation = self.operation

@@ -32,8 +32,6 @@ class Convolution2dWorkload(WeightedWorkload[Convolution2d]):
     their range, image by image: with a zero point if the weights have several scales or groups.
     """
 
-    steps_over_nothing = True
-
     def prepare(self) -> None:
         """Pack constant weights; lay the windows over the image."""
         super().prepare()

@@ -14,8 +14,6 @@ from armpy_reference.workload import ReferenceWorkload
 class InstanceNormalizationWorkload(ReferenceWorkload[InstanceNormalization]):
     """Means over the spatial axes with NumPy."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute in float64, where no square of float32 overflows; round once."""
         operation = self.operation

@@ -15,8 +15,6 @@ from armpy_reference.workload import ReferenceWorkload
 class OneHotWorkload(ReferenceWorkload[OneHot]):
     """Compare the indices with the positions along the new axis."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Write; any data type."""
         indices, on_value, off_value = inputs[:3]

@@ -24,8 +24,6 @@ _INTEGER_TYPES = (DataType.QASYMM_S8, DataType.QSYMM_S16)
 class ResizeWorkload(ReferenceWorkload[Resize]):
     """Look up the nearest elements, or interpolate row by row."""
 
-    steps_over_nothing = True
-
     def prepare(self) -> None:
         """Work out the samples along both axes."""
         output = self.info.outputs[0]

@@ -12,8 +12,6 @@ from armpy_reference.workload import ReferenceWorkload
 class TileWorkload(ReferenceWorkload[Tile]):
     """Broadcast the input over one more axis in front of each of its axes."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Copy; any data type."""
         repeated: list[int] = []

@@ -17,8 +17,6 @@ from armpy_reference.recurrent.workload import CellWorkload
 class UnidirectionalSequenceLstmWorkload(CellWorkload[UnidirectionalSequenceLstm, LstmCell]):
     """Run an LSTM over a sequence; see `FloatLstm` and `IntegerLstm`."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the sequence and the states after it."""
         cell = self.cell_for(inputs)

@@ -14,8 +14,6 @@ from armpy_reference.workload import ReferenceWorkload
 class UnidirectionalSequenceRnnWorkload(ReferenceWorkload[UnidirectionalSequenceRnn]):
     """Run a recurrent network over a sequence; see `run_rnn`."""
 
-    steps_over_nothing = True
-
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Compute the sequence and the state after it."""
         operation = self.operation

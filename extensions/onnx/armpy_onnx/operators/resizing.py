@@ -18,7 +18,7 @@ from armpy.ops.resizing import Resize, ResizeMethod
 from armpy.ops.slicing import Gather
 from armpy.types import DataType
 from armpy_onnx import sampling
-from armpy_onnx.blocks import check_table, holds, nearly_equal, reshaped
+from armpy_onnx.blocks import check_table, filled, holds, nearly_equal, reshaped
 from armpy_onnx.images import channels_first, channels_last, lifted
 from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
@@ -147,6 +147,11 @@ def _resized(node: Node, scalings: Scalings) -> Value:
     value = node.value(0)
     is_nearest = _mode(node) == "nearest"
     dims = *value.info.known_shape, *[axis.out_size for axis in scalings.values()]
+    if holds(_has_nothing, *dims):
+        # No tables of positions, which would be as long as the other axes.
+        out_sizes = {axis: scaling.out_size for axis, scaling in scalings.items()}
+        shape = [out_sizes.get(axis, size) for axis, size in enumerate(value.info.known_shape)]
+        return filled(node, value, shape, 0)
     if is_nearest and any(type(dim) is not int for dim in dims):  # traced
         repeated = _repeated(node, value, scalings)
         resized = _plainly_chosen(node, value, scalings) if repeated is None else repeated
@@ -176,6 +181,11 @@ def _resized(node: Node, scalings: Scalings) -> Value:
         return _extrapolated(node, resized, scalings, where)
     result = _interpolated(node, real, scalings, where)
     return node.cast(_extrapolated(node, result, scalings, where), value.info.data_type)
+
+
+def _has_nothing(*dims: int) -> bool:
+    """Return whether one of the sizes is 0, so that the output has no elements."""
+    return 0 in dims
 
 
 _REPEATING = {
