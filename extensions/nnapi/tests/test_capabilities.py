@@ -52,8 +52,9 @@ def manager(npu: Npu) -> Iterator[DeviceManager]:
         yield manager
 
 
-@pytest.mark.parametrize("features", [{"avx2"}, {"avx2", "avx512vnni"}], ids=", ".join)
-def test_the_accelerator_that_armpy_ships_has_figures_of_every_type(features: set[str]) -> None:
+@pytest.mark.parametrize("names", ["avx2", "avx2 avx512vnni"])
+def test_the_accelerator_that_armpy_ships_has_figures_of_every_type(names: str) -> None:
+    features = set(names.split())
     pytest.importorskip("armpy_numba_acc")
     from armpy_numba_acc.machine.device_figures import device_figures
     from armpy_numba_acc.machine.processors.features import Processor
