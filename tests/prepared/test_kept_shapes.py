@@ -485,6 +485,6 @@ def test_a_model_with_a_branch_for_other_shapes_starts_from_what_was_kept(
     with armpy.load(path) as model:
         for flag, x in ((True, wide), (False, narrow)):
             np.testing.assert_array_equal(model(np.array(flag), x), x + 1)
-            with pytest.raises(LayerValidationError, match=r"does not fit.*do not broadcast"):
+            with pytest.raises(LayerValidationError, match=r"cannot run.*do not broadcast"):
                 model(np.array(not flag), x)
         assert model.is_light

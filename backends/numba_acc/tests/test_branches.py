@@ -198,6 +198,6 @@ def test_a_branch_that_does_not_fit_the_shapes_is_an_error_of_the_program(tmp_pa
             model.save(path)
         with armpy.load(path) as light, armpy.load(path, code="never") as whole:
             for model in (light, light, whole):
-                with pytest.raises(LayerValidationError, match=r"does not fit.*'sum': .*\(1, 3\)"):
+                with pytest.raises(LayerValidationError, match=r"cannot run.*'sum': .*\(1, 3\)"):
                     model(FLAGS[1 - fitting], values)
                 np.testing.assert_array_equal(model(FLAGS[fitting], values), values + 1)

@@ -25,8 +25,8 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
     after it with ``Workload`` at the end; that is how the factory finds it. It overrides
     `prepare` for work that is done once, and `compute`; where the elements decide on the
     outputs' shapes, `compute_dynamic` in place of the latter. Where all outputs are empty, neither
-    `prepare` nor `compute` is called: the sizes of empty tensors may be of any magnitude, and
-    tables of these sizes would take time and memory. All run without NumPy's
+    `prepare` nor `compute` is called, but `check`: the sizes of empty tensors may be of any
+    magnitude, and tables of these sizes would take time and memory. All run without NumPy's
     floating-point warnings: infinities and NaNs are answers like any other.
     """
 
@@ -60,6 +60,15 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         """
         raise NotImplementedError(f"{type(self).__name__} computes nothing")
 
+    def check(self, inputs: Sequence[Array]) -> None:
+        """Refuse elements that `compute` would refuse, where there is nothing to compute.
+
+        Parameters
+        ----------
+        inputs : sequence of ndarray
+            As for `compute`.
+        """
+
     def compute_dynamic(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Compute outputs whose shapes follow from the elements of the inputs.
 
@@ -89,6 +98,8 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
                     targets = _mapped(outputs, opened, _TO_WRITE)
                     if self._computes and any(array.size for array in targets):
                         self.compute(arrays, targets)
+                    else:
+                        self.check(arrays)
                     return
                 results = self.compute_dynamic(arrays)
             for handle, result in zip(outputs, results, strict=True):

@@ -25,7 +25,16 @@ class GatherWorkload(ReferenceWorkload[Gather]):
         """
         values, indices = inputs
         axis, batch = self.operation.resolved_axes(values.ndim, indices.ndim)
-        indices = places_of(indices, values.shape[axis], self.operation.wraps_negative)
+        indices = self._places(values, indices)
         # Each batch looks up slices of its own; no batch axes make one batch.
         for at in np.ndindex(values.shape[:batch]):
             outputs[0][at] = np.take(values[at], indices[at], axis - batch)
+
+    def check(self, inputs: Sequence[Array]) -> None:
+        """Check the indices."""
+        self._places(inputs[0], inputs[1])
+
+    def _places(self, values: Array, indices: Array) -> Array:
+        """Indices from the front; an InvalidArgumentError if one is out of range."""
+        axis, _ = self.operation.resolved_axes(values.ndim, indices.ndim)
+        return places_of(indices, values.shape[axis], self.operation.wraps_negative)

@@ -24,10 +24,19 @@ class GatherNdWorkload(ReferenceWorkload[GatherNd]):
             If a coordinate is out of range.
         """
         values, indices = inputs
-        batch, wraps = self.operation.batch_dims, self.operation.wraps_negative
-        indexed = values.shape[batch : batch + indices.shape[-1]]
-        places = tuple(
-            places_of(indices[..., axis], size, wraps) for axis, size in enumerate(indexed)
-        )
+        batch = self.operation.batch_dims
+        places = self._places(values, indices)
         for at in np.ndindex(values.shape[:batch]):
             outputs[0][at] = values[at][tuple(place[at] for place in places)]
+
+    def check(self, inputs: Sequence[Array]) -> None:
+        """Check the coordinates."""
+        self._places(inputs[0], inputs[1])
+
+    def _places(self, values: Array, indices: Array) -> tuple[Array, ...]:
+        """Coordinates from the front; an InvalidArgumentError if one is out of range."""
+        batch, wraps = self.operation.batch_dims, self.operation.wraps_negative
+        indexed = values.shape[batch : batch + indices.shape[-1]]
+        return tuple(
+            places_of(indices[..., axis], size, wraps) for axis, size in enumerate(indexed)
+        )

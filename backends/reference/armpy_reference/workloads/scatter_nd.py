@@ -22,9 +22,17 @@ class ScatterNdWorkload(ReferenceWorkload[ScatterNd]):
             If a coordinate is out of range.
         """
         values, indices, updates = inputs
-        places = tuple(
+        places = self._places(values, indices)
+        outputs[0][...] = values
+        scatter(outputs[0], places, updates, self.operation.reduction)
+
+    def check(self, inputs: Sequence[Array]) -> None:
+        """Check the coordinates."""
+        self._places(inputs[0], inputs[1])
+
+    def _places(self, values: Array, indices: Array) -> tuple[Array, ...]:
+        """Coordinates from the front; an InvalidArgumentError if one is out of range."""
+        return tuple(
             places_of(indices[..., axis], values.shape[axis], self.operation.wraps_negative)
             for axis in range(indices.shape[-1])
         )
-        outputs[0][...] = values
-        scatter(outputs[0], places, updates, self.operation.reduction)

@@ -40,7 +40,6 @@ def make_canonical(model: onnx.ModelProto) -> None:
     - A graph has one initializer of each name, the last one; sparse initializers are the last.
     - A graph has no initializers and Constant nodes that nothing reads, and no nodes without
       inputs and outputs.
-    - An input of an inner graph is not an initializer of that graph, too: the node hands it over.
     - Nodes come after those whose outputs they read.
     - Attributes refer to those of a function inside of functions only; elsewhere they have their
       own values, which are zero where there are none.
@@ -122,26 +121,29 @@ def _keep(body: Body, numbers: Sequence[int]) -> None:
 
 
 def _remove_initializers(graph: onnx.GraphProto, names: set[str], *, is_main: bool) -> None:
-    """Remove initializers that are not read, stand in front of others of their name, or of inputs.
+    """Remove initializers that are not read, or stand in front of others of their name.
 
     Parameters
     ----------
     names : set of str
         All that is read in the graph.
     is_main : bool
-        Whether initializers are in the place of inputs, and not inputs in that of initializers.
+        Whether initializers are in the place of inputs.
     """
     for sparse in graph.sparse_initializer:
         _decode_if_needed(sparse, (sparse.values.name,))
     unread: set[str] = set()
-    later: set[str] = set() if is_main else {value.name for value in graph.input}
+    later: set[str] = set()
+    # Of an inner graph, `structures.inner_inputs` finds out which are initializers.
+    inner_inputs = set() if is_main else {value.name for value in graph.input}
     for tensors, names_of in (
         (graph.sparse_initializer, [t.values.name for t in graph.sparse_initializer]),
         (graph.initializer, [tensor.name for tensor in graph.initializer]),
     ):
         for number in reversed(range(len(names_of))):
             name = names_of[number]
-            if name in later or name not in names or not name:
+            is_read = name and (name in names or name in inner_inputs)
+            if name in later or not is_read:
                 unread.add(name)
                 del tensors[number]
             later.add(name)
