@@ -41,7 +41,7 @@ def _channels(*values: float) -> Array:
 
 
 def _normalized(x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Array:
-    return (x - mean) / np.sqrt(variance + np.float32(1e-5)) * scale + bias
+    return np.asarray((x - mean) / np.sqrt(variance + np.float32(1e-5)) * scale + bias)
 
 
 def _lp_pool(x: Array) -> Array:
