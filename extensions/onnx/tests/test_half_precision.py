@@ -50,7 +50,7 @@ def _lp_pool(x: Array) -> Array:
 
 
 def _softsign(x: Array) -> Array:
-    return x / (1 + np.abs(x))
+    return np.asarray(x / (1 + np.abs(x)))
 
 
 def _sampled(line: Array, places: Array) -> Array:
