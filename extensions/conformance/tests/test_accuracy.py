@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,12 @@ from armpy.ops import (
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.accuracy import AccuracyRun, ModelAccuracy, Status, run_accuracy
+from armpy_conformance.accuracy.engines import Engine
 from armpy_conformance.accuracy.expected_results import read_expected
 from armpy_conformance.accuracy.float_twin import float_twin
-from armpy_conformance.accuracy.runner import AccuracySettings, samples_of
+from armpy_conformance.accuracy.report import EngineReport
+from armpy_conformance.accuracy.runner import AccuracySettings, ModelJudge, samples_of
+from armpy_conformance.accuracy.verdict import verdict
 from armpy_conformance.differences.real_numbers import real_numbers
 from armpy_tools.compare.errors import errors
 from tests.support.example_backends import DIGITS, EXAMPLES
@@ -168,6 +172,140 @@ def test_the_peer_is_measured_where_it_is_installed() -> None:
     assert peer.errors is not None
     assert peer.errors.relative < 0.2
     assert peer.latency is not None
+
+
+def report_of(name: str, *answer: float) -> EngineReport:
+    """An engine's report on a model whose outputs are 3 and 4 in real numbers."""
+    stats = errors([floats(3, 4)], [floats(*answer)])
+    return EngineReport(name, errors=stats, relative_by_sample=(stats.relative,) * 8)
+
+
+@pytest.mark.parametrize(
+    ("own", "reference", "peer", "status", "limit"),
+    [
+        (4.5, 4.5, 4.1, Status.INACCURATE, "0.0251"),  # errors 0.1, 0.1 and 0.02
+        (4.1, 4.5, 4.1, Status.OK, "0.0251"),
+        (4.5, 4.1, 4.5, Status.INACCURATE, "0.0251"),
+        (4.1, 4.1, 4.5, Status.OK, "0.0251"),
+        (4.5, 4.5, math.nan, Status.OK, "0.125"),  # no number is no limit
+    ],
+)
+def test_a_backend_less_exact_than_the_peer_does_not_pass(
+    own: float, reference: float, peer: float, status: Status, limit: str
+) -> None:
+    reports = {
+        "Mine": report_of("Mine", 3, own),
+        "CpuRef": report_of("CpuRef", 3, reference),
+        "LiteRT": report_of("LiteRT", 3, peer),
+    }
+    judged = verdict("Mine", reports, 1.25)
+    assert judged.status is status
+    assert (limit in judged.text) == (status is not Status.OK)
+    assert f"at most {limit}" in judged.compared
+    assert "of 8 samples" in judged.compared
+
+
+@pytest.mark.parametrize(
+    ("own", "status"),
+    [
+        ([0.1] * 4, Status.OK),  # of four coins all are heads in 1 of 16 trials
+        ([0.1] * 5, Status.INACCURATE),  # 1 of 32
+        ([0.1] * 7 + [0.01], Status.INACCURATE),  # of 8 coins 7 or more: 9 of 256
+        ([0.1] * 6 + [0.01] * 2, Status.OK),  # 6 or more: 37 of 256
+    ],
+)
+def test_the_peer_does_not_judge_by_chance(own: list[float], status: Status) -> None:
+    mine = replace(report_of("Mine", 3, 4.5), relative_by_sample=tuple(own))
+    reports = {
+        "Mine": mine,
+        "CpuRef": replace(mine, name="CpuRef"),
+        "LiteRT": replace(report_of("LiteRT", 3, 4.1), relative_by_sample=(0.02,) * len(own)),
+    }
+    judged = verdict("Mine", reports, 1.25)
+    assert judged.status is status
+    assert ("not with LiteRT (0.02): it takes 5" in judged.compared) == (len(own) < 5)
+
+
+def test_a_missing_peer_is_named_and_the_reference_judges_alone() -> None:
+    reports = {
+        "CpuRef": report_of("CpuRef", 3, 4.5),
+        "LiteRT": EngineReport("LiteRT", text="LiteRT is not installed (ai-edge-litert)"),
+    }
+    judged = verdict("CpuRef", reports, 1.25)
+    assert judged.status is Status.OK
+    assert judged.compared == (
+        "CpuRef (0.1): at most 0.125; not with LiteRT: LiteRT is not installed (ai-edge-litert)"
+    )
+
+
+def test_a_model_is_judged_by_the_peer_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The peer here gives the real numbers; CpuRef rounds them to 8 bits."""
+
+    def exact_peer(path: Path, names: list[str], num_threads: int) -> Engine:
+        return Engine("LiteRT", "1", lambda feeds: [feeds[names[0]]], lambda: None)
+
+    monkeypatch.setattr("armpy_conformance.accuracy.runner.peer_engine", exact_peer)
+    path = tmp_path / "rounded.tflite"
+    path.write_bytes(rounding_model())
+    samples: Any = {f"{number}/in0": floats(0.26, 0.7) for number in range(5)}
+    np.savez(path.with_suffix(".npz"), **samples)
+    model = ModelJudge("CpuRef", CPU_REF, AccuracySettings(seconds=0))(str(path))
+    assert model.status is Status.INACCURATE, model.text
+    assert "LiteRT (0): at most 0.0001, or more in fewer than 5 of 5" in model.compared
+    assert "by LiteRT" in model.text
+
+
+def rounding_model() -> bytes:
+    """A .tflite file that stores two numbers in 8 bits, in steps of 0.5, and reads them."""
+    model = TfliteModel()
+    graph = model.subgraph("main")
+    x = graph.tensor("x", (2,), "FLOAT32")
+    stored = graph.tensor("stored", (2,), "INT8", scale=0.5, zero_point=0)
+    y = graph.tensor("y", (2,), "FLOAT32")
+    graph.operator("QUANTIZE", [x], [stored])
+    graph.operator("DEQUANTIZE", [stored], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    return model.to_bytes()
+
+
+def test_real_inputs_of_a_quantised_model_are_quantised(tmp_path: Path) -> None:
+    path = tmp_path / DIGITS.name
+    path.write_bytes(DIGITS.read_bytes())
+    stored = np.arange(256, dtype=np.int16).reshape(1, 16, 16, 1) - 128
+    real = (stored + 128) / 255  # its scale is 1 / 255, its zero point -128
+    reports = []
+    for array in (stored.astype(np.int8), real):
+        arrays: Any = {"one/in0": array}
+        np.savez(path.with_suffix(".npz"), **arrays)
+        model = ModelJudge("CpuRef", CPU_REF, AccuracySettings(seconds=0))(str(path))
+        assert model.status is not Status.FAILED, model.text
+        engine = model.engine("CpuRef")
+        assert engine is not None
+        reports.append(engine.errors)
+    assert reports[0] == reports[1]
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.full((1, 16, 16, 1), np.nan), "sample 0 / input 'serving_default_image:0'"),
+        (np.zeros((1, 8, 8, 1)), "(1, 16, 16, 1)"),
+        (np.full((1, 16, 16, 1), 300), "int8"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_an_error_that_says_what_is_expected(
+    tmp_path: Path, array: np.ndarray, text: str
+) -> None:
+    path = tmp_path / DIGITS.name
+    path.write_bytes(DIGITS.read_bytes())
+    arrays: Any = {"one/in0": array}
+    np.savez(path.with_suffix(".npz"), **arrays)
+    model = ModelJudge("CpuRef", CPU_REF, AccuracySettings(seconds=0))(str(path))
+    assert model.status is Status.FAILED
+    assert text in model.text
+    assert "digits_int8.npz, sample 0" in model.text
+    assert "armpy.load" not in model.text
 
 
 @pytest.mark.slow

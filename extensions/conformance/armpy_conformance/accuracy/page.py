@@ -108,6 +108,7 @@ def model_details(model: ModelAccuracy) -> Details:
         ("reference", model.reference),
         ("samples", str(model.num_samples)),
         ("why", model.text),
+        ("compared with", model.compared),
     ]
     parts: list[Part] = [Facts([(name, text) for name, text in facts if text])]
     if model.engines:

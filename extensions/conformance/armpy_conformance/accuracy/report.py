@@ -15,9 +15,9 @@ class Status(enum.StrEnum):
 
     Notes
     -----
-    OK: the backend ran layers of it and is as exact as CpuRef. INACCURATE: it is further from the
-    real numbers than CpuRef times the tolerance. UNSUPPORTED: it runs no layer of it. FAILED: an
-    error. CRASHED: the process ended, or did not come to an end.
+    OK: the backend ran layers of it and is as exact as CpuRef and the peer. INACCURATE: it is
+    further from the real numbers than the closer one of them times the tolerance. UNSUPPORTED: it
+    runs no layer of it. FAILED: an error. CRASHED: the process ended, or did not come to an end.
     """
 
     OK = "OK"
@@ -34,6 +34,7 @@ class EngineReport:
     name: str
     version: str = ""
     errors: ErrorStats | None = None  # against the float reference; None if there is no answer
+    relative_by_sample: tuple[float, ...] = ()  # relative error of each sample; empty as above
     latency: Latency | None = None  # None if it was not timed
     times_ms: tuple[float, ...] = ()  # of each execution, in order
     text: str = ""  # why something is missing
@@ -47,6 +48,7 @@ class EngineReport:
             "name": self.name,
             "version": self.version,
             "errors": None if self.errors is None else asdict(self.errors),
+            "relative_by_sample": list(self.relative_by_sample),
             "latency": latency
             and {
                 "median": latency.median_ms,
@@ -75,6 +77,8 @@ class ModelAccuracy:
     num_taken: int = 0
     engines: tuple[EngineReport, ...] = ()  # the backend, CpuRef, and the peer
     num_samples: int = 0
+    compared: str = ""
+    """What the backend's error was compared with; empty if it was not."""
 
     def to_document(self) -> dict[str, object]:
         """As plain dictionaries and lists."""

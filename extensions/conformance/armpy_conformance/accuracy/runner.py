@@ -25,13 +25,14 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.model import Model
-from armpy.ops.operation import Array
+from armpy.ops.operation import Array, located
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.accuracy.accuracy_run import AccuracyRun
 from armpy_conformance.accuracy.engines import PEER, Engine, engine_of_model, peer_engine
 from armpy_conformance.accuracy.expected_results import ExpectedResults, read_expected
 from armpy_conformance.accuracy.float_twin import float_twin, real_info
 from armpy_conformance.accuracy.report import EngineReport, ModelAccuracy, Status
+from armpy_conformance.accuracy.verdict import Verdict, verdict
 from armpy_conformance.differences.real_numbers import real_numbers
 from armpy_conformance.workers import LostItem, judge_in_workers
 from armpy_tools.compare.errors import errors
@@ -40,11 +41,8 @@ from armpy_tools.measure.latency import latency_of
 
 REAL_NUMBERS = "real numbers"
 
-RANDOM_SAMPLES = 3
+RANDOM_SAMPLES = 8
 """Inputs of a model without a file of samples, where no number is given."""
-
-_SLACK = 1e-4
-"""Relative error that every backend may have: floats are added in other orders."""
 
 Progress = Callable[[ModelAccuracy], None]
 """Receives the result of each model."""
@@ -63,7 +61,8 @@ class AccuracySettings:
     """
     seconds: float = 2.0  # how long each model is timed
     num_threads: int = 1  # of the backend and the peer
-    tolerance: float = 1.25  # how many times CpuRef's error the backend may have
+    tolerance: float = 1.25
+    """How many times the smaller error of CpuRef and the peer the backend may have."""
 
 
 def run_accuracy(
@@ -197,11 +196,22 @@ class ModelJudge:
                 self._time(engines, samples, reports)
         by_backend = {} if placement is None else placement.layers_by_backend
         num_layers, num_taken = sum(by_backend.values()), by_backend.get(self._backend_id, 0)
-        status, text = self._verdict(reports, num_taken)
+        if num_taken:
+            judged = verdict(self._backend_id, reports, self._settings.tolerance)
+        else:
+            judged = Verdict(Status.UNSUPPORTED, f"{self._backend_id} runs no layer of it")
         order = dict.fromkeys([self._backend_id, REFERENCE_BACKEND_ID, PEER])
         shown = tuple(reports[name] for name in order if name in reports)
         return ModelAccuracy(
-            path, status, text, reference, num_layers, num_taken, shown, len(samples)
+            path,
+            judged.status,
+            judged.text,
+            reference,
+            num_layers,
+            num_taken,
+            shown,
+            len(samples),
+            judged.compared,
         )
 
     def _version(self, is_tried: bool) -> str:
@@ -221,12 +231,24 @@ class ModelJudge:
         names = [value.name for value in model.graph.inputs]
         number = self._settings.num_samples
         if file is not None:
-            return samples_of(file, names, number)
+            return [
+                dict(zip(names, self._inputs(file, i, model, sample), strict=True))
+                for i, sample in enumerate(samples_of(file, names, number))
+            ]
         first = self._settings.seed
         seeds = range(first, first + (RANDOM_SAMPLES if number is None else number))
         return [
             dict(zip(names, input_arrays(model.graph, {}, seed), strict=True)) for seed in seeds
         ]
+
+    def _inputs(
+        self, file: Path, index: int, model: Model, sample: Mapping[str, Array]
+    ) -> list[Array]:
+        """Inputs of one sample as the model stores them: real numbers are quantised."""
+        try:
+            return input_arrays(model.graph, sample, self._settings.seed)
+        except ArmpyError as error:
+            raise located(lambda: f"{file}, sample {index}", error) from None
 
     def _exact(
         self, model: Model, samples: Sequence[Mapping[str, Array]]
@@ -285,19 +307,6 @@ class ModelJudge:
                 times_ms = tuple(1e3 * seconds for seconds in times)
                 reports[name] = replace(reports[name], latency=latency, times_ms=times_ms)
 
-    def _verdict(self, reports: Mapping[str, EngineReport], num_taken: int) -> tuple[Status, str]:
-        """Return the verdict on the model."""
-        if not num_taken:
-            return Status.UNSUPPORTED, f"{self._backend_id} runs no layer of it"
-        own, usual = reports[self._backend_id].errors, reports[REFERENCE_BACKEND_ID].errors
-        if own is None or usual is None:
-            return Status.FAILED, "there is no answer"
-        limit = self._settings.tolerance * usual.relative + _SLACK
-        if own.relative > limit:
-            text = f"its relative error is {own.relative:.3g}. Expected at most {limit:.3g}"
-            return Status.INACCURATE, text
-        return Status.OK, ""
-
 
 def _real(outputs: Sequence[Array], infos: Sequence[object]) -> list[Array]:
     return [real_numbers(o, info) for o, info in zip(outputs, infos, strict=True)]  # type: ignore[arg-type]
@@ -317,7 +326,12 @@ def _report(
     reals = [_real(outputs, infos) for outputs in answers]
     answers_in_order = [array for outputs in reals for array in outputs]
     scores = expected.scores(reals)
-    return EngineReport(engine.name, engine.version, errors(right, answers_in_order), scores=scores)
+    by_sample = tuple(
+        errors(outputs, answer).relative for outputs, answer in zip(exact, reals, strict=True)
+    )
+    return EngineReport(
+        engine.name, engine.version, errors(right, answers_in_order), by_sample, scores=scores
+    )
 
 
 def samples_of(path: Path, names: Sequence[str], most: int | None = None) -> list[dict[str, Array]]:
@@ -347,7 +361,11 @@ def samples_of(path: Path, names: Sequence[str], most: int | None = None) -> lis
         missing = [name for name, array in arrays_by_name.items() if array is None]
         if missing:
             raise InvalidArgumentError(
-                "the file has no elements for an input", where=str(path), actual=", ".join(missing)
+                "the file has no elements for an input",
+                where=str(path),
+                actual=", ".join(missing),
+                fix="Add '<sample>/in0', '<sample>/in1' and so on for each sample, in the order of "
+                "the model's inputs, or one array by the name of each input",
             )
     return [
         {k: v for k, v in arrays_by_name.items() if v is not None}

@@ -70,7 +70,10 @@ class Sides:
 
 
 def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Array]:
-    """One array per input: the caller's, or one made of chance."""
+    """One array per input: the caller's, or one made of chance.
+
+    Real numbers for a quantised input are stored with its scale and zero point.
+    """
     names = [value.name for value in graph.inputs]
     unknown = [name for name in given if name not in names]
     if unknown:
@@ -83,7 +86,7 @@ def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Ar
     arrays = []
     for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
         if value.name in given:
-            arrays.append(as_input(value.name, value.info, given[value.name], quantize=False))
+            arrays.append(as_input(value.name, value.info, given[value.name], quantize=True))
             continue
         shape = default or tuple(dim or 1 for dim in value.info.shape or ())
         arrays.append(_random(value.info.with_shape(shape), rng))

@@ -79,6 +79,11 @@ def print_accuracy(run: AccuracyRun) -> None:
     _print_scores(printer, run)
     remarks = [(Path(model.model).name, model.text) for model in run.models if model.text]
     remarks += [
+        (Path(model.model).name, f"compared with {model.compared}")
+        for model in run.models
+        if model.compared
+    ]
+    remarks += [
         (Path(model.model).name, f"errors are counted from {model.reference}")
         for model in run.models
         if model.reference and model.reference != "real numbers"
@@ -87,7 +92,7 @@ def print_accuracy(run: AccuracyRun) -> None:
         (Path(model.model).name, f"{engine.name}: {engine.text}")
         for model in run.models
         for engine in model.engines
-        if engine.text
+        if engine.text and not model.compared
     ]
     if remarks:
         printer.heading("Remarks")

@@ -180,7 +180,7 @@ def crash() -> None:
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    help="Inputs of each model: all of its file if left out, or 3 random ones.",
+    help="Inputs of each model: all of its file if left out, or 8 random ones.",
 )
 @seed_option()
 @click.option(
@@ -209,7 +209,7 @@ def crash() -> None:
     type=FiniteRange(min=0),
     default=1.25,
     show_default=True,
-    help="How many times CpuRef's error the backend may have.",
+    help="How many times the smaller error of CpuRef and LiteRT the backend may have.",
 )
 @click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
 @trial_options
