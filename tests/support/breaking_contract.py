@@ -292,7 +292,7 @@ BROKEN_ELSEWHERE = {
     # The next two: test_declared_memory_rules.py.
     "alignment/tensors-lie-where-their-factory-declares",
     "alignment/nothing-is-written-past-the-padding",
-    "compiled/every-attribute-comes-back",  # test_planted_faults.py, from here on
+    "compiled/every-attribute-comes-back",  # test_planted_faults.py, to the next name
     "compiled/patterns-come-back",
     "loops/state-goes-through-loops-and-choices",
     "loops/loops-stop-at-their-time-out",
@@ -322,5 +322,21 @@ BROKEN_ELSEWHERE = {
     "gauges/every-option-is-read",
     "gauges/device-times-are-no-longer-than-the-clocks",
     "sizes/new-sizes-are-as-if-compiled-for-them",  # test_sizes_rule.py
+    # From here on: test_planted_process.py.
+    "identity/versions-can-be-compared",
+    "identity/devices-can-be",
+    "identity/figures-are-plausible",
+    "identity/free-memory-is-plausible",
+    "identity/capabilities-are-of-their-types",
+    "identity/threads-get-the-same-facts",
+    "support/many-answers-are-as-many-and-in-order",
+    "support/codes-fit-their-refusals",
+    "process/imports-change-nothing",
+    "process/a-whole-life-changes-nothing",
+    "process/no-files-are-left",
+    "process/nothing-is-printed-at-any-time",
+    "process/idle-backends-use-no-processor",
+    "process/the-interpreter-ends",
+    "process/processes-get-the-same-facts",
 }
 """Rules whose breakers are in the kit's test_conformance_kit.py, where nothing is said."""

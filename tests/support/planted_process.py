@@ -304,5 +304,11 @@ PROCESS_FAULTS: dict[str, PlantedModule] = {
         "asyncio.set_event_loop_policy(type('Policy', (asyncio.DefaultEventLoopPolicy,), {})())",
         "event loop",
     ),
+    "process/version-of-the-process": _at_import(
+        "Backend.version = f'1.{os.getpid()}'", "in another process version is"
+    ),
+    "process/address-in-a-device": _at_import(
+        "Backend.get_devices = lambda self: (DeviceInfo(f'npu {act!r}'),)", "object's address"
+    ),
 }
 """By name: each in one process."""
