@@ -14,6 +14,7 @@ from armpy.backend import cache_directory
 from armpy.errors import BackendUnavailableError
 from armpy_conformance import CaseResult, Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.cases import operation_cases
 from armpy_conformance.conformance import NamedCase, cases_for
 from armpy_conformance.processes.process_state import captured_output
 from armpy_conformance.raised import described
@@ -55,6 +56,7 @@ def first_bad_apart(planted: PlantedFault, cases: Cases = area_and_contract) -> 
 
     Raises RuntimeError if the fault cannot be tried.
     """
+    operation_cases()  # made once, for all children
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
         child = os.fork()

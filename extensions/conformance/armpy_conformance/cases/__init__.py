@@ -72,7 +72,15 @@ _DELICATE = (detection, lookup, indexing, no_numbers)
 
 @cache
 def operation_cases() -> tuple[Case, ...]:
-    """Every case of every operation: hand-worked ones, those of definitions, their variations.
+    """Every case of every operation: `sample_cases`, and every pair of values of attributes."""
+    return (*sample_cases(), *pair_cases())
+
+
+@cache
+def sample_cases() -> tuple[Case, ...]:
+    """Hand-worked cases, those of definitions, and their variations.
+
+    Rules of the contract take their networks from these.
 
     Notes
     -----
@@ -96,7 +104,7 @@ def operation_cases() -> tuple[Case, ...]:
                 plain.append(case)
     for family in _ON_PURPOSE:
         cases.extend(case for template in family.case_templates() for case in template.cases())
-    return (*cases, *variations(plain), *without_elements(cases), *pair_cases())
+    return (*cases, *variations(plain), *without_elements(cases))
 
 
 def all_case_templates() -> Iterator[CaseTemplate]:

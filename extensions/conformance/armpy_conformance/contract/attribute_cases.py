@@ -12,7 +12,7 @@ from armpy.graph.network import Network
 from armpy.ops.operation import Array, Operation
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case
-from armpy_conformance.cases import operation_cases
+from armpy_conformance.cases import sample_cases
 from armpy_conformance.contract.networks import Bench, bench
 from armpy_conformance.sampling.case_template import COMMON_TYPES
 
@@ -30,7 +30,7 @@ def attribute_cases() -> dict[str, tuple[Case, ...]]:
     and those with the most attributes come first.
     """
     by_operation: dict[str, list[Case]] = {}
-    for case in operation_cases():
+    for case in sample_cases():
         if is_small(case) and not case.operation.is_random:  # of which no program is kept
             by_operation.setdefault(case.operation.name, []).append(case)
     return {name: tuple(_chosen(cases)) for name, cases in by_operation.items()}

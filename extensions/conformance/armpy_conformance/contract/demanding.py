@@ -18,7 +18,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
-from armpy_conformance.cases import operation_cases
+from armpy_conformance.cases import sample_cases
 from armpy_conformance.contract.networks import is_plain, samples
 from armpy_conformance.judge import examine
 from armpy_conformance.result import Outcome
@@ -76,7 +76,7 @@ def is_taken(subject: BackendUnderTest, case: Case) -> bool:
 
 def _enlargeable(subject: BackendUnderTest, name: str) -> Iterator[Case]:
     """Passing cases of an operation whose inputs can be repeated."""
-    for case in operation_cases():
+    for case in sample_cases():
         if case.operation.name == name and is_plain(case) and enlarged_bytes(case, 2):
             verdict = examine(subject, case)
             if verdict.result.outcome is Outcome.PASSED:

@@ -19,7 +19,7 @@ from armpy.ops.tolerance import compare
 from armpy.tensor import TensorInfo
 from armpy_conformance.backend_under_test import BackendUnderTest, specialized
 from armpy_conformance.case import Case, CaseInput
-from armpy_conformance.cases import operation_cases
+from armpy_conformance.cases import sample_cases
 from armpy_conformance.contract.case import NotApplicableError, ViolationError
 from armpy_conformance.differential_run import allowed_answer, is_value, other_feeds
 from armpy_conformance.judge import examine
@@ -121,7 +121,7 @@ def _claimed_cases(subject: BackendUnderTest) -> tuple[Case, ...]:
     """Plain cases whose layers the backend says yes to, asked once for all searches."""
     claimed = subject.notes.get("claimed")
     if claimed is None:
-        plain = (c for c in operation_cases() if is_plain(c) and not subject.plain_refusal(c))
+        plain = (c for c in sample_cases() if is_plain(c) and not subject.plain_refusal(c))
         claimed = tuple(case for case in plain if subject.takes(specialized(case)))
         subject.notes["claimed"] = claimed
     return claimed

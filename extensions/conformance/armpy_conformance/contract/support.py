@@ -14,7 +14,7 @@ from armpy.plugins import BackendProxy
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.backend_under_test import BackendUnderTest, specialized
-from armpy_conformance.cases import operation_cases
+from armpy_conformance.cases import sample_cases
 from armpy_conformance.contract.case import check
 from armpy_conformance.differences.description import describe
 
@@ -24,7 +24,7 @@ _STRIDE = 7
 
 def asked_layers() -> list[Layer]:
     """Layers of many kinds."""
-    return [layer for case in operation_cases()[::_STRIDE] for layer in specialized(case).layers]
+    return [layer for case in sample_cases()[::_STRIDE] for layer in specialized(case).layers]
 
 
 def answers_have_reasons(subject: BackendUnderTest) -> None:
