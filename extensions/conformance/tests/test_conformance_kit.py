@@ -105,7 +105,7 @@ def test_an_honest_backend_passes_on_what_it_claims(backend: FakeBackend) -> Non
 
 
 def test_cases_passed_by_a_backend_differ_from_those_answered_by_the_core() -> None:
-    result_of_run = run(FakeBackend("Ranks", ("Rank",)), "Rank/scalar/float32-")
+    result_of_run = run(FakeBackend("Ranks", (ops.Rank,)), "Rank/scalar/float32-")
     (result,) = result_of_run.results
     assert result.outcome is Outcome.ELSEWHERE
     assert result.text == "the core gave the answer without asking a backend"
