@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from armpy.core.arguments import check_whole
+from armpy.core.arguments import check_instance, check_whole
 from armpy.errors import InvalidArgumentError, ParserError, listed, without_memory
 from armpy.execution.calls.real_numbers import RealOutputs
 from armpy.execution.calls.run import as_dict, wrong_names
@@ -127,8 +127,10 @@ class State:
     def save(self, path: str | bytes | os.PathLike[str]) -> None:
         """Write the contents to a file, for `load`; it appears whole, or not at all.
 
-        Raises InvalidArgumentError for pasts of strings, which have no file format.
+        Raises InvalidArgumentError for pasts of strings, which have no file format, and if `path` is
+        not a path.
         """
+        name = _file_name(path)
         with self._taken():
             strings = [name for name, array in self._past.items() if array.dtype.hasobject]
             if strings:
@@ -139,7 +141,7 @@ class State:
                     actual=f"strings in {listed(strings)}",
                     fix="Go on with fork(), or save your inputs and run them again",
                 )
-            self._write(os.fsdecode(path))
+            self._write(name)
 
     def _write(self, path: str) -> None:
         """Write the contents to a file."""
@@ -151,16 +153,20 @@ class State:
                 file.write(array.reshape(-1).view(np.uint8).data)
 
     def load(self, path: str | bytes | os.PathLike[str]) -> None:
-        """Take the contents that a state of the same model has saved; ParserError if it cannot."""
+        """Take the contents that a state of the same model has saved; ParserError if it cannot.
+
+        Raises InvalidArgumentError if `path` is not a path.
+        """
         with self._taken():
+            name = _file_name(path)
             try:
-                with open(path, "rb") as file:
+                with open(name, "rb") as file:
                     about, contents = json.loads(file.readline()), file.read()
                 length, past = self._read(about, contents)
             except (*_UNREADABLE, OSError) as error:
                 raise ParserError(
                     f"the state cannot be read: {error}",
-                    where=os.fsdecode(path),
+                    where=name,
                     expected=f"a saved state with {listed([*self.pairs])}",
                     fix="Save it again with this model",
                 ) from error
@@ -388,3 +394,9 @@ def _follows(before: TensorSpec | None, after: TensorSpec | None) -> bool:
         and (before.data_type, before.quantization) == (after.data_type, after.quantization)
         and shapes_agree(before.shape, after.shape)
     )
+
+
+def _file_name(path: str | bytes | os.PathLike[str]) -> str:
+    """A path as text; a number, which `open` takes for a descriptor and closes, is refused."""
+    check_instance(path, "path", str, bytes, os.PathLike, fix="Pass the path of a file")
+    return os.fsdecode(path)

@@ -315,6 +315,15 @@ def test_pasts_of_strings_are_not_saved_and_say_so(tmp_path: Path) -> None:
     assert state.fork().length == 2
 
 
+@pytest.mark.parametrize("method", ["load", "save"])
+def test_a_descriptor_is_not_a_path_and_stays_open(method: str, tmp_path: Path) -> None:
+    state = growing().state(PAIRS)
+    with (tmp_path / "held").open("w+b") as held:
+        with pytest.raises(armpy.InvalidArgumentError, match=r"path: .*Expected str.*got \d"):
+            getattr(state, method)(held.fileno())
+        os.fstat(held.fileno())
+
+
 class FailingArray:
     """An object that is no array after all."""
 
