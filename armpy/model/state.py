@@ -127,8 +127,8 @@ class State:
     def save(self, path: str | bytes | os.PathLike[str]) -> None:
         """Write the contents to a file, for `load`; it appears whole, or not at all.
 
-        Raises InvalidArgumentError for pasts of strings, which have no file format, and if `path` is
-        not a path.
+        Raises InvalidArgumentError for pasts of strings, which have no file format, and if `path`
+        is not a path.
         """
         name = _file_name(path)
         with self._taken():

@@ -34,6 +34,7 @@ class SessionOptions:
         "config_entries",
         "dimensions_by_denotation",
         "dimensions_by_name",
+        "external_files",
         "initializers",
         "providers",
         "values_by_name",
@@ -62,6 +63,7 @@ class SessionOptions:
         self.dimensions_by_name: dict[str, int] = {}
         self.dimensions_by_denotation: dict[str, int] = {}
         self.initializers: dict[str, OrtValue] = {}
+        self.external_files: dict[str, bytes] = {}  # contents by name
         self.providers: list[tuple[str, dict[str, str]]] = []
 
     @checked
@@ -129,18 +131,30 @@ class SessionOptions:
             raise RuntimeError("Expecting names and OrtValue list to have equal length")
         self.initializers.update(zip(names, values, strict=True))
 
+    @checked
     def add_external_initializers_from_files_in_memory(
         self, names: Sequence[str], buffers: Sequence[bytes], lengths: Sequence[int]
     ) -> None:
-        """Raise `Fail`: external data is read from files.
+        """Take the contents of files that the model names for its external data.
+
+        Parameters
+        ----------
+        names : sequence of str
+            File names as the model's tensors state them (``location``).
+        buffers : sequence of bytes
+            The contents of each.
+        lengths : sequence of int
+            How many bytes of each count.
 
         Raises
         ------
-        Fail
-            Always.
+        RuntimeError
+            If there is not one buffer and one length for each name.
         """
-        text = "armpy reads external data from files beside the model: load the model by its path"
-        raise status_error(Fail, text)
+        if not len(names) == len(buffers) == len(lengths):
+            raise RuntimeError("Expecting names, buffers and lengths lists to have equal length")
+        for name, buffer, length in zip(names, buffers, lengths, strict=True):
+            self.external_files[name] = bytes(memoryview(buffer)[:length])
 
     @checked
     def register_custom_ops_library(self, library_path: str) -> None:

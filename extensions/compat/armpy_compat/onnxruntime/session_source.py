@@ -22,6 +22,9 @@ from armpy_compat.onnxruntime.errors import (
 from armpy_compat.onnxruntime.session_options import SessionOptions
 from armpy_onnx.messages.canonical import decode_texts
 
+_FOLDER = "session.model_external_initializers_file_folder_path"
+"""Configuration entry with the folder of external data, for models that are given as bytes."""
+
 _Arrays = dict[str, npt.NDArray[Any]]  # Any: elements of every type
 
 
@@ -83,6 +86,7 @@ class SessionSource:
         """Change the model as the options of a session ask for."""
         self._set_dimensions(options)
         self._replace(options.initializer_arrays)
+        self._take_external_data(options)
 
     def with_inputs(self, names: frozenset[str], of_any_rank: frozenset[str]) -> bytes:
         """Contents of the model with other inputs.
@@ -164,6 +168,43 @@ class SessionSource:
                 array = np.ascontiguousarray(arrays[tensor.name])
                 tensor.CopyFrom(onnx.numpy_helper.from_array(array, tensor.name))
                 self._is_changed = True
+
+    def _take_external_data(self, options: SessionOptions) -> None:
+        """Read external data from files in memory, or from the folder that the options name.
+
+        Raises Fail if data is missing or shorter than the model states.
+        """
+        for tensor in self.model.graph.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                stated = {entry.key: entry.value for entry in tensor.external_data}
+                contents = options.external_files.get(stated.get("location", ""))
+                if contents is not None:
+                    _fill(tensor, contents, stated)
+                    self._is_changed = True
+        folder = options.config_entries.get(_FOLDER)
+        if folder is not None and self.path is None:
+            try:
+                load_external_data_for_model(self.model, folder)
+            # The package's error of a path outside of the folder has no base of its own.
+            except Exception as error:
+                text = f"External data of the model cannot be read from {folder}: {error}"
+                raise status_error(Fail, text) from error
+            self._is_changed = True
+
+
+def _fill(tensor: Any, contents: bytes, stated: dict[str, str]) -> None:  # Any: onnx.TensorProto
+    """Put a part of a file in memory into a tensor; Fail if the file ends before it."""
+    begin = int(stated.get("offset", 0))
+    size_bytes = int(stated.get("length", len(contents) - begin))
+    if not 0 <= begin <= begin + size_bytes <= len(contents):
+        raise status_error(
+            Fail,
+            f"External initializer '{tensor.name}': expected {size_bytes} bytes from {begin} on in"
+            f" '{stated['location']}'; got a file of {len(contents)} bytes",
+        )
+    tensor.raw_data = contents[begin : begin + size_bytes]
+    tensor.ClearField("data_location")
+    tensor.ClearField("external_data")
 
 
 def options_in_model(model: Any) -> SessionOptions | None:  # Any: onnx.ModelProto

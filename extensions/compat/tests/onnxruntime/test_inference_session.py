@@ -235,6 +235,52 @@ def test_initializers_of_the_options_replace_the_model_s() -> None:
     assert session.run(None, {"x": np.zeros(2, np.float32)})[0].tolist() == [7, 7]
 
 
+def _beside(length: int) -> bytes:
+    """A model whose initializer lies in the file `w.data`, from its fifth byte on."""
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> '
+        "g (float[2] x) => (float[2] y) <float[2] w = {0, 0}> { y = Add (x, w) }"
+    )
+    (tensor,) = model.graph.initializer
+    tensor.ClearField("float_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", "w.data"), ("offset", "4"), ("length", str(length))):
+        tensor.external_data.add(key=key, value=value)
+    return bytes(model.SerializeToString())
+
+
+_CONTENTS = np.array([9, 1, 2, 9], np.float32).tobytes()
+
+
+@pytest.mark.parametrize("way", ["memory", "folder"])
+def test_external_data_of_a_model_in_memory_is_read(way: str, tmp_path: Path) -> None:
+    options = ort.SessionOptions()
+    if way == "memory":
+        files = ["w.data"], [_CONTENTS], [len(_CONTENTS)]
+        options.add_external_initializers_from_files_in_memory(*files)
+    else:
+        (tmp_path / "w.data").write_bytes(_CONTENTS)
+        entry = "session.model_external_initializers_file_folder_path"
+        options.add_session_config_entry(entry, str(tmp_path))
+    (output,) = opened(_beside(8), options).run(None, {"x": np.ones(2, np.float32)})
+    np.testing.assert_array_equal(output, [2, 3])
+
+
+def test_external_data_in_memory_that_ends_too_early_is_refused() -> None:
+    options = ort.SessionOptions()
+    options.add_external_initializers_from_files_in_memory(["w.data"], [_CONTENTS], [8])
+    with pytest.raises(state.Fail, match=r"expected 8 bytes .* 'w\.data'; got a file of 8"):
+        opened(_beside(8), options)
+
+
+def test_a_folder_without_the_external_data_is_named(tmp_path: Path) -> None:
+    options = ort.SessionOptions()
+    entry = "session.model_external_initializers_file_folder_path"
+    options.add_session_config_entry(entry, str(tmp_path))
+    with pytest.raises(state.Fail, match=str(tmp_path)):
+        opened(_beside(8), options)
+
+
 def test_sequences_are_lists() -> None:
     session = opened(content("graph (seq(float[2]) x) => (seq(float[2]) y) { y = Identity (x) }"))
     assert session.get_inputs()[0].type == "seq(tensor(float))"
