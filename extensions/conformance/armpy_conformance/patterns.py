@@ -18,7 +18,7 @@ from armpy_conformance.differential_run import (
     tolerance_of,
 )
 from armpy_conformance.executed_layers import kind_of, kinds_run
-from armpy_conformance.judge import expected_of
+from armpy_conformance.judge import ANSWERED_BY_CORE, expected_of
 from armpy_conformance.pattern import Pattern
 from armpy_conformance.raised import described
 from armpy_conformance.result import CaseResult, Outcome
@@ -39,7 +39,8 @@ def judge_pattern(subject: BackendUnderTest, case: str, pattern: Pattern) -> Cas
     -------
     CaseResult
         PASSED if the answers are right and the backend ran some of the layers; ELSEWHERE if it
-        ran none of those that it says it supports; UNSUPPORTED if it takes none.
+        ran none of those that it says it supports, or the core takes out all layers; UNSUPPORTED
+        if it takes none.
     """
     return _judged(subject, case, pattern, is_declared=False)
 
@@ -66,6 +67,8 @@ def _judged(
         if is_declared:
             claimed = tuple(map(kind_of, layers))
         supports = list(subject.supports(whole).values())
+        if not is_declared and not layers:
+            return CaseResult(case, PATTERN, data_type, Outcome.ELSEWHERE, ANSWERED_BY_CORE)
         if not is_declared and not any(supports):
             return CaseResult(case, PATTERN, data_type, Outcome.UNSUPPORTED, refusal(supports))
         runtime = subject.runtime if is_declared else subject.mixed

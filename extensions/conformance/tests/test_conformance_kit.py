@@ -77,8 +77,11 @@ def test_cpu_ref_passes_every_case() -> None:
     assert result.problems == ()
     refused = {r.operation for r in result.results if r.outcome is Outcome.UNSUPPORTED}
     assert refused == {"If", "While"}  # the core takes them
-    elsewhere = {r.operation for r in result.results if r.outcome is Outcome.ELSEWHERE}
-    assert elsewhere == {"Rank", "Shape", "Range", "Reduce", "Resize"}  # folded by the core
+    answered = [r for r in result.results if r.outcome is Outcome.ELSEWHERE]
+    # Folded, or taken out, by the core; among pairs of attributes are some that change nothing.
+    elsewhere = {r.operation for r in answered if "/pairs-" not in r.case}
+    assert elsewhere == {"Rank", "Shape", "Range", "Reduce", "Resize", "pattern"}
+    assert len(answered) < result.counts["passed"] / 50
     assert result.counts["passed"] > 2000
     assert result.layers_run > result.counts["passed"]
     assert (result.exercised, result.shortcomings) == (1.0, ())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -76,12 +77,22 @@ EVERY_FAULT = {
     **SHARING_FAULTS,
     **VALUE_FAULTS,
 }
-# Three things have to come together, which the kit's tables do for two.
-MISSED = ("moves/concat-constant-between",)
+MISSED = {
+    "moves/concat-constant-between": "three things have to come together, the tables do for two",
+    "graphs/blocks-cancel": "no pattern has blocks that are cut otherwise than they were made",
+    "calls/high-priority": "the fault needs a program that is prepared for another priority",
+}
+
+
+def _faults() -> Iterator[Any]:
+    """Names of all faults; those that the kit misses are expected to fail."""
+    for name in EVERY_FAULT:
+        is_missed = pytest.mark.xfail(strict=True, reason=MISSED.get(name, ""))
+        yield pytest.param(name, marks=[is_missed] if name in MISSED else [])
 
 
 @pytest.mark.sampled(11)
-@pytest.mark.parametrize("name", [name for name in EVERY_FAULT if name not in MISSED])
+@pytest.mark.parametrize("name", list(_faults()))
 def test_a_planted_fault_is_found(name: str) -> None:
     planted = EVERY_FAULT[name]
     with restored_settings():

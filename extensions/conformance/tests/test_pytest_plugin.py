@@ -70,10 +70,9 @@ def test_a_session_in_which_no_layer_ran_fails(tmp_path: Path) -> None:
         tmp_path,
         "--armpy-backend=SampleDynamic",
         f"--armpy-dynamic-path={EXAMPLES / 'single_file'}",
-        *("-k", "Shape or Prelu"),
+        *("-k", "Shape/ or Prelu"),
     )
     assert code == 1, text
-    assert "answered elsewhere: the core gave the answer without asking a backend" in text
     assert "no layer ran on SampleDynamic: this proves nothing about it" in text
 
 

@@ -53,10 +53,10 @@ def test_exceptions_are_shown_once_with_their_line_and_the_process_s_output(
     text = capsys.readouterr().out
     problems = text.partition("Problems")[2].splitlines()
     assert sum(problem.startswith("failed: ") for problem in problems) == 1
-    assert f"KeyError(1) at Test_Raising_backend.py:{line} in execute" in text
+    assert f"KeyError(2) at Test_Raising_backend.py:{line} in execute" in text
     assert "npu: bad command" in text
     assert "driver: error 17" in text
-    assert "other cases of Activation, ElementwiseBinary like this one" in text
+    assert "other cases of ElementwiseBinary, Activation like this one" in text
     assert "crashed" not in text
 
 
