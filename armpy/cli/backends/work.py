@@ -109,5 +109,6 @@ def print_backends(
     for path in skipped:
         printer.line(f"skipped {path.path}: {path.reason}")
     if left_out := len(reports) - len(shown):
-        command = "armpy backends --all" + " --load" * load  # most reasons are found by loading
+        # Most reasons are found by loading.
+        command = "armpy backends --all --load" if load else "armpy backends --all"
         printer.line(f"left out: {left_out} ({command} says why)")

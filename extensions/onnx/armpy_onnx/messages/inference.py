@@ -2,8 +2,8 @@
 
 Notes
 -----
-The package's inference is native code that valid models end the process in: with a segmentation
-fault at LabelEncoder, DictVectorizer or RegexFullMatch, if nothing is known of what they read.
+The package's inference is native code, which some valid models end with a segmentation fault:
+those with LabelEncoder, DictVectorizer or RegexFullMatch behind a tensor of unknown type.
 """
 
 from __future__ import annotations
@@ -62,10 +62,8 @@ def inferred_graph(model: onnx.ModelProto) -> onnx.GraphProto | None:
             check=True,
         )
         graph = onnx.load_model_from_string(done.stdout).graph
-    except (subprocess.SubprocessError, OSError) as error:
-        _LOG.debug("no shapes have been inferred: %s", error)
-        return None
-    except Exception as error:  # noqa: BLE001 - whatever the library raises for a large message
+    # Whatever the library raises for a large message, besides errors of the other process.
+    except Exception as error:  # noqa: BLE001
         _LOG.debug("no shapes have been inferred: %s", error)
         return None
     for value in (*graph.value_info, *graph.output):

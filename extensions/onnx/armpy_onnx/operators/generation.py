@@ -20,7 +20,7 @@ from armpy.ops.slicing import Splitter
 from armpy.types import DataType
 from armpy_onnx.blocks import MOST_PLACES, binary, counted, reshaped
 from armpy_onnx.element_types import data_type_of
-from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
+from armpy_onnx.node import HALVES, Node, NodeData, Operator, OperatorTable
 
 _INDEX = DataType.SIGNED64
 
@@ -96,8 +96,8 @@ def _range(node: Node) -> Value:
         if delta == 1 and data_type in SIZE_TYPES:
             return node.cast(counted(node, count, start), data_type)
     # Steps are multiplied, not added up, so that errors do not add up either.
-    is_half = data_type in (DataType.FLOAT16, DataType.BFLOAT16)
-    steps = node.cast(counted(node, count), DataType.FLOAT32 if is_half else data_type)
+    step_type = DataType.FLOAT32 if data_type in HALVES else data_type
+    steps = node.cast(counted(node, count), step_type)
     for operation, operand, nothing in (
         (BinaryOperation.MUL, delta, 1),
         (BinaryOperation.ADD, start, 0),

@@ -17,9 +17,8 @@ from armpy.ops.movement import ReverseV2
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 from armpy.types import DataType
 from armpy_onnx.blocks import reshaped
-from armpy_onnx.node import Node, Operator, OperatorTable
+from armpy_onnx.node import HALVES, Node, Operator, OperatorTable
 
-_HALVES = (DataType.FLOAT16, DataType.BFLOAT16)
 _LOGICAL = {ReduceOperation.MAX: ReduceOperation.ANY, ReduceOperation.MIN: ReduceOperation.ALL}
 _AXES_ARE_AN_INPUT = 18
 """The version from which all reductions have their axes as an input."""
@@ -58,7 +57,7 @@ def _composed(compose: Callable[[Node, Value, _Reduction], Value]) -> Operator:
 
     def convert(node: Node) -> Value:
         value = node.value(0)
-        wide = DataType.FLOAT32 if node.type(0) in _HALVES else None
+        wide = DataType.FLOAT32 if node.type(0) in HALVES else None
         composed = compose(node, node.cast(value, wide), _Reduction(node, _AXES_ARE_AN_INPUT))
         return node.cast(composed, node.type(0))
 
