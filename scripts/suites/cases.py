@@ -48,11 +48,11 @@ class Tolerance:
     steps: int = 0
 
     def limit(self, expected: Array) -> Array:
-        """The largest difference for each element of `expected`, as float64."""
-        magnitude = np.abs(expected.astype(np.float64))
+        """The largest difference for each element of `expected`, as float64; 0 at infinities."""
+        magnitude = np.where(np.isfinite(expected), np.abs(expected.astype(np.float64)), 0)
         limit = self.absolute + self.relative * magnitude
         if self.steps and expected.dtype.kind == "f":
-            spacing = np.spacing(np.abs(expected)).astype(np.float64)
+            spacing = np.spacing(magnitude.astype(expected.dtype)).astype(np.float64)
             limit = np.maximum(limit, self.steps * spacing)
         return np.asarray(limit)
 

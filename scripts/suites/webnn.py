@@ -344,7 +344,7 @@ def _normalize(
 ) -> str:
     """The operand less its mean, divided by its standard deviation, along some axes."""
     along = builder.constant(axes)
-    flags = {"keepdims": 1, "noop_with_empty_axes": 1}
+    flags: Json = {"keepdims": 1, "noop_with_empty_axes": 1}
     centred = builder.node("Sub", [operand, builder.node("ReduceMean", [operand, along], **flags)])
     squares = builder.node("Mul", [centred, centred])
     variance = builder.node("ReduceMean", [squares, along], **flags)
