@@ -306,7 +306,6 @@ BROKEN_ELSEWHERE = {
     "calls/calls-with-every-request-are-alike",
     "calls/networks-of-every-priority-are-alike",
     "calls/relaxed-answers-are-as-good-as-float16",
-    "calls/questions-about-many-layers-keep-their-order",
     "lifecycle/executions-go-on-for-long",
     "process/settings-stay",
     "process/nothing-is-printed",

@@ -498,6 +498,7 @@ class _ManyLayers(ILayerSupport):
 
 
 _PATTERNS, _CONTENTS, _CALLS = "pattern/", "contract/contents/", "contract/calls/"
+_SUPPORT = "contract/support/"
 
 GRAPH_FAULTS: dict[str, Planted] = {
     **{
@@ -529,13 +530,13 @@ GRAPH_FAULTS: dict[str, Planted] = {
         _CALLS, lambda: Prepared(lambda request: request.priority is Priority.HIGH)
     ),
     "calls/relaxed": Planted(_CALLS, lambda: Prepared(lambda request: request.relaxed)),
-    "questions/one-less": Planted(_CALLS, lambda: ManyLayers(lambda answers: answers[:32])),
+    "questions/one-less": Planted(_SUPPORT, lambda: ManyLayers(lambda answers: answers[:32])),
     "questions/shifted": Planted(
-        _CALLS, lambda: ManyLayers(lambda answers: answers[1:] + answers[:1])
+        _SUPPORT, lambda: ManyLayers(lambda answers: answers[1:] + answers[:1])
     ),
-    "questions/reversed": Planted(_CALLS, lambda: ManyLayers(lambda answers: answers[::-1])),
+    "questions/reversed": Planted(_SUPPORT, lambda: ManyLayers(lambda answers: answers[::-1])),
     "questions/first-for-all": Planted(
-        _CALLS, lambda: ManyLayers(lambda answers: answers[:1] * len(answers))
+        _SUPPORT, lambda: ManyLayers(lambda answers: answers[:1] * len(answers))
     ),
 }
 """By class and name."""

@@ -9,7 +9,7 @@ from functools import cache
 
 from armpy.graph import Value
 from armpy.graph.network import Network
-from armpy.ops.operation import Array, Operation
+from armpy.ops.operation import Operation
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case
 from armpy_conformance.cases import sample_cases
@@ -70,15 +70,9 @@ def changed_attributes(operation: Operation) -> Iterator[tuple[Hashable, ...]]:
 
 
 def side_by_side(subject: BackendUnderTest, cases: Sequence[Case]) -> Bench:
-    """`layers_side_by_side`, with CpuRef's answers."""
-    net, feeds = layers_side_by_side(cases)
-    return bench(subject, net.build(), feeds)
-
-
-def layers_side_by_side(cases: Sequence[Case]) -> tuple[Network, dict[str, Array]]:
-    """A network of the layers of several cases that are not connected, and its inputs."""
+    """A network of the layers of several cases, which have nothing to do with each other."""
     net = Network(cases[0].operation.name)
-    feeds: dict[str, Array] = {}
+    feeds = {}
     for number, case in enumerate(cases):
         values: list[Value | None] = []
         for index, item in enumerate(case.inputs):
@@ -100,4 +94,4 @@ def layers_side_by_side(cases: Sequence[Case]) -> tuple[Network, dict[str, Array
                 values.append(net.input(name, item.info))
         for index, value in enumerate(case.add_to(net, values, f"layer_{number}")):
             net.output(f"out_{number}_{index}", value)
-    return net, feeds
+    return bench(subject, net.build(), feeds)

@@ -1,30 +1,25 @@
-"""Rules about what surrounds a call: deadlines, priorities, precision, questions about layers."""
+"""Rules about what surrounds a call: deadlines, priorities, precision."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from armpy.backend import PreparationRequest, Support
-from armpy.compiler import OptimizerOptions, specialize
+from armpy.compiler import OptimizerOptions
 from armpy.execution import NetworkProperties
-from armpy.graph import Graph, Layer
+from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.types import DataType, Priority
 from armpy_conformance.backend_under_test import BackendUnderTest
-from armpy_conformance.contract.attribute_cases import attribute_cases, layers_side_by_side
-from armpy_conformance.contract.case import ViolationError, check
+from armpy_conformance.contract.case import ViolationError
 from armpy_conformance.contract.networks import Bench, sample_bench, samples
-from armpy_conformance.differences.description import describe
 
 _DEADLINE_S = 60.0
 
 _RELAXED = 2.0**-6
 """Of the largest element: the error of float16 in sums of some dozens of terms."""
-
-_LAYERS = 40
 
 
 def calls_with_every_request_are_alike(subject: BackendUnderTest) -> None:
@@ -103,28 +98,4 @@ def _check_relaxed(trial: Bench, outputs: Mapping[str, Array]) -> None:
             raise ViolationError(
                 f"with relaxed precision, the output '{name}' of {trial.operations} is further "
                 f"away than float16 is. Expected at most {limit:.3g}; got {away:.3g}"
-            )
-
-
-def questions_about_many_layers_keep_their_order(subject: BackendUnderTest) -> None:
-    """`are_layers_supported` has an answer per layer, in the layers' order, however many."""
-    chosen = [cases[0] for cases in attribute_cases().values()][:_LAYERS]
-    net, _ = layers_side_by_side(chosen)
-    layers = specialize(net.build()).layers
-    support = subject.backend.get_layer_support(PreparationRequest())
-    asked: list[Sequence[Layer]] = [layers, layers[::-1], layers[:1], layers[1:], layers[:17], ()]
-    first: dict[Layer, bool] = {}
-    for question in asked:
-        answers = list(support.are_layers_supported(question))
-        check(
-            len(answers) == len(question),
-            f"are_layers_supported answers {len(question)} layers with {len(answers)} answers",
-        )
-        for layer, answer in zip(question, answers, strict=True):
-            check(isinstance(answer, Support), f"the answer about a layer is {answer!r}")
-            # No layer reads what another one writes: the others do not matter.
-            check(
-                first.setdefault(layer, bool(answer)) == bool(answer),
-                f"the answer about {describe(layer.operation)} changes with the other layers that "
-                "are_layers_supported is asked about at once, though they are not connected",
             )

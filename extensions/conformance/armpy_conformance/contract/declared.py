@@ -179,34 +179,47 @@ def _check_facts(first: Mapping[str, str], other: Mapping[str, object], where: s
 
 
 def many_answers_are_as_many_and_in_order(subject: BackendUnderTest) -> None:
-    """Answers about many layers are as many as the layers, in the order of these."""
+    """Answers about many layers are as many as these, in their order, and do not depend on others.
+
+    Notes
+    -----
+    No layer reads what another one writes, so that it does not matter which are asked about at
+    once.
+    """
     layers = asked_layers()
     options = default_options(subject.backend.options, OptionScope.MODEL)
     support = subject.raw_backend.get_layer_support(PreparationRequest(options))
-    answers = [*support.are_layers_supported(layers)]
-    check(
-        len(answers) == len(layers),
-        f"are_layers_supported gives {len(answers)} answers about {len(layers)} layers",
-    )
-    for layer, answer in zip(layers, answers, strict=True):
+    taken_alone = {
+        layer: bool(
+            support.is_layer_supported(layer.operation, layer.input_infos, layer.output_infos)
+        )
+        for layer in layers
+    }
+    refused_first = sorted(layers, key=taken_alone.__getitem__)
+    first_answers: dict[Layer, bool] = {}
+    for question in (layers, refused_first, refused_first[::-1], layers[:1], layers[1:17], []):
+        answers = [*support.are_layers_supported(question)]
         check(
-            isinstance(answer, Support),
-            f"are_layers_supported answers {answer!r} about {describe(layer.operation)}",
+            len(answers) == len(question),
+            f"are_layers_supported gives {len(answers)} answers about {len(question)} layers",
         )
-        is_refused = not answer and support.is_layer_supported(
-            layer.operation, layer.input_infos, layer.output_infos
-        )
+        for layer, answer in zip(question, answers, strict=True):
+            operation = describe(layer.operation)
+            check(
+                isinstance(answer, Support),
+                f"are_layers_supported answers {answer!r} about {operation}",
+            )
+            check(
+                first_answers.setdefault(layer, bool(answer)) == bool(answer),
+                f"the answer about {operation} changes with the other layers that "
+                "are_layers_supported is asked about at once, or with their order",
+            )
+    for layer, is_taken in first_answers.items():
         check(
-            not is_refused,
-            f"are_layers_supported refuses {describe(layer.operation)} ({answer.text}), and "
-            "is_layer_supported takes it",
+            is_taken or not taken_alone[layer],
+            f"are_layers_supported refuses {describe(layer.operation)}, and is_layer_supported "
+            "takes it",
         )
-    backwards = [*support.are_layers_supported([*reversed(layers)])]
-    check(
-        [bool(answer) for answer in reversed(backwards)] == [bool(answer) for answer in answers],
-        "are_layers_supported answers otherwise about the same layers in another order",
-    )
-    check(not [*support.are_layers_supported([])], "no layers get an answer")
 
 
 def codes_fit_their_refusals(subject: BackendUnderTest) -> None:

@@ -108,7 +108,6 @@ _RULES: dict[str, tuple[Check, ...]] = {
         calls.calls_with_every_request_are_alike,
         calls.networks_of_every_priority_are_alike,
         calls.relaxed_answers_are_as_good_as_float16,
-        calls.questions_about_many_layers_keep_their_order,
     ),
     "loops": (
         loops.state_goes_through_loops_and_choices,
