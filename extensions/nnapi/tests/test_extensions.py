@@ -4,16 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import Extension, ExtensionOperandType, IBackendInternal
+from armpy.backend import (
+    Extension,
+    ExtensionOperandType,
+    ExtensionOperation,
+    IBackendInternal,
+    IWorkload,
+    IWorkloadFactory,
+    NetworkResources,
+    Support,
+    WorkloadInfo,
+)
 from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
+from armpy.ops import Operand
+from armpy.ops.operation import OperandInfos, Operation
+from armpy.tensor import Shape, TensorInfo
 from armpy_nnapi import (
     Compilation,
     DeviceManager,
@@ -25,7 +39,7 @@ from armpy_nnapi import (
 )
 from armpy_nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE
 from armpy_nnapi.validation.validate_model import validate_operation
-from tests.support.fake_backends import registry_of
+from tests.support.fake_backends import FunctionWorkload, Handles, Outputs, registry_of
 from tests.support.vendor_extension import (
     COUNT,
     EXTENSION,
@@ -424,3 +438,77 @@ def test_without_extensions_the_list_does_not_matter(tmp_path: Path) -> None:
     model.finish()
     (floored,) = finished(model, manager)(np.array([1.5, -1.5], np.float32))
     np.testing.assert_array_equal(floored, [1, -2])
+
+
+OTHER = "com.example.other"
+
+
+@dataclass(frozen=True, slots=True)
+class Complement(Operation):
+    """Records whose bytes are all inverted."""
+
+    extension: ClassVar[str] = OTHER
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("records"),)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        return (inputs[0].shape,)
+
+
+def _complement(inputs: Handles, outputs: Outputs) -> None:
+    assert inputs[0] is not None
+    outputs[0].map()[...] = ~inputs[0].map()
+
+
+class TwoExtensions(RecordsBackend):
+    """Has an operation of the number of REVERSE in another extension."""
+
+    def __init__(self) -> None:
+        def create(*operands: object) -> Complement:
+            return Complement()
+
+        types = (ExtensionOperandType(TENSOR_RECORD, "TENSOR_RECORD", True, 3),)
+        operations = (ExtensionOperation(REVERSE, "COMPLEMENT", create),)
+        super().__init__("Two", (EXTENSION, Extension(OTHER, types, operations)))
+
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, Complement):
+            return Support.yes()
+        return super().supports(operation, inputs, outputs)
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return _TwoFactories(super().create_workload_factory(network))
+
+
+class _TwoFactories(IWorkloadFactory):
+    def __init__(self, records: IWorkloadFactory) -> None:
+        self._records = records
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        if isinstance(operation, Complement):
+            return FunctionWorkload(_complement)
+        return self._records.create_workload(operation, info)
+
+
+@pytest.mark.parametrize("order", [(NAME, OTHER), (OTHER, NAME)])
+def test_operations_of_one_number_in_two_extensions_are_two(order: tuple[str, str]) -> None:
+    manager = manager_of(TwoExtensions())
+    model = Model(manager)
+    operands = {
+        name: [add_operand(model, TENSOR_RECORD, 2, name=name) for _ in "io"] for name in order
+    }
+    for name, (record, result) in operands.items():
+        add_operation(model, REVERSE, [record], [result], name)
+    inputs, outputs = zip(*operands.values(), strict=True)
+    model.identify_inputs_and_outputs(list(inputs), list(outputs))
+    model.finish()
+    execution = Execution(finished(model, manager))
+    records = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    results = {name: np.zeros_like(records) for name in order}
+    for index, name in enumerate(order):
+        execution.set_input(index, records)
+        execution.set_output(index, results[name])
+    execution.compute()
+    np.testing.assert_array_equal(results[NAME], records[::-1])
+    np.testing.assert_array_equal(results[OTHER], ~records)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import (
@@ -25,6 +27,7 @@ from armpy.backend import (
     Support,
     WorkloadInfo,
 )
+from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
 from armpy.ops import Operand
 from armpy.ops.operation import OperandInfos, Operation
@@ -94,9 +97,10 @@ class _Factory(IWorkloadFactory):
         return _Workload()
 
 
-def manager_of(*backends: RecordsBackend | ReferenceBackend) -> DeviceManager:
+def manager_of(*backends: RecordsBackend | ReferenceBackend, **options: str) -> DeviceManager:
     ids = [backend.get_id() for backend in backends]
-    return DeviceManager(RuntimeOptions(backends=ids, registry=registry_of(*backends)))
+    chosen = RuntimeOptions(backends=ids, registry=registry_of(*backends))
+    return DeviceManager(chosen, **options)
 
 
 def oem_model(manager: DeviceManager) -> Model:
@@ -125,3 +129,21 @@ def test_a_backend_that_opts_in_runs_oem_operations() -> None:
     execution.set_output(0, result)
     execution.compute()
     np.testing.assert_array_equal(result, [11, 22, 33, 44])
+
+
+def test_an_application_that_is_not_on_the_list_cannot_use_oem_operations(tmp_path: Path) -> None:
+    path = tmp_path / "allowed"
+    path.write_text("com.foo.bar\n")
+    options = {"application": "com.bar.foo", "extensions_allow_list": str(path)}
+    manager = manager_of(OemBackend(), ReferenceBackend(), **options)
+    model = oem_model(manager)
+    assert [device.get_supported_operations(model) for device in manager.devices] == [[False]] * 2
+    with pytest.raises(
+        NnapiError, match=r"may not use vendor extensions.*'com\.bar\.foo'"
+    ) as caught:
+        Compilation(model).finish()
+    assert caught.value.code is ResultCode.BAD_DATA
+    allowed = manager_of(
+        OemBackend(), ReferenceBackend(), **(options | {"application": "com.foo.bar"})
+    )
+    Compilation(oem_model(allowed)).finish()
