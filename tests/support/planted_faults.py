@@ -140,6 +140,12 @@ def spoil(array: Array) -> None:
         array.reshape(-1).view(np.uint8)[-1] ^= 0x40
 
 
+def spoil_tensor(handle: ITensorHandle) -> None:
+    """Change the last element of a tensor."""
+    spoil(handle.map())
+    handle.unmap()
+
+
 class _Layer(IWorkload):
     """One layer, computed by CpuRef's workload on copies."""
 
@@ -746,7 +752,7 @@ class Vanishing(Fault):
         def execute(inputs: Handles, outputs: Outputs) -> None:
             step.right.execute(inputs, outputs)
             if not self._alive.get(key):
-                spoil(np.asarray(outputs[0].map()))
+                spoil_tensor(outputs[0])
 
         workload = FunctionWorkload(execute)
         weakref.finalize(workload, self._alive.__setitem__, key, 0)

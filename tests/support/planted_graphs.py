@@ -37,7 +37,7 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import Priority
 from tests.support.fake_backends import FunctionWorkload, Handles, Outputs, Step
-from tests.support.planted_faults import Factory, Fault, Fused, Plain, Planted, spoil
+from tests.support.planted_faults import Factory, Fault, Fused, Plain, Planted, spoil, spoil_tensor
 
 _REFERENCE = ReferenceWorkloadFactory()
 
@@ -391,7 +391,7 @@ class After(Fault):
             count += 1
             step.right.execute(inputs, outputs)
             if self.is_wrong(count):
-                spoil(np.asarray(outputs[0].map()))
+                spoil_tensor(outputs[0])
 
         return FunctionWorkload(execute)
 
@@ -436,7 +436,7 @@ class InTime(Fault):
             step.right.execute(inputs, outputs)
             cancellation = current_cancellation()
             if cancellation is not None and cancellation.deadline_s is not None:
-                spoil(np.asarray(outputs[0].map()))
+                spoil_tensor(outputs[0])
 
         return FunctionWorkload(execute)
 

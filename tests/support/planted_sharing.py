@@ -23,6 +23,7 @@ from tests.support.planted_faults import (
     Planted,
     Sized,
     spoil,
+    spoil_tensor,
 )
 
 
@@ -92,8 +93,7 @@ class _Placed(Fault):
     def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
         step.right.execute(inputs, outputs)
         if len(self.alive) > self.room:
-            spoil(outputs[0].map())
-            outputs[0].unmap()
+            spoil_tensor(outputs[0])
 
 
 class Sleepy(Fault):

@@ -80,7 +80,6 @@ EVERY_FAULT = {
 MISSED = {
     "moves/concat-constant-between": "three things have to come together, the tables do for two",
     "graphs/blocks-cancel": "no pattern has blocks that are cut otherwise than they were made",
-    "calls/high-priority": "the fault needs a program that is prepared for another priority",
 }
 
 
