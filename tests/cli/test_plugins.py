@@ -239,7 +239,9 @@ def test_the_doctor_lists_plugins_and_their_problems(
         {"name": "toy", "title": "toy nets", "suffixes": [".toy"], "missing": [], "install": ""}
     ]
     assert "the suffix .toy is taken by the plugin 'toy'" in plugins["twin"]["cause"]
-    assert plugins["lost"]["remedy"] == "Run: pip install acme_onnx"
+    assert plugins["lost"]["remedy"] == (
+        "Install the package that brings the module acme_onnx: its documentation names it"
+    )
     assert "exited with code 3" in plugins["dead"]["cause"]
     assert plugins["odd"]["cause"] == "armpy_register_front_end: it returned 3. Expected FrontEnd"
     out = cli.out("doctor", *patient, code=1)

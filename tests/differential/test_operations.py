@@ -109,7 +109,7 @@ def test_sum_of_int8_is_the_sum_of_uint8_with_everything_shifted() -> None:
         (item,) = case.inputs
         if item is not None and item.info.data_type is DataType.QASYMM_U8:
             data = (item.data.astype(np.int16) - 128).astype(np.int8)
-            inputs = (replace(item, info=_signed(item.info), data=data),)
+            inputs = (replace(item, info=_signed(item.info), elements=data),)
             shifted = replace(case, inputs=inputs, outputs=tuple(map(_signed, case.outputs)))
             (unsigned,), (signed,) = run(case), run(shifted)
             np.testing.assert_array_equal(signed.astype(np.int16) + 128, unsigned)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
@@ -17,9 +18,15 @@ class CaseInput:
     """One input of a case's layer."""
 
     info: TensorInfo
-    data: Array  # ndarray, dtype and shape of `info`
+    elements: Array | Callable[[], Array]
+    """ndarray, dtype and shape of `info`; or what makes it, as most backends refuse most cases."""
     is_constant: bool = False
     """Whether the network holds it; it is given at each execution otherwise."""
+
+    @property
+    def data(self) -> Array:
+        """The elements."""
+        return self.elements() if callable(self.elements) else self.elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,14 @@ class Case:
     # Layers before the first input that is given at run time, and after the first output.
     front: Neighbour | None = None
     after: Neighbour | None = None
+
+    def defined(self) -> Case:
+        """The case with its expected outputs, where more than CpuRef says them."""
+        return self if self.define is None else self.define(self)
+
+    def changed(self, **changes: Any) -> Case:
+        """A copy with other attributes, whose outputs CpuRef says."""
+        return replace(self, expected=None, define=None, **changes)
 
     @property
     def data_type(self) -> str:

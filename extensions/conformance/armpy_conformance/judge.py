@@ -62,8 +62,7 @@ def examine(subject: BackendUnderTest, case: Case) -> CaseVerdict:
     try:
         layers = _supported_layers(subject, case)
         claimed = tuple(map(kind_of, layers))
-        if case.define is not None:
-            case = case.define(case)
+        case = case.defined()
         placement, case = _run(subject, case, case.graph(), is_asked=bool(layers))
         ran = kinds_run(layers, placement, subject.backend_id)
         outcome = Outcome.PASSED if ran else Outcome.ELSEWHERE

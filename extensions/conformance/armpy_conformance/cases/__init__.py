@@ -36,7 +36,11 @@ from armpy_conformance.cases import (
 )
 from armpy_conformance.cases.pairs import pair_cases
 from armpy_conformance.cases.variations import variations, without_elements
-from armpy_conformance.definitions.expected import in_real_arithmetic, with_expected
+from armpy_conformance.definitions.expected import (
+    has_real_definition,
+    in_real_arithmetic,
+    with_expected,
+)
 from armpy_conformance.differences.description import describe
 from armpy_conformance.sampling.case_template import CaseTemplate
 
@@ -93,13 +97,13 @@ def sample_cases() -> tuple[Case, ...]:
     seen: set[tuple[str, bool]] = set()
     for family in _FAMILIES:
         for case in (case for template in family.case_templates() for case in template.cases()):
-            cases.append(with_expected(case))
+            cases.append(replace(case, define=with_expected))
             name, label, types = case.id.split("/")
             key = (describe(case.operation), "16" in types)
-            real = None if key in seen else in_real_arithmetic(case)
-            if real is not None:
+            if key not in seen and has_real_definition(case):
                 seen.add(key)
-                cases.append(replace(real, id=f"{name}/{label}-in-reals/{types}"))
+                name_in_reals = f"{name}/{label}-in-reals/{types}"
+                cases.append(replace(case, id=name_in_reals, define=in_real_arithmetic))
             if family not in _DELICATE:
                 plain.append(case)
     for family in _ON_PURPOSE:

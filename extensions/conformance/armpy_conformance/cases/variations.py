@@ -155,7 +155,7 @@ def _without_rows(case: Case, emptied: Sequence[int]) -> Case | None:
         replace(
             item,
             info=item.info.with_shape((0, *item.info.known_shape[1:])),
-            data=item.data[:0].copy(),
+            elements=item.data[:0].copy(),
         )
         if item is not None and i in emptied
         else item
@@ -167,7 +167,7 @@ def _without_rows(case: Case, emptied: Sequence[int]) -> Case | None:
     except ArmpyError:
         return None
     name = f"{case.id}+no-elements"
-    return replace(case, id=name, inputs=inputs, outputs=outputs, expected=None)
+    return case.changed(id=name, inputs=inputs, outputs=outputs)
 
 
 def _larger(item: CaseInput, factor: int, rng: np.random.Generator | None) -> CaseInput:
@@ -179,7 +179,7 @@ def _larger(item: CaseInput, factor: int, rng: np.random.Generator | None) -> Ca
     data = np.resize(period, shape)
     if rng is not None and item.info.data_type is DataType.FLOAT32:
         data = stored(data * rng.uniform(1, 1 + _JITTER, shape), item.info)
-    return replace(item, info=item.info.with_shape(shape), data=data)
+    return replace(item, info=item.info.with_shape(shape), elements=data)
 
 
 def with_other_constants(case: Case) -> tuple[Case, ...]:
@@ -206,7 +206,7 @@ def _with_other_elements(item: CaseInput | None) -> CaseInput | None:
     if item is None or not item.is_constant or not is_value(item.info.data_type):
         return item
     data = item.data.reshape(-1)[::-1].reshape(item.data.shape)
-    return item if np.array_equal(data, item.data) else replace(item, data=data.copy())
+    return item if np.array_equal(data, item.data) else replace(item, elements=data.copy())
 
 
 def with_not_a_number(case: Case) -> tuple[Case, ...]:
@@ -217,7 +217,7 @@ def with_not_a_number(case: Case) -> tuple[Case, ...]:
         is_float = item is not None and item.info.data_type is DataType.FLOAT32
         if item is not None and is_float and not item.is_constant and item.data.size > 5:
             inputs = list(case.inputs)
-            inputs[index] = replace(item, data=_planted(item.data))
+            inputs[index] = replace(item, elements=_planted(item.data))
             return (replace(case, id=f"{case.id}+not-a-number", inputs=tuple(inputs)),)
     return ()
 

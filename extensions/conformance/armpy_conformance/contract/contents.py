@@ -71,7 +71,7 @@ def _other_elements(case: Case) -> Iterator[Case]:
         if item is None or not item.is_constant or not is_value(item.info.data_type):
             continue
         for place in {0, item.data.size - 1}:
-            yield _with_input(case, index, replace(item, data=_changed(item, place)))
+            yield _with_input(case, index, replace(item, elements=_changed(item, place)))
 
 
 def _changed(item: CaseInput, place: int) -> Array:
@@ -88,14 +88,14 @@ def _changed(item: CaseInput, place: int) -> Array:
 
 def _with_input(case: Case, index: int, item: CaseInput) -> Case:
     inputs = (*case.inputs[:index], item, *case.inputs[index + 1 :])
-    return replace(case, inputs=inputs, expected=None)
+    return case.changed(inputs=inputs)
 
 
 def _other_scales(case: Case) -> Iterator[Case]:
     """The case with another scale of its output, and of its first input."""
     outputs = tuple(_rescaled(info) for info in case.outputs)
     if outputs != case.outputs:
-        yield replace(case, outputs=outputs, expected=None)
+        yield case.changed(outputs=outputs)
     first = case.inputs[0] if case.inputs else None
     if first is not None and _rescaled(first.info) != first.info:
         yield _with_input(case, 0, replace(first, info=_rescaled(first.info)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import islice
 from math import isqrt
 
@@ -136,7 +135,7 @@ def enlarged(case: Case, times: int) -> Case:
     infos = [None if item is None else item.info for item in inputs]
     unshaped = tuple(info.with_shape(None) for info in case.outputs)
     outputs = tuple(case.operation.infer(infos, unshaped))
-    return replace(case, inputs=inputs, outputs=outputs, expected=None)
+    return case.changed(inputs=inputs, outputs=outputs)
 
 
 def enlarged_bytes(case: Case, times: int) -> int:

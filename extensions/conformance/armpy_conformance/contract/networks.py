@@ -183,9 +183,7 @@ def _find_with_constants(subject: BackendUnderTest) -> Iterator[Case]:
 def _with_other_constants(case: Case) -> Case:
     """A case with its constants' elements in reverse; the case itself if it has none to turn."""
     turned = tuple(
-        replace(
-            item, data=np.ascontiguousarray(item.data.reshape(-1)[::-1].reshape(item.data.shape))
-        )
+        replace(item, elements=item.data.reshape(-1)[::-1].reshape(item.data.shape).copy())
         if item is not None and item.is_constant and is_value(item.info.data_type)
         else item
         for item in case.inputs
@@ -193,7 +191,7 @@ def _with_other_constants(case: Case) -> Case:
     pairs = zip(case.inputs, turned, strict=True)
     if all(a is b or (a and b and np.array_equal(a.data, b.data)) for a, b in pairs):
         return case
-    return replace(case, inputs=turned, expected=None)
+    return case.changed(inputs=turned)
 
 
 def is_plain(case: Case) -> bool:

@@ -78,32 +78,32 @@ def with_expected(case: Case) -> Case:
     return case
 
 
-def in_real_arithmetic(case: Case) -> Case | None:
-    """A copy of a case of quantised elements whose outputs were computed with real numbers.
+def has_real_definition(case: Case) -> bool:
+    """Return whether `in_real_arithmetic` knows the outputs of a case.
 
-    Returns
-    -------
-    Case or None
-        None if its operation is not known here, or defined by fixed-point arithmetic that
-        can be further away from real numbers than the tolerance.
+    Its elements are quantised, its operation is known here, and is not defined by fixed-point
+    arithmetic that can be further away from real numbers than the tolerance.
     """
     kind, infos = type(case.operation), _infos(case)
     first = infos[0].data_type
     function = _function(case.operation)
     if kind not in _FUNCTIONS or kind in _FIXED_POINT or not first.is_quantized:
-        return None
+        return False
     if not has_definition(case.operation):
-        return None
+        return False
     if getattr(case.operation, "rounds_down", False):
-        return None
+        return False
     if isinstance(case.operation, L2Normalization) and case.operation.epsilon > _NEGLIGIBLE:
-        return None  # in fixed point there is none
+        return False  # in fixed point there is none
     if function in _STEPS or (first.size_bytes == 2 and function in _TABLES):
-        return None
+        return False
     # A bias is an integer with a scale; other integers are not numbers to compute with.
-    if any(info.quantization is None for info in infos):
-        return None
-    return _defined(case, _FUNCTIONS[kind], [_real(item) for item in case.inputs])
+    return all(info.quantization is not None for info in infos)
+
+
+def in_real_arithmetic(case: Case) -> Case:
+    """A case that has a definition in real numbers, with outputs that were computed with these."""
+    return _defined(case, _FUNCTIONS[type(case.operation)], [_real(item) for item in case.inputs])
 
 
 def _is_moved(info: TensorInfo) -> bool:
@@ -114,7 +114,7 @@ def _is_moved(info: TensorInfo) -> bool:
 
 def answered(case: Case) -> Case:
     """A case with the outputs that its operation's description says, quantised or not."""
-    return in_real_arithmetic(case) or with_expected(case)
+    return in_real_arithmetic(case) if has_real_definition(case) else with_expected(case)
 
 
 def has_definition(operation: Operation) -> bool:

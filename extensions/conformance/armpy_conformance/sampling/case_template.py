@@ -6,6 +6,7 @@ import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -165,11 +166,11 @@ class CaseTemplate:
         outputs = self.operation.infer(inputs, declared)
         name = f"{self.label}-{seed}" if seed else self.label
         label = "/".join((self.operation.name, name, _tag(inputs, outputs)))
-        rng = np.random.default_rng(zlib.crc32(label.encode()))
+        made = cache(partial(self._elements, zlib.crc32(label.encode()), inputs))
         tensors = tuple(
             None
             if info is None
-            else CaseInput(info, self._fill(index, rng, info), index in self.constants)
+            else CaseInput(info, partial(_one_of, made, index), index in self.constants)
             for index, info in enumerate(inputs)
         )
         return Case(label, self.operation, tensors, outputs, is_exact=self.is_exact)
@@ -193,9 +194,20 @@ class CaseTemplate:
         has_scale = data_type.is_quantized or isinstance(self.operation, Quantize)
         return TensorInfo(None, data_type, quantization if has_scale else None)
 
-    def _fill(self, index: int, rng: np.random.Generator, info: TensorInfo) -> Array:
-        """Elements of one input."""
-        return self.values[min(index, len(self.values) - 1)](rng, info)
+    def _elements(self, seed: int, inputs: Sequence[TensorInfo | None]) -> tuple[Array | None, ...]:
+        """Elements of all inputs, which are drawn one after the other."""
+        rng = np.random.default_rng(seed)
+        return tuple(
+            None if info is None else self.values[min(index, len(self.values) - 1)](rng, info)
+            for index, info in enumerate(inputs)
+        )
+
+
+def _one_of(made: Callable[[], Sequence[Array | None]], index: int) -> Array:
+    """The elements of an input that is there."""
+    elements = made()[index]
+    assert elements is not None
+    return elements
 
 
 def _gives_sums(type_rule: TypeRule) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from armpy import DataType, TensorInfo
 from armpy.errors import UnimplementedError
 from armpy.graph import Layer, Value
-from armpy.ops import FusedActivation
+from armpy.ops import Activation, FusedActivation
 from armpy.ops.operation import Array, as_attribute
 from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
 from armpy_compat.armnn_format.reading import IDENTIFIER
@@ -112,6 +112,11 @@ class ArmnnWriter:
         low, high = activation.bounds
         if low is None:
             return slot
+        data_type = layer.output.info.data_type
+        if not any(data_type in rule.inputs[0] for rule in Activation.type_rules):
+            raise layer_error(
+                layer, f"the .armnn format has no activation function of {data_type.name}"
+            )
         fields: dict[str, Field] = {"activationFunction": _RELU}
         if high is not None:
             fields = {"activationFunction": _BOUNDED_RELU, "a": high, "b": low}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 Made = TypeVar("Made")
 Row: TypeAlias = Mapping[str, str]
@@ -62,7 +61,7 @@ def covering(
 
 
 class _OpenPairs:
-    """The pairs of values that no row has yet, as a symmetric matrix over all values.
+    """The pairs of values that no row has yet: for each value a set of bits, one for each other.
 
     Notes
     -----
@@ -72,22 +71,27 @@ class _OpenPairs:
     def __init__(self, factors: Mapping[str, Sequence[str]], centre: str) -> None:
         self._factors = list(factors)
         self._values = [value for values in factors.values() for value in values]
-        sizes = [len(values) for values in factors.values()]
-        ends = np.cumsum(sizes)
-        self._blocks = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
-        self._factor_of = np.repeat(np.arange(len(sizes)), sizes)
-        same = self._factor_of[:, None] == self._factor_of
-        self._open: npt.NDArray[np.bool_] = ~same | np.eye(len(self._values), dtype=np.bool_)
-        if centre:
-            is_centre = self._factor_of == self._factors.index(centre)
-            self._open &= is_centre[:, None] | is_centre
+        self._blocks: list[range] = []  # numbers of each factor's values
+        for values in factors.values():
+            start = self._blocks[-1].stop if self._blocks else 0
+            self._blocks.append(range(start, start + len(values)))
+        self._factor_of = [factor for factor, block in enumerate(self._blocks) for _ in block]
+        everything = _bits(range(len(self._values)))
+        self._open: list[int] = []
+        for value, factor in enumerate(self._factor_of):
+            if centre and self._factors[factor] != centre:
+                self._open.append(_bits(self._blocks[self._factors.index(centre)]))
+            else:
+                self._open.append(everything & ~_bits(self._blocks[factor]) | 1 << value)
         self._rng = np.random.default_rng(0)
 
     def first(self) -> tuple[int, ...] | None:
         """The next pair of values that no row has; None if there is none."""
-        flat = int(self._open.argmax())
-        pair = divmod(flat, len(self._values))
-        return pair if self._open[pair] else None
+        value = next((value for value, others in enumerate(self._open) if others), None)
+        if value is None:
+            return None
+        others = self._open[value]
+        return value, (others & -others).bit_length() - 1
 
     def row_with(self, pair: Sequence[int], number: int) -> tuple[int, ...]:
         """One value of each factor, those of a pair among them.
@@ -99,17 +103,19 @@ class _OpenPairs:
             is as likely as all others together.
         """
         chosen = list(dict.fromkeys(pair))
-        taken = {int(self._factor_of[index]) for index in chosen}
+        taken = {self._factor_of[index] for index in chosen}
         for factor in self._rng.permutation(len(self._factors)):
             if factor in taken:
                 continue
             block = self._blocks[factor]
-            gains = self._rng.random(block.stop - block.start)  # decides between equal ones
+            gains = self._rng.random(len(block)).tolist()  # decides between equal ones
             if number < _GREEDY:
-                gains += self._open[chosen, block].sum(axis=0)
+                row = _bits(chosen)
+                counts = ((self._open[value] & row).bit_count() for value in block)
+                gains = [gain + count for gain, count in zip(gains, counts, strict=True)]
             elif number == _GREEDY or self._rng.random() < 0.5:
                 gains[0] = 1.0
-            chosen.append(block.start + int(gains.argmax()))
+            chosen.append(block[gains.index(max(gains))])
         return tuple(chosen)
 
     def names(self, indices: Sequence[int]) -> Row:
@@ -119,4 +125,14 @@ class _OpenPairs:
 
     def close(self, indices: Sequence[int]) -> None:
         """Note that a row has these values, or that they exclude each other."""
-        self._open[np.ix_(indices, indices)] = False
+        row = _bits(indices)
+        for value in indices:
+            self._open[value] &= ~row
+
+
+def _bits(values: Iterable[int]) -> int:
+    """A set of values as bits."""
+    bits = 0
+    for value in values:
+        bits |= 1 << value
+    return bits

@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 from armpy.errors import ArmpyError
@@ -172,6 +172,7 @@ def _begins_with(first: DataType, types: Types) -> bool:
     return types[0] is first and not is_hybrid(types)
 
 
+@cache
 def _fields(kind: type[Operation]) -> set[str]:
     """Names of an operation's attributes."""
     return {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]  # all are
