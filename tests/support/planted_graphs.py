@@ -312,18 +312,22 @@ _REWRITES: Mapping[str, Callable[[], Rewrite]] = {
     "equal-layers-of-any-inputs": lambda: Shares(lambda layer: None),
 }
 
-_DELETED: Mapping[str, Callable[[Layer], object]] = {
-    "relu": lambda layer: _function(layer) == "RELU",
-    "square-transpose": lambda layer: isinstance(layer.operation, Transpose),
-    "reverse": lambda layer: layer.operation.name == "ReverseV2",
-    "requantizing": lambda layer: (
-        layer.operation.name == "Quantize"
-        and layer.input_infos[0] is not None
-        and layer.input_infos[0].data_type is layer.output_infos[0].data_type
+_DELETED: Mapping[str, tuple[str, Callable[[Layer], object]]] = {
+    "relu": ("contract/alike/", lambda layer: _function(layer) == "RELU"),
+    "square-transpose": ("Transpose/", lambda layer: isinstance(layer.operation, Transpose)),
+    "reverse": ("ReverseV2/", lambda layer: layer.operation.name == "ReverseV2"),
+    "requantizing": (
+        "Quantize/",
+        lambda layer: (
+            layer.operation.name == "Quantize"
+            and layer.input_infos[0] is not None
+            and layer.input_infos[0].data_type is layer.output_infos[0].data_type
+        ),
     ),
-    "round": lambda layer: _function(layer) == "ROUND",
-    "times-one": lambda layer: _begins_with(layer, 1, 1, _MUL),
+    "round": ("ElementwiseUnary/", lambda layer: _function(layer) == "ROUND"),
+    "times-one": ("pattern/", lambda layer: _begins_with(layer, 1, 1, _MUL)),
 }
+"""Layers that are deleted, and the cases that find it."""
 
 
 # --- Caches that find by too little
@@ -506,8 +510,8 @@ GRAPH_FAULTS: dict[str, Planted] = {
         for name, make in _REWRITES.items()
     },
     **{
-        f"deleted/{name}": Planted("/", lambda condition=condition: Deletes(condition))  # type: ignore[misc]
-        for name, condition in _DELETED.items()
+        f"deleted/{name}": Planted(area, lambda condition=condition: Deletes(condition))  # type: ignore[misc]
+        for name, (area, condition) in _DELETED.items()
     },
     **{
         f"caches/{name}": Planted(_CONTENTS, lambda key=key: Plain(Keeps(key)))  # type: ignore[misc]
