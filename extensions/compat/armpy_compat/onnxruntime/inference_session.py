@@ -219,6 +219,10 @@ class Session:
         self.set_providers(self._fallback_providers)
         self.disable_fallback()
 
+    @property
+    def _outputs_meta(self) -> list[NodeArg]:
+        return self._sess.outputs_meta
+
     def set_providers(
         self,
         providers: Sequence[Provider] | None = None,
@@ -231,9 +235,9 @@ class Session:
         """Take a session beneath this one."""
         self._sess = native
         # Programs read these beside the methods that return them.
-        self._inputs_meta, self._outputs_meta = native.inputs_meta, native.outputs_meta
+        self._inputs_meta = native.inputs_meta
         self._model_meta, self._providers = native.model_meta, native.get_providers()
-        self._output_names = [argument.name for argument in native.outputs_meta]
+        self._output_names = native.output_names
         self._required = frozenset(
             argument.name
             for argument in native.inputs_meta

@@ -102,7 +102,7 @@ class NativeSession:
         initial = initial_names(model.graph)
         inputs = [value for value in model.graph.input if value.name not in initial]
         self.inputs_meta: list[NodeArg] = arguments_of(inputs)
-        self.outputs_meta: list[NodeArg] = arguments_of(model.graph.output)
+        self._outputs_meta: list[NodeArg] | None = None
         # Of older forms, initializers stand among the inputs without being any.
         values = model.graph.input if model.ir_version >= _LEAST_FORM_WITH_DEFAULTS else ()
         defaults = [value for value in values if value.name in initial]
@@ -159,17 +159,39 @@ class NativeSession:
         self.model: armpy.Model | None = None
         if has_structures(model):
             self._run: Callable[..., _Results] = StructuredModel(self._load, model).run
-            self.outputs_meta = arguments_of(with_inferred_types(model))
             return
         self.model = self._load(self._source.loadable)
         self._labels = labels_of(model.graph.output, lambda: self.model.metadata)  # type: ignore[union-attr]
         check_types(model, self.model.outputs)
         self._run = self._runner(self.model)
+
+    @property
+    def output_names(self) -> list[str]:
+        """Names of the outputs."""
+        return [value.name for value in self._source.model.graph.output]
+
+    @property
+    def outputs_meta(self) -> list[NodeArg]:
+        """Descriptions of the outputs.
+
+        Notes
+        -----
+        Made when they are asked for: those that the file does not describe are inferred in a
+        process of its own, which takes longer than loading a small model.
+        """
+        if self._outputs_meta is None:
+            self._outputs_meta = self._described_outputs()
+        return self._outputs_meta
+
+    def _described_outputs(self) -> list[NodeArg]:
+        model = self._source.model
+        if self.model is None:
+            return arguments_of(with_inferred_types(model))
         specs = self.model.outputs
         undescribed = {v.name for v in model.graph.output if not is_described(v.type)}
-        if any(spec.name in undescribed and not spec.info.is_fully_shaped for spec in specs):
-            self.outputs_meta = arguments_of(with_inferred_types(model))  # for names of dimensions
-        self.outputs_meta = refined(self.outputs_meta, specs)
+        has_open = any(s.name in undescribed and not s.info.is_fully_shaped for s in specs)
+        values = with_inferred_types(model) if has_open else model.graph.output  # names of dims
+        return refined(arguments_of(values), specs)
 
     def run(
         self, output_names: Sequence[str], feed: _Feed, run_options: RunOptions | None = None
@@ -355,7 +377,7 @@ class NativeSession:
         inputs, outputs = iobinding.input_arrays, iobinding.output_arrays
         targets = {name: array for name, array in outputs.items() if array is not None}
         try:
-            if iobinding.num_runs and len(targets) == len(self.outputs_meta):
+            if iobinding.num_runs and len(targets) == len(self.output_names):
                 iobinding.execution = iobinding.execution or model.bind(inputs, targets)
                 results = iobinding.execution()
             else:

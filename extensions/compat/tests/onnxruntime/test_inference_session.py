@@ -14,7 +14,9 @@ pytest.importorskip("onnx")
 import onnx.parser
 
 from armpy_compat import onnxruntime as ort
+from armpy_compat.onnxruntime import native_session
 from armpy_compat.onnxruntime.capi import onnxruntime_pybind11_state as state
+from armpy_compat.onnxruntime.structured_model import with_inferred_types
 
 HEAD = '<ir_version: 9, opset_import: ["" : 18]>\n'
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
@@ -339,3 +341,30 @@ def test_terminate_ends_calls() -> None:
     options.terminate = False
     options.only_execute_path_to_fetches = True
     np.testing.assert_array_equal(session.run(["y"], {"x": X}, options)[0], X + X)
+
+
+@pytest.mark.parametrize("output", ["y", "seq"])
+def test_outputs_are_inferred_when_they_are_asked_for(
+    output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inference takes a process, so that it would take longer than opening a small session."""
+    texts = {
+        "y": "graph (float[n, 2] x) => (y) { y = Neg (x) }",
+        "seq": "graph (float[n, 2] x) => (seq(float) y) { y = SequenceConstruct (x) }",
+    }
+    inferred = []
+
+    def infer(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+        inferred.append(model)
+        return with_inferred_types(model)
+
+    monkeypatch.setattr(native_session, "with_inferred_types", infer)
+    session = opened(content(texts[output]))
+    session.run(None, {"x": X})
+    session.run(["y"], {"x": X})
+    assert len(inferred) == 0
+    types = {"y": ("tensor(float)", ["n", 2]), "seq": ("seq(tensor(float))", [])}
+    for _ in range(2):
+        (described,) = session.get_outputs()
+        assert (described.type, described.shape) == types[output]
+    assert len(inferred) == 1
