@@ -6,14 +6,16 @@ import json
 import os
 import subprocess
 import tempfile
-import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 _TIMEOUT_S = 3600
+_TEST_TIMEOUT_S = 120
+_PLUGIN = Path(__file__).with_name("verdicts.py")
 
 _SITE = """\
 import armpy_compat
@@ -85,9 +87,17 @@ def run_cases(python: str, suite: str, checkout: Path, engine: str) -> Results:
 
 
 def run_pytest(
-    python: str, checkout: Path, engine: str, arguments: list[str], environment: dict[str, str]
+    python: str,
+    checkout: Path,
+    engine: str,
+    arguments: list[str],
+    environment: dict[str, str],
+    sample: int | None = None,
 ) -> Results:
     """Run a suite of tests that import `onnxruntime`.
+
+    A process that a test ends, or that takes longer for one than `_TEST_TIMEOUT_S`, is started
+    again after it.
 
     Parameters
     ----------
@@ -101,42 +111,60 @@ def run_pytest(
         Files, folders and options of pytest; patterns such as `test_*.py` name files.
     environment : dict of str to str
         Environment variables besides the present ones.
+    sample : int, optional
+        Run a random sample of so many tests, the same for each engine.
     """
-    command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     expanded = [
         path
         for argument in arguments
         for path in (sorted(map(str, checkout.glob(argument))) if "*" in argument else [argument])
     ]
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "report.xml"
-        paths = [str(checkout)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / _PLUGIN.name).symlink_to(_PLUGIN)
         if engine == "armpy":
-            (Path(folder) / "sitecustomize.py").write_text(_SITE, encoding="utf-8")
-            paths.insert(0, folder)
-        subprocess.run(
-            [*command, f"--junitxml={report}", *expanded],
-            cwd=checkout,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
-            timeout=_TIMEOUT_S,
-            check=False,  # some tests fail with every engine: the report has them
-            stdout=subprocess.DEVNULL,
-        )
-        if not report.exists():
-            raise RuntimeError(f"{checkout}: pytest wrote no report. Run it alone: {arguments}")
-        results = Results()
-        for name, verdict, problem in _read(report):
-            results.add(name, verdict, problem)
-        return results
+            (folder / "sitecustomize.py").write_text(_SITE, encoding="utf-8")
+        paths = [name, str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])]
+        verdicts = folder / "verdicts.jsonl"
+        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", _PLUGIN.stem]
+        command += [f"--verdicts={verdicts}", "--continue-on-collection-errors"]
+        command += ["-o", f"faulthandler_timeout={_TEST_TIMEOUT_S}"]
+        command += ["-o", "faulthandler_exit_on_timeout=true"]
+        command += [] if sample is None else [f"--sample={sample}"]
+        num_lines = 0
+        while True:
+            done = subprocess.run(
+                [*command, *expanded],
+                cwd=checkout,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), **environment},
+                timeout=_TIMEOUT_S,
+                check=False,  # some tests fail with every engine: the file has them
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+            lines = verdicts.read_text(encoding="utf-8").splitlines() if verdicts.exists() else []
+            if len(lines) == num_lines:
+                raise RuntimeError(
+                    f"{checkout}: pytest ran no test and ended with {done.returncode}. Expected "
+                    f"the suite's tests. Run it alone: {' '.join(command)}\n{done.stdout[-2000:]}"
+                )
+            num_lines = len(lines)
+            if done.returncode in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}:
+                return _read(lines)
 
 
-def _read(report: Path) -> Iterator[tuple[str, str, str]]:
-    for case in ET.parse(report).iter("testcase"):
-        name = f"{case.get('classname')}::{case.get('name')}"
-        faults = [part for part in case if part.tag in {"failure", "error"}]
-        if faults:
-            yield name, "failed", (faults[0].get("message") or "")[:300]
-        elif any(part.tag == "skipped" for part in case):
-            yield name, "skipped", ""
-        else:
-            yield name, "passed", ""
+def _read(lines: list[str]) -> Results:
+    """Read the lines of the plugin `verdicts`; a failure stands, whatever comes after it."""
+    results = Results()
+    for line in lines:
+        document = json.loads(line)
+        name, verdict = document["case"], document["verdict"]
+        if results.verdicts.get(name) != "failed":
+            results.verdicts[name] = verdict
+        if document["problem"]:
+            results.problems[name] = document["problem"]
+    for name, verdict in results.verdicts.items():
+        if verdict == "died":
+            results.problems[name] = f"the process ended, or took more than {_TEST_TIMEOUT_S} s"
+    return results

@@ -19,7 +19,7 @@ import onnx
 import armpy
 from scripts.suites import onnxruntime_operators, webnn
 from scripts.suites.cases import Array, Case, Tolerance
-from scripts.suites.engines import run_cases
+from scripts.suites.engines import run_cases, run_pytest
 
 JSONC = """[
   // a comment, and a trailing comma
@@ -153,3 +153,60 @@ def test_a_suite_is_run_in_a_process_and_its_verdicts_are_counted(tmp_path: Path
     results = run_cases(sys.executable, "onnxruntime", wrong, "CpuRef")
     assert results.counts == {"wrong": 1}
     assert "expected [11.0, 23.0]" in next(iter(results.problems.values()))
+
+
+SUITE = """\
+import os
+import onnxruntime
+import pytest
+
+def test_passes(): assert onnxruntime.InferenceSession
+def test_is_armpy(): assert "armpy" in onnxruntime.__name__, "the genuine one"
+def test_ends(): os._exit(3)
+def test_is_left_out(): pytest.skip("not here")
+class TestClass:
+    @pytest.fixture
+    def prepared(self): raise ValueError("in preparation")
+    def test_is_not_prepared(self, prepared): pass
+    def test_after_it(self): pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sample", [None, 3])
+def test_verdicts_of_pytest_survive_a_test_that_ends_the_process(
+    sample: int | None, tmp_path: Path
+) -> None:
+    pytest.importorskip("onnxruntime")
+    (tmp_path / "test_suite.py").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "test_damaged.py").write_text("import no_such_module", encoding="utf-8")
+    genuine, ours = (
+        run_pytest(sys.executable, tmp_path, engine, ["test_*.py"], {}, sample)
+        for engine in ("onnxruntime", "armpy")
+    )
+    assert genuine.verdicts.keys() == ours.verdicts.keys()
+    verdicts = {name.rpartition("::")[2]: verdict for name, verdict in ours.verdicts.items()}
+    expected = {
+        "test_damaged.py": "failed",
+        "test_passes": "passed",
+        "test_is_armpy": "passed",
+        "test_ends": "died",
+        "test_is_left_out": "skipped",
+        "test_is_not_prepared": "failed",
+        "test_after_it": "passed",
+    }
+    if sample is None:
+        assert verdicts == expected
+        assert genuine.verdicts["test_suite.py::test_is_armpy"] == "failed"
+        assert "the genuine one" in genuine.problems["test_suite.py::test_is_armpy"]
+        assert "in preparation" in ours.problems["test_suite.py::TestClass::test_is_not_prepared"]
+        assert "No module named 'no_such_module'" in ours.problems["test_damaged.py"]
+    else:
+        assert len(verdicts) == 1 + sample  # and the file without tests
+        assert verdicts.items() < expected.items()
+
+
+@pytest.mark.slow
+def test_a_suite_without_tests_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="pytest ran no test and ended with 4"):
+        run_pytest(sys.executable, tmp_path, "armpy", ["test_none.py"], {})
