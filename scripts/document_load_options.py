@@ -44,6 +44,10 @@ INPUTS_HEAD = """
 Made from the commands' options, which have the same names; the reason why others are missing
 follows a semicolon. Without inputs, commands take random numbers (`--seed`).
 
+`--shape` says the shape of an input that the file leaves open. Of other inputs, open sizes are
+those of dimensions with the same name in the shapes that are given (names of dimensions are in
+`armpy inspect MODEL`), or 1. Commands that need shapes and have none name the option in the error.
+
 """
 
 INPUTS = ("--image", "--input", "--shape", "--size", "--batch", "--seed")
@@ -51,20 +55,20 @@ INPUTS = ("--image", "--input", "--shape", "--size", "--batch", "--seed")
 WHY_NOT = {
     "benchmark": "times do not depend on pictures; `--shape` says the size",
     "compile": "runs nothing; `--shape` may be repeated for several sets of shapes",
-    "diff": "compares on arrays; shapes are the model's or those of the arrays",
+    "conformance accuracy": "reads samples from `--inputs`",
+    "diff": "compares on arrays",
     "export-triton": "runs nothing; `--max-batch` is the server's limit",
     "inspect": "runs nothing",
+    "kernels build": "runs nothing",
+    "kernels list": "runs nothing",
     "pictures": "reads pictures, whose shape is their size",
     "profile model": "measures one execution at a time: the batch is part of `--shape`",
     "quantize": "calibrates on the data that it is given",
-    "report": "measures one execution at a time; open shapes come from `--size` or `--input`",
+    "report": "measures one execution at a time: the batch is part of `--shape`",
     "run": "runs once: the batch is part of `--shape`",
     "tune": "runs parts of a model on numbers of its own",
 }
 """Of each command that takes inputs: why it lacks the other options."""
-
-RESTRICTED = {("report", "--shape"): "with `--svg`"}
-"""Inputs that a command takes only together with another option."""
 
 
 def main() -> int:
@@ -90,7 +94,7 @@ def _input_lines() -> list[str]:
     lines = []
     for name, flags in sorted(_commands(app)):
         if flags & set(INPUTS[:-1]):
-            taken = [f"`{o}` {RESTRICTED.get((name, o), '')}".strip() for o in INPUTS if o in flags]
+            taken = [f"`{option}`" for option in INPUTS if option in flags]
             lines.append(f"- `armpy {name}`: {', '.join(taken)}; {WHY_NOT[name]}")
     return lines
 

@@ -107,7 +107,10 @@ SECONDS = ("--seconds", "--time")
 SHAPES = ("--shapes", "--shape")
 THREADS = OPTIONS["num_threads"].flags
 
-RANDOM_SHAPES = "Shape of a random input; once per input."
+_SHAPE = (
+    "Shape of an input that the file leaves open, such as x=1,224,224,3; once per input. Other "
+    "open sizes are those of dimensions with the same name, or 1."
+)
 
 size_option = click.option(
     "--size",
@@ -149,15 +152,18 @@ def verbosity_options(command: Command) -> Command:
     )(command)
 
 
-def shapes_option(text: str) -> Callable[[Command], Command]:
-    """Add ``--shapes``, which comes as a list of sets of shapes, with this help."""
+def shapes_option(more: str = "") -> Callable[[Command], Command]:
+    """Add ``--shapes``, which comes as a list of sets of shapes, with more in its help.
+
+    `armpy.model.open_shapes` chooses the shapes of the inputs from a set.
+    """
     return click.option(
         *SHAPES,
         "shape_sets",
         multiple=True,
         metavar="NAME=SIZES",
         callback=parse_shape_sets,
-        help=text,
+        help=f"{_SHAPE} {more}".rstrip(),
     )
 
 

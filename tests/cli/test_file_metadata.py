@@ -161,6 +161,6 @@ def test_pixels_stay_what_they_are_where_quantisation_normalises(picture: str) -
     content = image_model([127.5], [127.5], SIX, quantization=("UINT8", 1 / 128, 128))
     with armpy.load(content, backends=["CpuRef"]) as model:
         request = RunRequest(image=picture)
-        arrays, _, hints = prepare_inputs(model, request, FileMetadata(model))
-    np.testing.assert_array_equal(arrays["x"][0], PIXELS)
-    assert not hints
+        inputs = prepare_inputs(model, request, FileMetadata(model))
+    np.testing.assert_array_equal(inputs.arrays["x"][0], PIXELS)
+    assert not inputs.hints

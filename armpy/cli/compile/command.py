@@ -28,10 +28,7 @@ from armpy.cli.options import (
     help="A machine to compile for: 'host', which is this one, or a processor; 'help' lists them. "
     "May be repeated, the most wanted first; 'host' if left out.",
 )
-@shapes_option(
-    "Shape of an input, such as x=1,224,224,3; may be repeated. A name that comes again "
-    "begins a further set of shapes that the model is prepared for."
-)
+@shapes_option("A name that comes again begins a further set that the model is prepared for.")
 @click.option(
     "--sign", "key", type=MODEL_FILE, metavar="KEY", help="Sign the file with this private key."
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -18,10 +18,16 @@ from armpy.cli.registry import registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.core.units import bytes_text
+from armpy.errors import InvalidArgumentError
 from armpy.execution.compile_targets import check_targets, known_targets
+from armpy.graph import nested_graphs
+from armpy.model import Model
+from armpy.model.open_shapes import input_shapes, prepare_for
+from armpy.ops.composite import Composite
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import NO_KEY, FileSignature, key_text, sign
+from armpy.tensor import format_shape
 
 _HELP = "help"
 """In the place of a target: list them."""
@@ -39,6 +45,8 @@ class CompileReport:
     targets_by_backend: dict[str, list[str]]  # what backends have compiled for
     left_out: tuple[MissingProgram, ...]
     signer: str  # the key that has signed it; empty if none has
+    # Of inputs that the original leaves open, where the file takes no other shapes.
+    fixed_shapes: Shapes = field(default_factory=dict)
 
 
 def compile_command(
@@ -64,15 +72,47 @@ def compile_command(
         check_targets(targets, _backends(load_request))
     sign = None if key is None else signer(key)
     with load_model(load_request, num_plans=len(shape_sets)) as model:
+        is_fixed = bool(shape_sets) and _is_saved_shaped_only(model)
+        if is_fixed and len(shape_sets) > 1:
+            raise InvalidArgumentError(
+                "the model can be saved for one set of shapes only, as its operations depend on it",
+                where="--shape",
+                actual=f"{len(shape_sets)} sets",
+                fix="Write a file for each of them",
+            )
         # The file starts with the one that is prepared last.
         for shapes in reversed(shape_sets or [{}]):
-            model.prepare(shapes)
-        model.save(output, targets=targets, sign=sign)
-    report = _describe(output, load_request.model)
+            prepare_for(model, shapes)
+        fixed = _open_shapes(model, shape_sets[0]) if is_fixed else {}
+        # A reshaped model is closed with the one that it is made from.
+        written = model.reshape(fixed) if fixed else model
+        written.save(output, targets=targets, sign=sign)
+    report = replace(_describe(output, load_request.model), fixed_shapes=fixed)
     if as_json:
         print_json(report)
     else:
         _print(report)
+
+
+def _is_saved_shaped_only(model: Model) -> bool:
+    """Return whether operations of a model become armpy's own only when all shapes are known.
+
+    Front-ends of other formats make them; compiled models cannot hold them.
+    """
+    if all(spec.info.is_fully_shaped for spec in model.inputs):
+        return False
+    return any(
+        isinstance(layer.operation, Composite)
+        for graph in (model.graph, *nested_graphs(model.graph))
+        for layer in graph.layers
+    )
+
+
+def _open_shapes(model: Model, shapes: Shapes) -> Shapes:
+    """Shapes of the inputs that a model leaves open."""
+    by_name = input_shapes(model, shapes).by_name
+    is_open = {spec.name: not spec.info.is_fully_shaped for spec in model.inputs}
+    return {name: shape for name, shape in by_name.items() if is_open[name]}
 
 
 def _backends(request: CliLoadRequest) -> Sequence[BackendProxy]:
@@ -120,6 +160,9 @@ def _print(report: CompileReport) -> None:
     printer = Printer()
     signed = f", signed by {report.signer}" if report.signer else ""
     printer.line(f"written: {report.output}{signed}")
+    if report.fixed_shapes:
+        shapes = [f"{name} {format_shape(shape)}" for name, shape in report.fixed_shapes.items()]
+        printer.line(f"for these shapes only: {', '.join(shapes)}")
     size = report.bytes
     ratio = size.total / max(report.original_bytes, 1)
     printer.line(

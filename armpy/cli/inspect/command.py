@@ -19,9 +19,7 @@ from armpy.cli.options import (
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer of the file.")
 @click.option("--tensors", "with_tensors", is_flag=True, help="List every tensor of the file.")
 @size_option
-@shapes_option(
-    "Shape of an input that the file leaves open, such as x=1,224,224,3; may be repeated."
-)
+@shapes_option()
 @click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @report_options
 @imported_when_run("armpy.cli.inspect.work:inspect")

@@ -18,6 +18,7 @@ from armpy.cli.values import Shapes, only_shapes
 from armpy.errors import UnsupportedOperatorError
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
+from armpy.model.open_shapes import prepare_for
 
 
 def inspect(
@@ -80,9 +81,9 @@ def inspected(
 def _resize(model: Model, size: tuple[int, int] | None, shapes: Shapes) -> None:
     """Give inputs the shapes that are asked for; where nothing else is open, batches have 1 row."""
     if size is not None:
-        model.prepare({**sized_shapes(model.inputs, size), **shapes})
+        prepare_for(model, {**sized_shapes(model.inputs, size), **shapes})
     elif shapes:
-        model.prepare(shapes)
+        prepare_for(model, shapes)
     elif model.placement is None:
         batches = {}
         for spec in model.inputs:

@@ -8,7 +8,6 @@ from armpy.cli.command_group import OnceGroup, imported_when_run
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
-    RANDOM_SHAPES,
     RUNS,
     WRITABLE_FILE,
     model_options,
@@ -67,7 +66,7 @@ def command() -> None:
     help="An array for one input; once per input. Random numbers if left out.",
 )
 @size_option
-@shapes_option(RANDOM_SHAPES)
+@shapes_option()
 @seed_option()
 @_TOP
 @click.option(*OUTPUT, type=WRITABLE_FILE, help="Write the profile to FILE.json.")

@@ -11,7 +11,6 @@ from armpy.cli.command_group import imported_when_run
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
-    RANDOM_SHAPES,
     RUNS,
     json_option,
     model_options,
@@ -83,7 +82,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("run")
 @run_options
-@shapes_option(RANDOM_SHAPES)
+@shapes_option()
 @click.option(
     *OUTPUT,
     type=click.Path(writable=True),

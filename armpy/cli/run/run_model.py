@@ -13,7 +13,8 @@ from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.results import Array, OutputReader, OutputReport, ReadOutputs
-from armpy.errors import InvalidArgumentError, LayerValidationError, did_you_mean
+from armpy.errors import InvalidArgumentError
+from armpy.model.open_shapes import InputShapes, input_shapes
 from armpy.profiling.quartiles import quartiles_of
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -93,6 +94,16 @@ class RunReport:
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedInputs:
+    """A model's inputs for a run."""
+
+    arrays: dict[str, Array]
+    origin: str  # where they are from
+    hints: Sequence[str] = ()  # assumptions
+    shapes: InputShapes = field(default_factory=InputShapes)  # of random inputs
+
+
+@dataclass(frozen=True, slots=True)
 class RunOutputs:
     """Inputs and outputs of a run, read and unread."""
 
@@ -120,8 +131,10 @@ def run_model(
         from armpy.cli.pictures.file_metadata import FileMetadata
 
         metadata = FileMetadata(model)
-    arrays, origin, hints = prepare_inputs(model, request, metadata)
-    results = _run(model, arrays, request)
+    inputs = prepare_inputs(model, request, metadata)
+    arrays = inputs.arrays
+    with inputs.shapes.explained():
+        results = model.run(arrays)
     profiler = None
     if request.trace is not None:
         profiler = model.runtime.get_profiler(model.network_id)
@@ -136,7 +149,7 @@ def run_model(
     read = reader.read(results, batches.pop() if len(batches) == 1 else 1)
     files: list[str] = []
     if write is not None:
-        files += write(RunOutputs(origin, arrays, results, reader, read))
+        files += write(RunOutputs(inputs.origin, arrays, results, reader, read))
     elif request.output is not None:
         from armpy.cli.files import write_outputs
 
@@ -149,13 +162,13 @@ def run_model(
         files.append(request.trace)
     placement = model.placement
     return RunReport(
-        origin,
+        inputs.origin,
         str(placement) if placement is not None else "not known",
         dict(placement.layers_by_backend) if placement is not None else {},
         read.reports,
         timing,
         tuple(files),
-        (*hints, *reader.hints, *(metadata.hints if metadata else ())),
+        (*inputs.hints, *reader.hints, *(metadata.hints if metadata else ())),
         *profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
@@ -174,27 +187,14 @@ def profiled(
     return tuple(steps_of(profiler)), ProfileReport.of(profiler.summary(), profiler.counters)
 
 
-def _run(model: Model, arrays: dict[str, Array], request: RunRequest) -> dict[str, Array]:
-    """Run once; errors mention ``--size`` where a size was guessed."""
-    try:
-        return model.run(arrays)
-    except LayerValidationError as error:
-        is_chosen = request.image or request.inputs or request.picture.size or request.shapes
-        if not is_chosen and any(not spec.info.is_fully_shaped for spec in model.inputs):
-            error.fix = error.fix or (
-                "The model takes several sizes; choose one with --size HxW or --shape NAME=SIZES"
-            )
-        raise
-
-
 def prepare_inputs(
     model: Model, request: RunRequest, metadata: FileMetadata | None = None
-) -> tuple[dict[str, Array], str, list[str]]:
-    """The model's inputs, where they are from, and hints."""
+) -> PreparedInputs:
+    """Make the model's inputs of a picture, of files, or of random numbers."""
     if request.image is not None:
         from armpy.cli.pictures.images import picture_inputs
 
-        return picture_inputs(model, request.image, request.picture, metadata)
+        return PreparedInputs(*picture_inputs(model, request.image, request.picture, metadata))
     if request.inputs:
         from armpy.cli.files import read_inputs
 
@@ -209,54 +209,37 @@ def prepare_inputs(
                     expected=str(spec.data_type.dtype),
                     fix="Quantise them with --quantize-inputs",
                 )
-        return arrays, ", ".join(request.inputs), []
-    arrays = random_inputs(model, request.seed, request.picture.size, request.shapes)
-    return arrays, f"random numbers, seed {request.seed}", []
+        return PreparedInputs(arrays, ", ".join(request.inputs))
+    shapes = random_shapes(model, request.picture.size, request.shapes)
+    arrays = random_inputs(model, request.seed, shapes)
+    return PreparedInputs(arrays, f"random numbers, seed {request.seed}", shapes=shapes)
 
 
-def random_inputs(
+def random_shapes(
     model: Model,
-    seed: int,
     size: tuple[int, int] | None = None,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
-) -> dict[str, Array]:
-    """Random numbers for every input.
+) -> InputShapes:
+    """Choose shapes of random inputs.
 
-    Inputs get their shape of `shapes`. Images whose size is open get `size`, height and width;
-    other open dimensions the model's default, or 1.
+    Images whose size is open get `size`, height and width, unless they have a shape in `shapes`;
+    the others follow from these, as `armpy.model.open_shapes.choose_shapes` says.
 
     Raises InvalidArgumentError if `shapes` names an input that the model does not have.
     """
-    shapes = shapes or {}
-    names = [spec.name for spec in model.inputs]
-    for name in shapes:
-        if name not in names:
-            raise InvalidArgumentError(
-                f"the model has no input '{name}'",
-                where="--shape",
-                expected=", ".join(names),
-                fix=did_you_mean(name, names, "Name an input of the model"),
-            )
-    generator = np.random.default_rng(seed)
     sized: dict[str, tuple[int, ...]] = {}
     if size is not None:
         from armpy.cli.pictures.image_layout import sized_shapes
 
         sized = sized_shapes(model.inputs, size)
-    # Only open sizes have a default, which may take a preparation to find.
-    is_open = not all(spec.info.is_fully_shaped for spec in model.inputs)
-    defaults = model.default_shapes if is_open else [None] * len(model.inputs)
-    return {
-        spec.name: _random(
-            generator,
-            spec.info,
-            shapes.get(spec.name)
-            or sized.get(spec.name)
-            or default
-            or tuple(1 if dim is None else dim for dim in spec.shape or ()),
-        )
-        for spec, default in zip(model.inputs, defaults, strict=True)
-    }
+    return input_shapes(model, {**sized, **(shapes or {})})
+
+
+def random_inputs(model: Model, seed: int, shapes: InputShapes | None = None) -> dict[str, Array]:
+    """Random numbers for every input, of shapes of `random_shapes` if left out."""
+    generator = np.random.default_rng(seed)
+    by_name = (shapes or random_shapes(model)).by_name
+    return {spec.name: _random(generator, spec.info, by_name[spec.name]) for spec in model.inputs}
 
 
 def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:

@@ -162,7 +162,7 @@ def test_open_sizes_are_measured_as_they_are_given(
         model.prepare({"image": (1, 8, 8, 1)})
         model.save(path)
     assert main(["tune", str(path), "--backends", "CpuRef"]) == 0
-    assert "['image']; say with --shapes which" in capsys.readouterr().out
+    assert "for example with --shape image=1,224,224,1" in capsys.readouterr().out
     assert main(["tune", str(path), "--backends", "NumbaAcc", "--shapes", "image=1,9,9,1"]) == 0
     assert capsys.readouterr().out.count("NumbaAcc: 1 layers") == 2  # for 8 x 8 as well
 

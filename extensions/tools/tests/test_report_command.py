@@ -94,8 +94,6 @@ def test_a_picture_shows_the_shapes_that_are_chosen(
     assert "Expected (?, 6); got (4, 7)" in str(result.exception or result.output)
     result = CliRunner().invoke(app, [*command, "x=4,6", "--shape", "x=2,6"])
     assert "an input is named twice" in result.output
-    result = CliRunner().invoke(app, ["report", "open.tflite", "--shape", "x=4,6"])
-    assert "it is for --svg" in result.output
 
 
 def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,13 @@ from armpy.cli.options import EXIT_PROBLEMS, request_of
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.cli.registry import registry_of
+from armpy.cli.values import Shapes, only_shapes
 from armpy.core.file_ownership import why_exposed
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
 from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.graph import SubgraphView
+from armpy.model import input_shapes, prepare_for
 from armpy.model.save import compiled_views
 from armpy.plugins import BackendRegistry, PluginOptions, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
@@ -46,6 +48,7 @@ def build(
     models: Sequence[str],
     output: str,
     targets: Sequence[str],
+    shape_sets: Sequence[Shapes],
     backends: tuple[str, ...] | None,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
@@ -66,7 +69,11 @@ def build(
             try:
                 # The graphs stay mapped when it is closed, and its programs are not needed.
                 load_request = request_of(path, (), dynamic_backends_path, backends=backends)
-                with load_model(load_request) as model:
+                with load_model(load_request, num_plans=len(shape_sets)) as model:
+                    for shapes in shape_sets:
+                        prepare_for(model, shapes)
+                    if not shape_sets and (fix := input_shapes(model, {}).fix):
+                        click.echo(f"armpy: hint: {path}: nothing is compiled. {fix}.", err=True)
                     for backend_id, view in compiled_views(model.handle.loaded):
                         views.setdefault(backend_id, []).append(view)
             except ArmpyError as error:
@@ -133,6 +140,7 @@ def _make_folder(path: str) -> None:
 def list_command(
     context: click.Context,
     model: str | None,
+    shape_sets: Sequence[Shapes],
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -142,6 +150,8 @@ def list_command(
     if model is not None:
         request = request_of(model, (), dynamic_backends_path)
         with progress_shown(), load_model(request) as loaded:
+            if shape_sets:
+                prepare_for(loaded, only_shapes(shape_sets))
             uses = () if loaded.placement is None else loaded.placement.cache_uses
     if as_json:
         print_json({"packs": [asdict(row) for row in rows], "uses": [asdict(use) for use in uses]})

@@ -11,6 +11,7 @@ from armpy.cli.options import (
     backends_option,
     dynamic_backends_option,
     report_options,
+    shapes_option,
 )
 
 
@@ -40,6 +41,9 @@ def command() -> None:
     help="A machine to compile for, as 'armpy compile --target help' lists them; may be repeated. "
     "'host', this one, if left out.",
 )
+@shapes_option(
+    "They are used for every model. A name that comes again begins a further set of shapes."
+)
 @backends_option("Whose kernels, in order of preference; every installed backend if left out.")
 @dynamic_backends_option
 @report_options
@@ -56,6 +60,7 @@ def build() -> None:
 
 @command.command("list", short_help="List the packs that are found, and why one is not used.")
 @click.argument("model", type=MODEL_FILE, required=False)
+@shapes_option()
 @dynamic_backends_option
 @report_options
 @click.pass_context

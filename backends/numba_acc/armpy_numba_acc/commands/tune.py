@@ -20,7 +20,7 @@ from armpy.cli.registry import registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes, only_shapes
 from armpy.graph.network import Network
-from armpy.model import Model
+from armpy.model import Model, input_shapes, prepare_for
 from armpy.ops import ElementwiseBinary
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
@@ -54,7 +54,7 @@ def tune(
     if measures_machine:
         clear_caches(registry, load_request.options.backends, "machine")
     results: list[TuningResult] = []
-    open_inputs: list[str] = []
+    open_sizes = ""
     stop = threading.Event()
     if load_request.model:
         # What a compiled model has compiled is decided already: its graph is prepared anew.
@@ -66,8 +66,9 @@ def tune(
         ):
             results = request.results
             if shape_sets:
-                model.prepare(only_shapes(shape_sets))
-            open_inputs = [str(s.name) for s in model.inputs if not s.info.is_fully_shaped]
+                prepare_for(model, only_shapes(shape_sets))
+            else:
+                open_sizes = input_shapes(model, {}).fix
     else:
         # All is said but which model: any network has backends measure the machine.
         network = Network()
@@ -87,10 +88,8 @@ def tune(
         print_machines(machines)
         if load_request.model:
             print_tuning(results, shows_all=shows_all)
-            if open_inputs and not (results or shape_sets):
-                click.echo(
-                    f"inputs have open sizes: {open_inputs}; say with --shapes which to measure"
-                )
+            if open_sizes and not results:
+                click.echo(open_sizes)
             if stop.is_set():
                 click.echo("stopped: the results so far are stored")
     if any(result.problem for result in results):

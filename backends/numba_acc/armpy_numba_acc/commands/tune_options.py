@@ -13,7 +13,7 @@ from armpy.cli.values import FiniteRange
 
 @click.command("tune")
 @partial(model_options, is_optional=True)
-@shapes_option("Shape to measure for, of an input with open sizes; once per input.")
+@shapes_option()
 @click.option(
     "--machine",
     "measures_machine",

@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from armpy.errors import (
 )
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.model import Model
+from armpy.model import InputShapes, Model, input_shapes
 from armpy.ops.operation import Array, located
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.accuracy.accuracy_run import AccuracyRun
@@ -36,7 +36,7 @@ from armpy_conformance.accuracy.verdict import Verdict, verdict
 from armpy_conformance.differences.real_numbers import real_numbers
 from armpy_conformance.workers import LostItem, judge_in_workers
 from armpy_tools.compare.errors import errors
-from armpy_tools.compare.sides import input_arrays
+from armpy_tools.compare.sides import chosen_inputs, input_arrays
 from armpy_tools.measure.latency import latency_of
 
 REAL_NUMBERS = "real numbers"
@@ -63,6 +63,8 @@ class AccuracySettings:
     num_threads: int = 1  # of the backend and the peer
     tolerance: float = 1.25
     """How many times the smaller error of CpuRef and the peer the backend may have."""
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """Of inputs that the models leave open, by name, as of `first_difference`."""
 
 
 def run_accuracy(
@@ -172,9 +174,10 @@ class ModelJudge:
         """Run a model on everything and compare."""
         with load(path, runtime=self._reference) as plain:
             file = self._sample_file(Path(path))
-            samples = self._samples(file, plain)
+            samples, shapes = self._samples(file, plain)
             expected = ExpectedResults() if file is None else read_expected(file)
-            exact, reference = self._exact(plain, samples)
+            with shapes.explained():
+                exact, reference = self._exact(plain, samples)
             infos = [value.info for value in plain.graph.outputs]
             names = [value.name for value in plain.graph.inputs]
             engines = [engine_of_model(REFERENCE_BACKEND_ID, self._version(False), plain)]
@@ -226,27 +229,33 @@ class ModelJudge:
         file = (Path(inputs) if inputs else path.parent) / f"{path.stem}.npz"
         return file if file.exists() else None
 
-    def _samples(self, file: Path | None, model: Model) -> list[dict[str, Array]]:
-        """Inputs by name: those of a file, or random ones."""
+    def _samples(
+        self, file: Path | None, model: Model
+    ) -> tuple[list[dict[str, Array]], InputShapes]:
+        """Inputs by name: those of a file, or random ones; and the shapes of random ones."""
         names = [value.name for value in model.graph.inputs]
         number = self._settings.num_samples
         if file is not None:
-            return [
+            samples = [
                 dict(zip(names, self._inputs(file, i, model, sample), strict=True))
                 for i, sample in enumerate(samples_of(file, names, number))
             ]
+            return samples, InputShapes()
         first = self._settings.seed
         seeds = range(first, first + (RANDOM_SAMPLES if number is None else number))
-        return [
-            dict(zip(names, input_arrays(model.graph, {}, seed), strict=True)) for seed in seeds
+        shapes = input_shapes(model, self._settings.shapes)
+        samples = [
+            dict(zip(names, input_arrays(model.graph, {}, seed, shapes.by_name), strict=True))
+            for seed in seeds
         ]
+        return samples, shapes
 
     def _inputs(
         self, file: Path, index: int, model: Model, sample: Mapping[str, Array]
     ) -> list[Array]:
         """Inputs of one sample as the model stores them: real numbers are quantised."""
         try:
-            return input_arrays(model.graph, sample, self._settings.seed)
+            return chosen_inputs(model, sample, self._settings.seed, self._settings.shapes)[0]
         except ArmpyError as error:
             raise located(lambda: f"{file}, sample {index}", error) from None
 

@@ -29,7 +29,7 @@ from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.differences.data_movement_ops import is_move
 from armpy_conformance.differences.description import describe
 from armpy_tools.compare.layer_values import backend_of, made_by_layers, values_alone
-from armpy_tools.compare.sides import Sides, input_arrays
+from armpy_tools.compare.sides import Sides, chosen_inputs
 from armpy_tools.compare.trace import trace
 
 ALONE = "alone"
@@ -89,6 +89,7 @@ def first_difference(
     against: BackendId = REFERENCE_BACKEND_ID,
     *,
     inputs: Mapping[str, Array] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
     seed: int = 0,
     exact: bool = False,
     runtime_options: RuntimeOptions | None = None,
@@ -103,6 +104,9 @@ def first_difference(
         Ids; `against` is taken to be right.
     inputs : mapping of str to ndarray, optional
         By name; those missing are filled with numbers made of chance.
+    shapes : mapping of str to tuple of int, optional
+        Of inputs that the file leaves open, by name; other open sizes are those of dimensions with
+        the same name, or 1.
     seed : int
         Of these numbers.
     exact : bool
@@ -123,8 +127,9 @@ def first_difference(
     sides = Sides.of(backend, against, runtime_options or RuntimeOptions())
     with load(os.fspath(model_path), runtime=sides.against) as model:
         graph = model.graph
-    arrays = input_arrays(graph, inputs or {}, seed)
-    return graph_difference(sides, graph, arrays, os.fspath(model_path), exact=exact)
+        arrays, chosen = chosen_inputs(model, inputs or {}, seed, shapes or {})
+    with chosen.explained():
+        return graph_difference(sides, graph, arrays, os.fspath(model_path), exact=exact)
 
 
 def graph_difference(

@@ -25,7 +25,7 @@ from armpy.tensor import Shape
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance.differences.real_numbers import real_numbers
 from armpy_tools.compare.layer_values import made_by_layers
-from armpy_tools.compare.sides import Sides, input_arrays
+from armpy_tools.compare.sides import Sides, chosen_inputs, input_arrays
 from armpy_tools.compare.trace import TensorTrace
 
 FILE_TOLERANCE = 1e-4
@@ -54,6 +54,7 @@ def first_file_difference(
     tolerance: float = FILE_TOLERANCE,
     runtime_options: RuntimeOptions | None = None,
     inputs: Mapping[str, Array] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> FileDifference:
     """Run two files of one network on CpuRef and find where they part.
 
@@ -65,6 +66,8 @@ def first_file_difference(
         How far elements may differ, relative to a tensor's largest one.
     inputs : mapping of str to ndarray, optional
         By the name that the first file has; those missing are made of chance.
+    shapes : mapping of str to tuple of int, optional
+        Of inputs that the first file leaves open, as of `first_difference`.
 
     Raises
     ------
@@ -88,8 +91,12 @@ def first_file_difference(
     names = os.fspath(model_path), os.fspath(other_path)
     with load(names[0], runtime=sides.against) as model:
         feeds = inputs or {}
-        trials = [input_arrays(model.graph, feeds, seed + trial) for trial in range(_TRIALS)]
-        graph = _specialized(sides, model.graph, trials[0], names[0])
+        chances = [
+            chosen_inputs(model, feeds, seed + trial, shapes or {}) for trial in range(_TRIALS)
+        ]
+        trials, chosen = [arrays for arrays, _ in chances], chances[0][1]
+        with chosen.explained():
+            graph = _specialized(sides, model.graph, trials[0], names[0])
     with load(names[1], runtime=sides.against) as model:
         moved = [
             _rearranged(_in_order(arrays, graph, model.graph), model.graph) for arrays in trials

@@ -119,8 +119,8 @@ _SOME = click.IntRange(min=1)
 @click.option("--target", "targets", multiple=True, metavar="NAME", help="As for 'armpy compile'.")
 @click.option("--sign", "key", type=MODEL_FILE, metavar="KEY", help="As for 'armpy compile'.")
 @shapes_option(
-    "Shape of an input that is prepared for, such as x=1,224,224,3; may be repeated. A name that "
-    "comes again begins a further set of shapes. Not with --max-batch."
+    "A name that comes again begins a further set that the model is prepared for. Not with "
+    "--max-batch."
 )
 @backends_option("Ids in order of preference; may be repeated; all if left out.", BACKENDS)
 @click.option(

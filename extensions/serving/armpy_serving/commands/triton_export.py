@@ -18,6 +18,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.model import prepare_for
 from armpy.plugins.isolation.backend import check_isolated
 from armpy_serving.triton import (
     EnsembleOptions,
@@ -81,7 +82,7 @@ def export_command(
         # The shapes of every batch stay prepared until they are saved.
         with load_model(load_request, num_plans=_num_plans(shape_sets, options)) as model:
             for shapes in reversed(shape_sets):
-                model.prepare(shapes)
+                prepare_for(model, shapes)
             triton_options = TritonOptions(
                 _name(request, path), labels=_labels(request, model), **options
             )

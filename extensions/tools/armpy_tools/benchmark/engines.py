@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import armpy
-from armpy.model import LoadOptions
+from armpy.model import InputShapes, LoadOptions, dimension_names_of
 from armpy_tools.benchmark.inputs import Array, chosen_shapes, fits, random_array
 from armpy_tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy_tools.benchmark.subjects import ARMPY, Subject
@@ -60,16 +60,23 @@ class ArmpySubjectModel(ISubjectModel):
         self._subject = subject
         self.model = model
         self.feeds: dict[str, Array] = {}
-        self._shapes: dict[str, tuple[int, ...]] = {}
+        self._shapes = InputShapes()
 
     def fit_shapes(self) -> None:
         """Read the caller's arrays, and reshape the model if its file has fixed other shapes."""
         specs = self.model.inputs
         self.feeds = read_arrays(self._subject.arrays, [spec.name for spec in specs])
         shapes = {**self._subject.shapes, **{name: a.shape for name, a in self.feeds.items()}}
-        batch = self._subject.batch
-        self._shapes = chosen_shapes(specs, self.model.default_shapes, shapes, batch)
-        others = {s.name: self._shapes[s.name] for s in specs if not fits(s, self._shapes[s.name])}
+        model = self.model
+        self._shapes = chosen_shapes(
+            specs,
+            model.default_shapes,
+            shapes,
+            self._subject.batch,
+            lambda: dimension_names_of(model.metadata),
+        )
+        by_name = self._shapes.by_name
+        others = {s.name: by_name[s.name] for s in specs if not fits(s, by_name[s.name])}
         if others:
             self.model = self.model.reshape(others)
 
@@ -77,12 +84,16 @@ class ArmpySubjectModel(ISubjectModel):
         """Make random arrays for the inputs that the caller has not given."""
         generator = np.random.default_rng(seed)
         for spec in self.model.inputs:
-            array = random_array(spec.info, self._shapes[spec.name], generator)
+            array = random_array(spec.info, self._shapes.by_name[spec.name], generator)
             self.feeds.setdefault(spec.name, array)
 
     def first_caller(self) -> Callable[[], object]:
         """A call of `Model.run`: to bind takes what shapes have been prepared."""
-        return lambda: self.model.run(self.feeds)
+        return self._run
+
+    def _run(self) -> None:
+        with self._shapes.explained():
+            self.model.run(self.feeds)
 
     def caller(self) -> Callable[[], object]:
         """An execution that is bound; of a model that runs from a file `Model.run` with arrays."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
-from armpy.tensor import Shape, TensorInfo
+from armpy.model import InputShapes, choose_shapes
+from armpy.tensor import TensorInfo
 
 Array: TypeAlias = npt.NDArray[Any]  # Any: whatever the model takes
 
@@ -23,7 +24,8 @@ def chosen_shapes(
     defaults: Sequence[tuple[int, ...] | None],
     shapes: Mapping[str, Sequence[int]],
     batch: int | None,
-) -> dict[str, tuple[int, ...]]:
+    read_dimension_names: Callable[[], Mapping[str, Sequence[str]]] = dict,
+) -> InputShapes:
     """A shape for each input.
 
     Parameters
@@ -34,6 +36,8 @@ def chosen_shapes(
         The user's settings.
     batch : int, optional
         Size of the first axis of every input.
+    read_dimension_names : callable, optional
+        As of `armpy.model.open_shapes.choose_shapes`.
 
     Raises
     ------
@@ -44,36 +48,15 @@ def chosen_shapes(
     -----
     They need not be those of the file; see `fits`.
     """
-    names = [spec.name for spec in specs]
-    for name in shapes:
-        if name not in names:
-            raise InvalidArgumentError(
-                "the model has no such input",
-                where="shapes",
-                expected=", ".join(f"'{known}'" for known in names),
-                actual=f"'{name}'",
-            )
-    chosen = {}
-    for spec, default in zip(specs, defaults, strict=True):
-        shape = tuple(shapes.get(spec.name) or default or usual_shape(spec.shape or ()))
-        if batch is not None and spec.name not in shapes:
-            shape = _batched(spec, shape, batch)
-        chosen[spec.name] = shape
-    return chosen
-
-
-def usual_shape(shape: Shape) -> tuple[int, ...]:
-    """A shape whose open sizes are the usual ones."""
-    is_image = len(shape) == 4
-    return tuple(
-        (_SPATIAL if is_image and axis in _open_sides(shape) else 1) if dim is None else dim
-        for axis, dim in enumerate(shape)
-    )
-
-
-def _open_sides(shape: Shape) -> tuple[int, ...]:
-    """Axes of height and width: those after the batch that are open, channels are not."""
-    return tuple(axis for axis in (1, 2, 3) if shape[axis] is None)
+    chosen = choose_shapes(specs, defaults, shapes, read_dimension_names, image_side=_SPATIAL)
+    if batch is None:
+        return chosen
+    batched = {
+        spec.name: _batched(spec, chosen.by_name[spec.name], batch)
+        for spec in specs
+        if spec.name not in shapes
+    }
+    return InputShapes({**chosen.by_name, **batched}, chosen.guessed)
 
 
 def _batched(spec: TensorSpec, shape: tuple[int, ...], batch: int) -> tuple[int, ...]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from armpy.errors import BackendUnavailableError
-from armpy_tools.benchmark.inputs import Array, usual_shape
+from armpy.execution import TensorSpec
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_tools.benchmark.inputs import Array, chosen_shapes
 from armpy_tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy_tools.benchmark.subjects import Subject
 from armpy_tools.measure.engines import EngineInput, IEngine, open_engine, refusal
@@ -18,6 +22,16 @@ def load_peer(subject: Subject) -> PeerSubjectModel:
     threads = subject.num_threads or 1
     engine = open_engine(subject.engine, subject.model, threads, subject.callers)
     return PeerSubjectModel(subject, engine)
+
+
+def _random(generator: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
+    """Random elements: from -1 to 1, bytes of any value, 0 or 1 for other integers."""
+    if dtype.kind == "f":
+        return generator.uniform(-1.0, 1.0, shape).astype(dtype)
+    if dtype.itemsize == 1 and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    return generator.integers(0, 2, shape).astype(dtype)
 
 
 class PeerSubjectModel(ISubjectModel):
@@ -36,9 +50,12 @@ class PeerSubjectModel(ISubjectModel):
         inputs = self._engine.inputs
         arrays = read_arrays(self._subject.arrays, [engine_input.name for engine_input in inputs])
         generator = np.random.default_rng(seed)
+        shapes = self._shapes(inputs, arrays)
         for engine_input in inputs:
             array = arrays.get(engine_input.name)
-            self._arrays.append(self._random(generator, engine_input) if array is None else array)
+            if array is None:
+                array = _random(generator, engine_input.dtype, shapes[engine_input.name])
+            self._arrays.append(array)
         try:
             self._engine.bind(self._arrays)
         except BackendUnavailableError:
@@ -46,23 +63,19 @@ class PeerSubjectModel(ISubjectModel):
         except Exception as error:  # engines raise any error
             raise refusal(self._subject.engine, error) from error
 
-    def _random(self, generator: np.random.Generator, engine_input: EngineInput) -> Array:
-        """Random elements: from -1 to 1, bytes of any value, 0 or 1 for other integers."""
-        shape = self._subject.shapes.get(engine_input.name) or self._batched(engine_input.shape)
-        dtype = engine_input.dtype
-        if dtype.kind == "f":
-            return generator.uniform(-1.0, 1.0, shape).astype(dtype)
-        if dtype.itemsize == 1 and dtype.kind in "iu":
-            limits = np.iinfo(dtype)
-            return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-        return generator.integers(0, 2, shape).astype(dtype)
-
-    def _batched(self, shape: Sequence[int | None]) -> tuple[int, ...]:
-        """A shape whose first axis is the batch that is asked for, and others as armpy's rows."""
-        sizes = [*usual_shape(tuple(shape))]
-        if self._subject.batch is not None and sizes:
-            sizes[0] = self._subject.batch
-        return tuple(sizes)
+    def _shapes(
+        self, inputs: Sequence[EngineInput], arrays: Mapping[str, Array]
+    ) -> Mapping[str, tuple[int, ...]]:
+        """Shapes as armpy's rows have them."""
+        specs = [
+            # Of types, armpy's rows have the file's own ones; shapes do not depend on them.
+            TensorSpec(name, TensorInfo(shape, DataType.FLOAT32))
+            for name, shape, *_ in inputs
+        ]
+        given = {**self._subject.shapes, **{name: a.shape for name, a in arrays.items()}}
+        names = {engine_input.name: engine_input.dimension_names for engine_input in inputs}
+        defaults = [None] * len(specs)
+        return chosen_shapes(specs, defaults, given, self._subject.batch, lambda: names).by_name
 
     def caller(self) -> Callable[[], object]:
         """As the engine runs it."""

@@ -12,6 +12,7 @@ from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.arrays.conversion import as_input
 from armpy.graph import Graph
+from armpy.model import InputShapes, Model, input_shapes
 from armpy.ops.operation import Array
 from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.tensor import TensorInfo
@@ -69,8 +70,25 @@ class Sides:
         return Graph(graph.sources, graph.results, names, graph.layers), values
 
 
-def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Array]:
-    """One array per input: the caller's, or one made of chance.
+def chosen_inputs(
+    model: Model, given: Mapping[str, Array], seed: int, shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[list[Array], InputShapes]:
+    """`input_arrays` of a model, and the shapes of all.
+
+    Shapes that neither `given` nor `shapes` says follow from these.
+    """
+    of_arrays = {name: np.shape(array) for name, array in given.items()}
+    chosen = input_shapes(model, {**shapes, **of_arrays})
+    return input_arrays(model.graph, given, seed, chosen.by_name), chosen
+
+
+def input_arrays(
+    graph: Graph,
+    given: Mapping[str, Array],
+    seed: int,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> list[Array]:
+    """One array per input: the caller's, or one made of chance, of the input's shape in `shapes`.
 
     Real numbers for a quantised input are stored with its scale and zero point.
     """
@@ -88,7 +106,9 @@ def input_arrays(graph: Graph, given: Mapping[str, Array], seed: int) -> list[Ar
         if value.name in given:
             arrays.append(as_input(value.name, value.info, given[value.name], quantize=True))
             continue
-        shape = default or tuple(dim or 1 for dim in value.info.shape or ())
+        shape = (shapes or {}).get(value.name) or default
+        if shape is None:
+            shape = tuple(1 if dim is None else dim for dim in value.info.shape or ())
         arrays.append(_random(value.info.with_shape(shape), rng))
     return arrays
 

@@ -29,6 +29,8 @@ class EngineInput(NamedTuple):
     name: str
     shape: tuple[int | None, ...]
     dtype: np.dtype[Any]  # Any: whatever the model takes
+    dimension_names: tuple[str, ...] = ()
+    """Empty for a dimension that has none; no names where the engine does not list them."""
 
 
 class IEngine(ABC):
@@ -197,6 +199,7 @@ class OnnxRuntime(IEngine):
                 port.name,
                 tuple(size if isinstance(size, int) else None for size in port.shape),
                 np.dtype(_ONNX_TYPES.get(port.type, "float32")),
+                tuple(size if isinstance(size, str) else "" for size in port.shape),
             )
             for port in self._session.get_inputs()
         ]

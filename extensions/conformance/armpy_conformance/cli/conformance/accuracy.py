@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from armpy.cli.files import model_files, write_text
 from armpy.cli.printer import Printer, print_json
+from armpy.cli.values import Shapes, only_shapes
 from armpy_conformance.accuracy import AccuracyRun, run_accuracy
 from armpy_conformance.accuracy.runner import AccuracySettings
 from armpy_conformance.cli.conformance.trials import runtime_options
@@ -20,6 +22,7 @@ def accuracy(
     models: tuple[str, ...],
     backend: str,
     samples: int | None,
+    shape_sets: Sequence[Shapes],
     seed: int,
     inputs: str | None,
     seconds: float,
@@ -35,7 +38,15 @@ def accuracy(
         model_files(models),
         backend,
         runtime_options=runtime_options(dynamic_backends_path, backend_options),
-        settings=AccuracySettings(samples, seed, inputs or "", seconds, num_threads, tolerance),
+        settings=AccuracySettings(
+            samples,
+            seed,
+            inputs or "",
+            seconds,
+            num_threads,
+            tolerance,
+            only_shapes(shape_sets),
+        ),
     )
     if html is not None:
         write_text(html, result.to_html())

@@ -16,6 +16,7 @@ from armpy.cli.options import (
     dynamic_backends_option,
     json_option,
     seed_option,
+    shapes_option,
     verbosity_options,
 )
 from armpy.cli.values import FiniteRange
@@ -182,6 +183,7 @@ def crash() -> None:
     type=click.IntRange(min=1),
     help="Inputs of each model: all of its file if left out, or 8 random ones.",
 )
+@shapes_option("They are used for every model.")
 @seed_option()
 @click.option(
     "--inputs",

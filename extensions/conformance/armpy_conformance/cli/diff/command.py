@@ -10,6 +10,7 @@ from armpy.cli.options import (
     dynamic_backends_option,
     json_option,
     seed_option,
+    shapes_option,
     verbosity_options,
 )
 
@@ -30,6 +31,7 @@ from armpy.cli.options import (
     metavar="NAME=FILE.npy",
     help="An array for one input; the others are random.",
 )
+@shapes_option("With OTHER, they are of MODEL's inputs.")
 @seed_option()
 @click.option("--exact", is_flag=True, help="Allow no difference in integers and truth values.")
 @dynamic_backends_option

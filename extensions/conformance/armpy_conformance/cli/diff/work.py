@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
@@ -11,6 +12,7 @@ import armpy
 from armpy.cli.files import read_inputs
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
+from armpy.cli.values import Shapes, only_shapes
 from armpy.execution import RuntimeOptions
 from armpy.model.load_request import begins_prepared
 from armpy.model.model_files import parse
@@ -25,12 +27,14 @@ def diff(
     backend: str | None,
     against: str,
     inputs: tuple[str, ...],
+    shape_sets: Sequence[Shapes],
     seed: int,
     exact: bool,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Run MODEL on two backends and name the first layer whose output leaves the tolerance."""
+    shapes = only_shapes(shape_sets)
     if (other is None) == (backend is None):
         raise click.UsageError(
             "There is nothing to compare MODEL with. Pass --backend, or a second file."
@@ -40,7 +44,7 @@ def diff(
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
                 raise click.UsageError(f"--{name} is for --backend, not for another file.")
         paths = dynamic_backends_path
-        context.exit(_compare_files(model, other, inputs, seed, paths, as_json=as_json))
+        context.exit(_compare_files(model, other, inputs, shapes, seed, paths, as_json=as_json))
     assert backend is not None
     with progress_shown():
         difference = first_difference(
@@ -48,6 +52,7 @@ def diff(
             backend,
             against,
             inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
+            shapes=shapes,
             seed=seed,
             exact=exact,
             runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
@@ -64,6 +69,7 @@ def _compare_files(
     model: str,
     other: str,
     inputs: tuple[str, ...],
+    shapes: Shapes,
     seed: int,
     dynamic_backends_path: tuple[str, ...],
     *,
@@ -76,6 +82,7 @@ def _compare_files(
         seed=seed,
         runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
         inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
+        shapes=shapes,
     )
     printer = Printer()
     if as_json:

@@ -72,8 +72,7 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
     help="Size of the first axis of every input.",
 )
 @shapes_option(
-    "Shape of an input, such as x=1,224,224,3; may be repeated. A name that comes again "
-    "begins a further set of shapes, which is measured beside."
+    "(224 for images). A name that comes again begins a further set, which is measured beside."
 )
 @click.option(
     "--variant",

@@ -84,9 +84,7 @@ from armpy.cli.values import FiniteRange
     help="Compare with the float model on so many of them.",
 )
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer.")
-@shapes_option(
-    "Shape of an input that the model leaves open, such as x=1,224,224,3; may be repeated."
-)
+@shapes_option()
 @picture_options
 @click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option

@@ -21,6 +21,7 @@ from armpy.cli.values import Shapes
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
+from armpy.model import choose_shapes, dimension_names_of
 from armpy.model.load_request import begins_prepared
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_tools.pictures.find import find_pictures
@@ -28,8 +29,7 @@ from armpy_tools.quantize import QuantizedModel, QuantizeOptions, QuantizeReport
 from armpy_tools.quantize.making import quantize
 
 if TYPE_CHECKING:
-    from armpy.model import Model
-    from armpy.model.model_files import ModelOrigin
+    from armpy.model import Model, ModelOrigin
     from armpy.ops.operation import Array
 
 
@@ -98,10 +98,8 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
     origin = find_origin(load_request, registry)
     network = origin.parse(open_model_file(load_request.model), load_request.options.signature)
     graph = network if isinstance(network, Graph) else network.build()
-    shapes = dict(request.shapes)
-    if request.picture.size is not None:
-        specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
-        shapes = {**sized_shapes(specs, request.picture.size), **shapes}
+    keep_open = origin.front_end.name == "tflite"
+    shapes = _shapes(graph, request, origin, load_request.options.signature, keep_open=keep_open)
     metadata = FileMetadata(cast("Model", _FileModel(origin, load_request.options.signature)))
     hints: list[str] = []
     data: object = request.data
@@ -117,7 +115,7 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
             shapes=shapes,
             limit=request.limit,
             judge_limit=request.judge,
-            keep_open=origin.front_end.name == "tflite",
+            keep_open=keep_open,
         )
         size = quantized.save(request.output, runtime=runtime, like=load_request.model)
     return QuantizeResult(
@@ -129,6 +127,29 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
         tuple(dict.fromkeys((*hints, *metadata.hints))),
         tuple(metadata.used),
     )
+
+
+def _shapes(
+    graph: Graph,
+    request: QuantizeRequest,
+    origin: ModelOrigin,
+    signature: str | None,
+    *,
+    keep_open: bool,
+) -> Shapes:
+    """Shapes of inputs that the command says, and unless they stay open, of all others."""
+    specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
+    shapes = dict(request.shapes)
+    if request.picture.size is not None:
+        shapes = {**sized_shapes(specs, request.picture.size), **shapes}
+    if keep_open:
+        return shapes
+    return choose_shapes(
+        specs,
+        graph.default_shapes,
+        shapes,
+        lambda: dimension_names_of(origin.metadata(signature)),
+    ).by_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import click
-
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.printer import print_json
+from armpy.cli.values import only_shapes
 from armpy_tools.cli.quantize.page import write_page
 from armpy_tools.cli.quantize.quantize_file import QuantizeRequest, quantize_file
 from armpy_tools.cli.quantize.report import print_quantized, quantized_document
@@ -28,9 +27,7 @@ def quantize(
     if page_path is not None:
         render_page("", [])  # reports missing packages before the model is quantised
     shape_sets = options.pop("shape_sets")
-    if len(shape_sets) > 1:
-        raise click.UsageError("--shapes: a model is quantised for one set of shapes.")
-    request = QuantizeRequest(shapes=shape_sets[0] if shape_sets else {}, **options)
+    request = QuantizeRequest(shapes=only_shapes(shape_sets), **options)
     result = quantize_file(load_request, request)
     if page_path is not None:
         write_page(page_path, result)

@@ -72,10 +72,7 @@ from armpy.cli.options import (
     help="An array for one input; once per input. Random numbers if left out.",
 )
 @size_option
-@shapes_option(
-    "For --svg, the shape of an input that the file leaves open, such as x=1,224,224,3; may be "
-    "repeated."
-)
+@shapes_option()
 @seed_option()
 @verbosity_options
 @imported_when_run("armpy_tools.cli.report.work:report")

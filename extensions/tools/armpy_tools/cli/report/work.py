@@ -21,9 +21,8 @@ from armpy.cli.options import check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.registry import find_origin
-from armpy.cli.run.run_model import RunRequest, prepare_inputs
-from armpy.cli.values import Shapes
-from armpy.errors import LayerValidationError
+from armpy.cli.run.run_model import PreparedInputs, RunRequest, prepare_inputs
+from armpy.cli.values import Shapes, only_shapes
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
 from armpy_tools.devices.every_device import every_device, parse_device
@@ -55,13 +54,13 @@ def report(
         return
     if float_model is not None and no_accuracy:
         raise click.UsageError("--float-model: it does not go with --no-accuracy.")
-    if shape_sets:
-        raise click.UsageError("--shape: it is for --svg; a page takes --size or --input.")
+    request = RunRequest(picture=PictureOptions(size), shapes=only_shapes(shape_sets), **given)
     render_page("", [])  # reports missing packages before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
     arrays = [text.rpartition("=")[2] for text in given["inputs"]]
-    inputs = [load_request.model, float_model, given["image"], *arrays]
-    check_outputs({"--output": str(path)}, inputs)
+    check_outputs(
+        {"--output": str(path)}, [load_request.model, float_model, given["image"], *arrays]
+    )
     other = None if side_by_side is None else (Path(side_by_side).name, read_figures(side_by_side))
     if compares_every_device:
         devices = every_device(load_request.dynamic_backends_path)
@@ -69,7 +68,8 @@ def report(
     show_progress = _ProgressLine()
     show_progress("loading")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
-        subject = _subject(load_request, model, size, given)
+        inputs = _inputs(model, request)
+        subject = _subject(load_request, model, inputs)
         if float_model is not None:
             on_reference = CliLoadRequest(float_model).with_options(backends=("CpuRef",))
             subject = replace(
@@ -78,19 +78,15 @@ def report(
                 float_name=Path(float_model).name,
             )
         try:
-            page = make_report(
-                subject,
-                num_runs=runs,
-                backends=compared,
-                with_accuracy=not no_accuracy,
-                other=other,
-                on_progress=show_progress,
-            )
-        except LayerValidationError as error:
-            is_guessed = not (given["image"] or given["inputs"] or size)
-            if is_guessed and any(not spec.info.is_fully_shaped for spec in model.inputs):
-                error.fix = error.fix or _SIZES
-            raise
+            with inputs.shapes.explained():
+                page = make_report(
+                    subject,
+                    num_runs=runs,
+                    backends=compared,
+                    with_accuracy=not no_accuracy,
+                    other=other,
+                    on_progress=show_progress,
+                )
         finally:
             show_progress.close()
         about = placement_text(model.placement) if model.placement is not None else ""
@@ -114,16 +110,14 @@ def _draw(
     click.echo(f"{path}: {Path(path).stat().st_size / 1024:.0f} KiB")
 
 
-_SIZES = "The model takes several sizes; choose one with --size HxW, or give arrays with --input"
-
-
-def _subject(
-    load_request: CliLoadRequest, model: Model, size: tuple[int, int] | None, fields: dict[str, Any]
-) -> ReportSubject:
-    """The model with its inputs, and its file's metadata."""
-    request = RunRequest(picture=PictureOptions(size), **fields)
+def _inputs(model: Model, request: RunRequest) -> PreparedInputs:
+    """The inputs of the runs, with the metadata of the model's file where they need it."""
     metadata = FileMetadata(model) if request.image or request.inputs else None
-    arrays, origin, _ = prepare_inputs(model, request, metadata)
+    return prepare_inputs(model, request, metadata)
+
+
+def _subject(load_request: CliLoadRequest, model: Model, inputs: PreparedInputs) -> ReportSubject:
+    """The model with its inputs, and facts of its file."""
     path = Path(load_request.model)
     outline, title = None, "prepared by armpy"
     if not begins_prepared(load_request.model):
@@ -140,6 +134,7 @@ def _subject(
 
     facts = [("format", title)]
     num_bytes = path.stat().st_size
+    arrays, origin = inputs.arrays, inputs.origin
     return ReportSubject(model, path.name, arrays, origin, facts, outline, num_bytes, load)
 
 

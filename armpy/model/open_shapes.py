@@ -1,0 +1,184 @@
+"""Shapes for inputs whose sizes a model leaves open, as every command chooses them."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from armpy.errors import InvalidArgumentError, LayerValidationError, did_you_mean, listed
+
+if TYPE_CHECKING:
+    from armpy.execution import TensorSpec
+    from armpy.model.model import Model
+    from armpy.plugins.hooks.metadata import ModelMetadata
+
+_EXAMPLE_SIDE = 224
+"""Height and width of images in examples of shapes."""
+
+_EXAMPLE_LENGTH = 128
+"""Other open sizes in examples of shapes, but for the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputShapes:
+    """A shape for each input of a model."""
+
+    by_name: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    guessed: tuple[TensorSpec, ...] = ()
+    """Inputs with a size that neither the caller nor the model's file says."""
+
+    @property
+    def fix(self) -> str:
+        """Name the option that says the first guessed shape; empty if none was guessed."""
+        if not self.guessed:
+            return ""
+        spec = self.guessed[0]
+        sizes = ",".join(map(str, _example_sizes(spec)))
+        example = shlex.quote(f"{spec.name}={sizes}")
+        return f"The model takes several sizes; choose one, for example with --shape {example}"
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Add the fix to errors of layers that do not take the guessed shapes."""
+        try:
+            yield
+        except LayerValidationError as error:
+            error.fix = error.fix or self.fix
+            raise
+
+
+def choose_shapes(
+    inputs: Sequence[TensorSpec],
+    defaults: Sequence[tuple[int, ...] | None],
+    shapes: Mapping[str, Sequence[int]],
+    read_dimension_names: Callable[[], Mapping[str, Sequence[str]]],
+    *,
+    image_side: int = 1,
+) -> InputShapes:
+    """Choose a shape for each input.
+
+    An input has its shape in `shapes`, else its own one, else its default. Each other open
+    dimension has the size of a dimension in `shapes` with the same name, or 1.
+
+    Parameters
+    ----------
+    defaults : sequence of (tuple of int or None)
+        Of each input, the proposal of the model's file.
+    shapes : mapping of str to sequence of int
+        The caller's, by input. They are not compared with the inputs' own shapes.
+    read_dimension_names : callable
+        Return the names of dimensions by input, empty for one without a name; called only if an
+        input follows from others.
+    image_side : int
+        Instead of 1, the size of open heights and widths: open dimensions after the first one of
+        inputs of rank 4.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `shapes` names an input that the model does not have.
+    """
+    names = [spec.name for spec in inputs]
+    for name in shapes:
+        if name not in names:
+            raise InvalidArgumentError(
+                "the model has no such input",
+                where=f"input '{name}'",
+                expected=listed(names),
+                actual=f"'{name}'",
+                fix=did_you_mean(name, names, "List all names with 'armpy inspect MODEL'"),
+            )
+    chosen: dict[str, tuple[int, ...]] = {}
+    guessed: list[TensorSpec] = []
+    sizes: dict[str, int] = {}
+    dimension_names: Mapping[str, Sequence[str]] = {}
+    is_open = [
+        default is None and spec.name not in shapes and not spec.info.is_fully_shaped
+        for spec, default in zip(inputs, defaults, strict=True)
+    ]
+    if shapes and any(is_open):
+        dimension_names = read_dimension_names()
+        sizes = _sizes_by_dimension(dimension_names, shapes)
+    for spec, default, follows in zip(inputs, defaults, is_open, strict=True):
+        if not follows:
+            own = spec.info.known_shape if spec.info.is_fully_shaped else default
+            chosen[spec.name] = tuple(shapes.get(spec.name, own or ()))
+            continue
+        dims = spec.shape or ()
+        dimensions = dimension_names.get(spec.name, ())
+        if len(dimensions) != len(dims):  # metadata need not fit the network
+            dimensions = [""] * len(dims)
+        known = [
+            sizes.get(dimension) if dim is None else dim
+            for dim, dimension in zip(dims, dimensions, strict=True)
+        ]
+        if spec.shape is None or None in known:
+            guessed.append(spec)
+        chosen[spec.name] = _completed(known, image_side, 1)
+    return InputShapes(chosen, tuple(guessed))
+
+
+def input_shapes(model: Model, shapes: Mapping[str, Sequence[int]]) -> InputShapes:
+    """Choose a shape for each input of a model, as `choose_shapes` does.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `shapes` names an input that the model does not have.
+    ParserError
+        If an input follows from others, and the metadata of the model's file cannot be read.
+    """
+    # Only open sizes have a default, which may take a preparation to find.
+    is_open = not all(spec.info.is_fully_shaped for spec in model.inputs)
+    defaults = model.default_shapes if is_open else [None] * len(model.inputs)
+    return choose_shapes(model.inputs, defaults, shapes, lambda: dimension_names_of(model.metadata))
+
+
+def dimension_names_of(metadata: ModelMetadata) -> dict[str, tuple[str, ...]]:
+    """Names of the dimensions of a model's inputs, as the metadata of its file have them."""
+    return {name: about.dimension_names for name, about in metadata.inputs.items()}
+
+
+def prepare_for(model: Model, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Prepare a model for the shapes that a command is given, and those that follow from them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such input, a shape does not fit, or nothing says a shape that is needed.
+    """
+    chosen = input_shapes(model, shapes)
+    if chosen.guessed and not shapes:
+        raise InvalidArgumentError(
+            "an input has no shape yet", where=f"input '{chosen.guessed[0].name}'", fix=chosen.fix
+        )
+    with chosen.explained():
+        model.prepare(chosen.by_name)
+
+
+def _sizes_by_dimension(
+    dimension_names: Mapping[str, Sequence[str]], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, int]:
+    """Sizes of named dimensions in some inputs' shapes, without names that have two sizes."""
+    sizes: dict[str, set[int]] = {}
+    for name, shape in shapes.items():
+        # A shape of a wrong rank is refused where it is used.
+        for dimension, size in zip(dimension_names.get(name, ()), shape, strict=False):
+            if dimension:
+                sizes.setdefault(dimension, set()).add(size)
+    return {dimension: found.pop() for dimension, found in sizes.items() if len(found) == 1}
+
+
+def _example_sizes(spec: TensorSpec) -> tuple[int, ...]:
+    """Return a shape of an input for an example, one row of a batch."""
+    return _completed(spec.shape or (None, None), _EXAMPLE_SIDE, _EXAMPLE_LENGTH)
+
+
+def _completed(dims: Sequence[int | None], image_side: int, length: int) -> tuple[int, ...]:
+    """Return sizes without open ones: the first becomes 1, those of images `image_side`."""
+    other = image_side if len(dims) == 4 else length
+    usual = (1, *[other] * (len(dims) - 1))
+    return tuple(size if dim is None else dim for dim, size in zip(dims, usual, strict=False))
