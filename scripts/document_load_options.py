@@ -23,7 +23,7 @@ Made from `armpy/model/load_options.py` by `scripts/document_load_options.py`; d
 `armpy.load` takes these options by name, and documents their values. Commands that load models take
 the options that have a flag; if commands are listed in brackets, only they have it.
 `front_end_options` of [ONNX files](onnx.md): `dimensions`, `tie_dimensions`, `structures`,
-`fold_quantization`.
+`external_data`, `fold_quantization`.
 
 - **Refused with `runtime=`**, as they belong to the runtime: {refused}.
 - **cached** (in the model cache): *key*: found again only with the same value; *any*: with any

@@ -4,7 +4,7 @@ Notes
 -----
 A file says where they lie, so nothing that it says is trusted: only regular files in the model's
 own folder, or in that of the file that the model links to, are opened, and only as many bytes as
-the tensor has elements.
+the tensor has elements. The caller may name another folder, which takes the place of these.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import mmap
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from onnx import TensorProto
 
 from armpy.errors import ArmpyError, ParserError
 from armpy.ops.operation import Array
+from armpy.plugins.hooks.front_end import FrontEndOptionError
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
@@ -44,10 +45,26 @@ class ExternalData:
     ----------
     file : ModelFile, optional
         The model's file, which records the files read beside it.
+    folder : str
+        The front-end's option ``external_data``: the folder of the files; the model's own if empty.
+
+    Raises
+    ------
+    FrontEndOptionError
+        If there is no such folder.
     """
 
-    def __init__(self, file: ModelFile | None = None) -> None:
+    def __init__(self, file: ModelFile | None = None, folder: str = "") -> None:
         self._file = file
+        self._folder = folder
+        if folder and not os.path.isdir(folder):
+            raise FrontEndOptionError(
+                "there is no such folder",
+                where="option 'external_data'",
+                expected="the folder of the model's external data",
+                actual=repr(folder),
+                fix="Check the path and the current folder",
+            )
         self._files: dict[Path, memoryview] = {}
 
     def read(self, tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
@@ -106,16 +123,26 @@ class ExternalData:
         return data[offset : offset + size], data_type
 
     def _mapped(self, location: str, where: str) -> memoryview:
-        """A file in the model's folder."""
-        if self._file is None or self._file.path is None:
+        """A file in the folder of external data."""
+        if self._file is None or not (self._folder or self._file.path):
             raise ParserError(
                 "the tensor lies in another file",
                 where=where,
                 actual="a model that is not from a file",
-                fix="Load the model by its path",
+                fix="Load the model by its path, or name the folder with the front-end option "
+                "external_data",
             )
+        folder = f"'{self._folder}'" if self._folder else "the model's folder"
         try:
-            path = find_location(self._file.path, location)
+            path = self._find(self._file, location)
+            if path is None and self._folder:
+                raise ParserError(
+                    "the tensor lies outside of the folder of external data",
+                    where=where,
+                    expected=f"a file in '{self._folder}' or below",
+                    actual=repr(location),
+                    fix="Move the file there, and save the model with that location",
+                )
             if path is None:
                 raise ParserError(
                     "the tensor lies outside of the model's folder",
@@ -123,7 +150,8 @@ class ExternalData:
                     expected="a file in this folder, or in that of the file that the model links "
                     "to, or below",
                     actual=repr(location),
-                    fix="Move the file there, and save the model with that location",
+                    fix="Move the file there, and save the model with that location, or name "
+                    "its folder with the front-end option external_data",
                 )
             if path not in self._files:
                 self._file.also_read(path)
@@ -134,10 +162,17 @@ class ExternalData:
             raise ParserError(
                 f"a file beside the model cannot be read: {error}",
                 where=where,
-                expected=f"'{location}' in the model's folder",
+                expected=f"'{location}' in {folder}",
                 fix="Copy it there",
             ) from error
         return self._files[path]
+
+    def _find(self, file: ModelFile, location: str) -> Path | None:
+        """The resolved path of a data file; None if it is not in a folder that may have it."""
+        if self._folder:
+            return _within(Path(self._folder), location, [Path(self._folder).resolve()])
+        assert file.path is not None  # checked before
+        return find_location(file.path, location)
 
 
 def find_location(model_path: Path, location: str) -> Path | None:
@@ -156,10 +191,15 @@ def find_location(model_path: Path, location: str) -> Path | None:
     OSError, ValueError, RuntimeError
         If the path cannot be followed: it holds NUL, or links lead in a circle.
     """
+    folders = model_path.parent.resolve(), model_path.resolve().parent
+    return _within(model_path.parent, location, folders)
+
+
+def _within(base: Path, location: str, folders: Sequence[Path]) -> Path | None:
+    """The resolved path of a location relative to `base`; None if it is in none of the folders."""
     if not location or Path(location).is_absolute():
         return None
-    path = (model_path.parent / location).resolve()
-    folders = model_path.parent.resolve(), model_path.resolve().parent
+    path = (base / location).resolve()
     return path if any(path.is_relative_to(folder) for folder in folders) else None
 
 
@@ -210,7 +250,8 @@ def with_data_names(file: ModelFile, names: Mapping[Path, str]) -> bytes:
     Raises
     ------
     ParserError
-        If the model file cannot be read.
+        If the model file cannot be read, or a data file is not in a folder of the model's, as the
+        front-end's option ``external_data`` allows.
 
     References
     ----------
@@ -218,10 +259,20 @@ def with_data_names(file: ModelFile, names: Mapping[Path, str]) -> bytes:
     """
     assert file.path is not None  # bytes alone have no data files
     model = load_model(file)
+    renamed = {""}
     for tensor in external_tensors(model):
         for entry in tensor.external_data:
             if entry.key == "location":
                 entry.value = _new_name(file.path, entry.value, names)
+                renamed.add(entry.value)
+    elsewhere = [str(path) for path, name in names.items() if name not in renamed]
+    if elsewhere:
+        raise ParserError(
+            "external data lies in another folder than the model",
+            where=file.label,
+            actual=", ".join(elsewhere),
+            fix="Copy it into the model's folder, and leave the option external_data out",
+        )
     contents: bytes = model.SerializeToString()
     return contents
 

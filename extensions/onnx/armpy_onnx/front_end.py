@@ -36,6 +36,13 @@ _OPTIONS = (
         OptionScope.RUNTIME,
     ),
     BackendOption(
+        "external_data",
+        "",
+        "The folder of external data, instead of the model's own one; also for models given as "
+        "bytes.",
+        OptionScope.RUNTIME,
+    ),
+    BackendOption(
         "tie_dimensions",
         True,
         "Whether inputs whose open dimensions share a name must agree in a call; ONNX Runtime does "

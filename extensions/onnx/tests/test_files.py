@@ -17,6 +17,7 @@ import onnx.parser
 import armpy
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
 from armpy.plugins.hooks.model_file import ModelFile
+from armpy_onnx.external_data import with_data_names
 from armpy_onnx.metadata import read_metadata
 from armpy_onnx.structures.functions import bound_attributes
 
@@ -103,6 +104,62 @@ def test_data_may_lie_beside_the_file_that_the_model_links_to(tmp_path: Path) ->
 def test_links_of_model_and_data_to_two_folders_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ParserError, match=r"'w'.*outside of the model's folder"):
         armpy.load(_linked(tmp_path, "22bb"), backends=["CpuRef"])
+
+
+@pytest.mark.parametrize("is_path", [False, True])
+def test_the_folder_of_external_data_is_an_option(tmp_path: Path, *, is_path: bool) -> None:
+    path = _saved(tmp_path / "data", _product())
+    moved = path.rename(tmp_path / "model.onnx")
+    source = moved if is_path else moved.read_bytes()
+    options = {"external_data": str(tmp_path / "data")}
+    with armpy.load(source, backends=["CpuRef"], front_end_options=options) as model:
+        np.testing.assert_allclose(model.run({"x": X})["y"], X @ W, rtol=1e-5)
+        # A reshaped model is read from the file once more.
+        with model.reshape({"x": (2, 5)}) as again:
+            np.testing.assert_allclose(again.run({"x": X})["y"], X @ W, rtol=1e-5)
+
+
+def test_the_option_takes_the_place_of_the_models_folder(tmp_path: Path) -> None:
+    path = _saved(tmp_path / "m", _product())
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ParserError, match=r"'w'.*cannot be read.*'w.bin' in '.*empty'"):
+        armpy.load(path, front_end_options={"external_data": str(tmp_path / "empty")})
+
+
+@pytest.mark.parametrize(
+    "location", ["../secret.bin", "/etc/passwd", "sub/../../secret.bin", "", ".", "link.bin"]
+)
+@pytest.mark.parametrize("is_path", [False, True])
+def test_no_path_leaves_the_folder_of_the_option(
+    tmp_path: Path, location: str, *, is_path: bool
+) -> None:
+    (tmp_path / "secret.bin").write_bytes(W.tobytes())
+    path = _saved(tmp_path / "m", _product(location=location))
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "link.bin").symlink_to(tmp_path / "secret.bin")
+    source = path if is_path else path.read_bytes()
+    with pytest.raises(ParserError, match=r"'w'.*(outside of the folder of|cannot be read)"):
+        armpy.load(source, front_end_options={"external_data": str(data)})
+
+
+def test_a_folder_that_there_is_not_is_named_with_the_option(tmp_path: Path) -> None:
+    content = _product().SerializeToString()
+    with pytest.raises(InvalidArgumentError, match=r"'external_data'.*no such folder.*got '.*gone"):
+        armpy.load(content, front_end_options={"external_data": str(tmp_path / "gone")})
+
+
+def test_data_in_another_folder_cannot_be_renamed_with_the_model(tmp_path: Path) -> None:
+    path = _saved(tmp_path / "m", _product())
+    file = ModelFile(memoryview(path.read_bytes()), str(path), path)
+    data = tmp_path / "data" / "w.bin"
+    with pytest.raises(ParserError, match=r"in another folder than the model. Got .*data"):
+        with_data_names(file, {data: "model.data.0"})
+
+
+def test_bytes_without_a_folder_name_the_option() -> None:
+    with pytest.raises(ParserError, match=r"not from a file.*option external_data"):
+        armpy.load(_product().SerializeToString())
 
 
 @pytest.mark.parametrize(
