@@ -109,6 +109,33 @@ def test_classifiers_of_each_kernel(kernel: str, num_classes: int, shares: bool)
         np.testing.assert_allclose(scores.sum(axis=1), 1, 1e-5)
 
 
+@pytest.mark.parametrize("kind", ["SVMClassifier", "SVMRegressor"])
+def test_scores_of_coefficients_that_cancel_each_other_keep_their_digits(kind: str) -> None:
+    """Classes that lie close have many vectors with the largest coefficients of both signs."""
+    count = 400
+    vectors = np.random.default_rng(3).normal(size=(2 * count, FEATURES)).astype(np.float32)
+    coefficients = np.repeat(np.float32([1, -1]), count) * np.float32(100)
+    distances = np.square(ROWS.astype(np.float64)[:, None] - vectors).sum(axis=2)
+    expected = np.exp(-0.5 * distances) @ coefficients.astype(np.float64) + 0.25
+    attributes: dict[str, Any] = {
+        "kernel_type": "RBF",
+        "kernel_params": [0.5, 0.0, 3.0],
+        "support_vectors": vectors.ravel().tolist(),
+        "coefficients": coefficients.tolist(),
+        "rho": [0.25],
+    }
+    if kind == "SVMRegressor":
+        outputs: tuple[int, ...] = (TensorProto.FLOAT,)
+        attributes["n_supports"] = 2 * count
+    else:
+        outputs = CLASSIFIED
+        attributes |= {"classlabels_ints": [0, 1], "vectors_per_class": [count, count]}
+    with armpy.load(model_of(kind, ROWS, outputs, attributes), backends=["CpuRef"]) as model:
+        scores = [*model.run({"x": ROWS}).values()][-1][:, 0]
+    largest = np.abs(100 * np.exp(-0.5 * distances)).max()
+    np.testing.assert_allclose(np.abs(scores), np.abs(expected), 1e-6, 1e-6 * largest)
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("word", WORDS)
 @pytest.mark.parametrize("num_classes", [2, 4])

@@ -98,12 +98,12 @@ def _regressor(node: Node) -> Value:
     count = node.integer("n_supports", 0)
     if count > 0:
         kernel = _kernel(node, rows, constant_matrix(node, "support_vectors", count, features))
-        weights = constant_matrix(node, "coefficients", 1, count)
-        scores = matrix_product(node, kernel, weights, transpose_y=True)
+        weights = _numbers(node, "coefficients", count).reshape(1, -1)
+        scores = _scores(node, kernel, weights, _numbers(node, "rho", 1))
     else:
         weights = constant_matrix(node, "coefficients", 1, features)
-        scores = matrix_product(node, rows, weights, transpose_y=True)
-    scores = binary(node, BinaryOperation.ADD, scores, float(_numbers(node, "rho", 1)[0]))
+        products = matrix_product(node, rows, weights, transpose_y=True)
+        scores = binary(node, BinaryOperation.ADD, products, float(_numbers(node, "rho", 1)[0]))
     if node.flag("one_class"):
         above = labels_above(node, scores, 0.0, (-1, 1))
         return reshaped(node, node.cast(above, DataType.FLOAT32), scores.info.known_shape)
@@ -179,10 +179,27 @@ def _pair_scores(node: Node, kernel: Value, sizes: Sequence[int]) -> Value:
     for number, (i, j) in enumerate(pairs):
         weights[number, own[i]] = coefficients[j - 1, own[i]]
         weights[number, own[j]] = coefficients[i, own[j]]
+    return _scores(node, kernel, weights, _numbers(node, "rho", len(pairs)))
+
+
+def _scores(
+    node: Node, kernel: Value, weights: npt.NDArray[np.float32], offsets: npt.NDArray[np.float32]
+) -> Value:
+    """Weighted sums of the kernel of each row and offsets, (n, scores).
+
+    Notes
+    -----
+    Coefficients of both signs nearly cancel each other near the boundary of classes, hence float64.
+    """
     products = matrix_product(
-        node, kernel, node.constant(weights, DataType.FLOAT32), transpose_y=True
+        node,
+        node.cast(kernel, DataType.FLOAT64),
+        node.constant(weights.astype(np.float64), DataType.FLOAT64),
+        transpose_y=True,
     )
-    return binary(node, BinaryOperation.ADD, products, _row(node, "rho", len(pairs)))
+    moved = node.like(products, offsets.astype(np.float64).reshape(1, -1))
+    scores = binary(node, BinaryOperation.ADD, products, moved)
+    return node.cast(scores, DataType.FLOAT32)
 
 
 def _row(node: Node, name: str, count: int) -> Value:
