@@ -152,9 +152,11 @@ def kernels_for(
                     continue
                 kernels.update(dict.fromkeys(needed_kernels(program, num_threads)))
     codes = object_codes(list(kernels), isa, usable_cores())
+    texts = shared_texts(list(kernels), isa)
     return SavedKernels(
         packs.about_kernels(aim._replace(isa=isa)),
-        {kernel.symbol: code for kernel, code in codes.items()} | shared_texts(list(kernels), isa),
+        {packs.packed_name(kernel.name, kernel.symbol): code for kernel, code in codes.items()}
+        | {packs.packed_name(name, name): text for name, text in texts.items()},
     )
 
 

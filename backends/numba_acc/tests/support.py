@@ -23,7 +23,7 @@ from armpy_numba_acc.passes.support import support
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
-from armpy_numba_acc.store import objects
+from armpy_numba_acc.store import keys, objects
 from armpy_numba_acc.store.objects import kernel_addresses
 
 from armpy import Network, Runtime, RuntimeOptions
@@ -34,6 +34,13 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.differences.diff import after_floats
 from tests.support.effort import IS_FULL, first_and_another
+
+
+def forget_sources() -> None:
+    """Have digests of the sources be computed anew."""
+    for known in (keys._origin, keys._tools, keys._digests, keys.code_digest, keys._file_digest):
+        known.cache_clear()
+
 
 ISAS = tuple(isa for isa in host_isas() if not isa.has_matrix_unit)
 PRODUCT_ISAS = (

@@ -7,7 +7,7 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from armpy_numba_acc.machine.processors.targets import (
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.store import keys, objects, packs
 from armpy_numba_acc.store.objects import object_codes, shared_texts
-from armpy_numba_acc.store.packs import about_kernels, packed_code, why_not
+from armpy_numba_acc.store.packs import about_kernels, packed_code, packed_name, why_not
 from llvmlite import binding
 
 from armpy.backend.caches import gathered_cache_uses
@@ -36,11 +36,11 @@ from armpy.errors import BackendUnavailableError
 from armpy.store.archive import kernel_packs
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import write_pack
-from backends.numba_acc.tests.support import note_compiled
+from backends.numba_acc.tests.support import forget_sources, note_compiled
 
 ISA = host_isas()[0]
 KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]
-PACKED = {kernel.symbol: f"packed {kernel.symbol}".encode() for kernel in KERNELS[:2]}
+CODES = {kernel.symbol: f"packed {kernel.symbol}".encode() for kernel in KERNELS[:2]}
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +51,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "packs").mkdir()
     # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
-    for known in (keys._origin, keys.sources_digest, kernel_packs._found):
-        known.cache_clear()
+    forget_sources()
+    kernel_packs._found.cache_clear()
     yield tmp_path / "packs"
-    for known in (keys._origin, keys.sources_digest, kernel_packs._found):
-        known.cache_clear()
+    forget_sources()
+    kernel_packs._found.cache_clear()
 
 
 @pytest.fixture
@@ -64,15 +64,21 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     return note_compiled(monkeypatch)
 
 
+def packed(codes: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
+    """Codes of kernels without parameters by their names in packs; those of `CODES` if left out."""
+    codes = CODES if codes is None else codes
+    return {packed_name(symbol.split("_")[0], symbol): code for symbol, code in codes.items()}
+
+
 def about(**changed: object) -> dict[str, object]:
     return {**about_kernels(host_target(ISA, 1)), **changed}
 
 
 def test_what_is_packed_is_not_compiled(folder: Path, compiled: list[Kernel]) -> None:
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), PACKED)
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
     with gathered_cache_uses() as uses:
         codes = object_codes(KERNELS, ISA)
-    assert {k.symbol: codes[k] for k in KERNELS[:2]} == PACKED
+    assert {k.symbol: codes[k] for k in KERNELS[:2]} == CODES
     assert compiled == KERNELS[2:]
     assert [(use.what, use.is_hit, use.reason) for use in uses] == [
         ("3 kernels", False, f"2 from {folder / 'host.kernels'}, 1 compiled")
@@ -83,22 +89,20 @@ def test_packs_are_used_where_nothing_is_kept(
     folder: Path, compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), PACKED)
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
     object_codes(KERNELS[:2], ISA)
     assert compiled == []
 
 
 def test_what_was_compiled_here_goes_before_packs(folder: Path, compiled: list[Kernel]) -> None:
     first = object_codes(KERNELS[:1], ISA)
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), PACKED)
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
     kernel_packs._found.cache_clear()
     assert object_codes(KERNELS[:1], ISA) == first
     assert compiled == KERNELS[:1]
 
 
 LIES = {
-    "other sources": about(sources="0" * 64),
-    "no sources": about(sources=""),
     "another interface": about(abi="0" * 16),
     "nothing said": {},
     "needs what is not here": about(needs=["warp-drive"]),
@@ -116,7 +120,7 @@ LIES = {
 def test_packs_for_anything_else_are_not_used(
     folder: Path, said: dict[str, object], compiled: list[Kernel]
 ) -> None:
-    write_pack(folder / "host.kernels", "NumbaAcc", said, PACKED)
+    write_pack(folder / "host.kernels", "NumbaAcc", said, packed())
     object_codes(KERNELS, ISA)
     assert compiled == KERNELS
     assert why_not(said, ISA)
@@ -126,23 +130,20 @@ def test_packs_for_anything_else_are_not_used(
 def test_a_process_whose_sources_have_changed_takes_none(
     folder: Path, compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_others = about()
-    write_pack(folder / "host.kernels", "NumbaAcc", of_others, PACKED)
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
     monkeypatch.setattr(keys, "_IMPORTED_NS", 0)
-    keys.sources_digest.cache_clear()
+    forget_sources()
     object_codes(KERNELS, ISA)
     assert compiled == KERNELS
-    # Two unknown versions are not equal.
-    assert why_not({**of_others, "sources": ""}, ISA)
     with pytest.raises(BackendUnavailableError, match="a pack cannot be made"):
-        about()
+        packed()
 
 
 def test_a_damaged_kernel_is_compiled_and_it_is_said(
     folder: Path, compiled: list[Kernel], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = folder / "host.kernels"
-    write_pack(path, "NumbaAcc", about(), PACKED)
+    write_pack(path, "NumbaAcc", about(), packed())
     whole = bytearray(path.read_bytes())
     whole[-1] ^= 1  # of the last kernel's code
     path.write_bytes(whole)
@@ -157,7 +158,7 @@ def test_a_damaged_pack_is_said_once(
     folder: Path, compiled: list[Kernel], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = folder / "host.kernels"
-    write_pack(path, "NumbaAcc", about(), PACKED)
+    write_pack(path, "NumbaAcc", about(), packed())
     whole = bytearray(path.read_bytes())
     code = open_container(path).sections["code"]
     whole[code.offset : code.offset + code.size] = bytes(code.size)
@@ -169,7 +170,7 @@ def test_a_damaged_pack_is_said_once(
 
 
 def test_packs_of_one_target_complete_each_other(folder: Path, compiled: list[Kernel]) -> None:
-    for number, (name, code) in enumerate(PACKED.items()):
+    for number, (name, code) in enumerate(packed().items()):
         write_pack(folder / f"{number}.kernels", "NumbaAcc", about(), {name: code})
     object_codes(KERNELS[:2], ISA)
     assert compiled == []
@@ -179,10 +180,10 @@ def test_the_pack_of_this_processor_comes_first(folder: Path) -> None:
     general = ISA._replace(cpu="generic")
     for name, isa in (("a", general), ("b", ISA), ("c", general)):
         said = about(isa=[*isa], needs=[])
-        write_pack(folder / f"{name}.kernels", "NumbaAcc", said, {"second": name.encode()})
-    packed = packed_code(KERNELS[1], ISA)
-    assert packed is not None
-    assert packed.code == b"b"
+        write_pack(folder / f"{name}.kernels", "NumbaAcc", said, packed({"second": name.encode()}))
+    found = packed_code(KERNELS[1], ISA)
+    assert found is not None
+    assert found.code == b"b"
 
 
 @pytest.mark.parametrize("name", PROCESSORS)
@@ -256,13 +257,18 @@ def test_what_kernels_share_is_translated_once_for_all_processes(
 ) -> None:
     alike = Kernel(kernel.name, other)
     if place == "pack":
-        write_pack(folder / "host.kernels", "NumbaAcc", about(), shared_texts([alike], ISA))
+        write_pack(folder / "host.kernels", "NumbaAcc", about(), _named(shared_texts([alike], ISA)))
     for made in (alike, kernel):
         command = [sys.executable, "-c", _COMPILE, made.name, *map(str, made.parameters)]
         ended = subprocess.run(command, check=True, capture_output=True, text=True)
         code, has_numba = ended.stdout.split()
         assert has_numba == str(place == "disk" and made == alike)
         assert _instructions(bytes.fromhex(code)) == _instructions(build_kernel(made, ISA))
+
+
+def _named(texts: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Texts by their names in packs."""
+    return {packed_name(name, name): text for name, text in texts.items()}
 
 
 def _instructions(code: bytes) -> list[bytes]:
@@ -293,7 +299,8 @@ def test_code_of_another_architecture_is_compiled_anew(folder: Path, place: int,
     code = bytearray(build_kernel(kernel, ISA))
     is_foreign = code[place] != byte
     code[place] = byte
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), {kernel.symbol: bytes(code)})
+    kernels = {packed_name(kernel.name, kernel.symbol): bytes(code)}
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), kernels)
     # In another process: LLVM would abort it.
     ended = subprocess.run(
         [sys.executable, "-c", _LOAD], check=False, capture_output=True, text=True
@@ -337,7 +344,12 @@ def test_damaged_code_of_a_pack_is_compiled_anew(
 ) -> None:
     kernel = Kernel("reduce", ("sum", "f32", "columns"))
     code = DAMAGE[damage](build_kernel(kernel, ISA))
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), {kernel.symbol: code})
+    write_pack(
+        folder / "host.kernels",
+        "NumbaAcc",
+        about(),
+        {packed_name(kernel.name, kernel.symbol): code},
+    )
     monkeypatch.setattr(llvm, "load_by_llvm", None)  # which damaged code would end with a signal
     monkeypatch.setattr(objects, "_ADDRESSES", {})
     assert objects.kernel_addresses([kernel], ISA)[kernel]

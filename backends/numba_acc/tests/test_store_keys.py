@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import ast
 import dataclasses
+import importlib.util
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +16,15 @@ from armpy_numba_acc.machine.isa import make_isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.keys import object_key, program_key
+from armpy_numba_acc.store.modules import files_behind, modules_in
 
 from armpy import Network
 from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d, ElementwiseBinary, Padding
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from backends.numba_acc.tests.families import kernel_names
+from backends.numba_acc.tests.support import forget_sources
 
 ISA = host_isas()[0]
 KERNEL = Kernel("convolution_f32", (14, 2))
@@ -28,11 +34,10 @@ KERNEL = Kernel("convolution_f32", (14, 2))
 def fresh_origin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
+    monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")  # digests are not remembered either
+    forget_sources()
     yield
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
+    forget_sources()
 
 
 def region(
@@ -115,21 +120,19 @@ def test_whatever_code_depends_on_is_in_its_key() -> None:
     assert len(set(object_keys)) == len(object_keys)
 
 
-@pytest.mark.parametrize("distribution", ["armpy", "numba", "llvmlite", "numpy"])
+@pytest.mark.parametrize("distribution", ["numba", "llvmlite", "numpy"])
 def test_another_version_has_other_keys(distribution: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = object_key(KERNEL, ISA)
     version = keys.package_version
     monkeypatch.setattr(keys, "package_version", lambda d: "0" if d == distribution else version(d))
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
+    forget_sources()
     assert object_key(KERNEL, ISA) not in ("", before)
 
 
 def test_another_python_has_other_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     before = object_key(KERNEL, ISA)
     monkeypatch.setattr(sys, "version", "4.0")
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
+    forget_sources()
     assert object_key(KERNEL, ISA) not in ("", before)
 
 
@@ -147,28 +150,101 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_other_sources_have_other_keys(source: Path) -> None:
-    before = object_key(KERNEL, ISA)
+    before = program_key(region(), ISA, 1)
     source.write_text("a = 2\n")
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
-    assert object_key(KERNEL, ISA) not in ("", before)
+    forget_sources()
+    assert program_key(region(), ISA, 1) not in ("", before)
 
 
 def test_nothing_is_kept_by_a_process_whose_sources_have_changed(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert program_key(region(), ISA, 1)
     assert object_key(KERNEL, ISA)
     assert keys.is_current()
-    monkeypatch.setattr(keys, "_IMPORTED_NS", source.stat().st_mtime_ns - 1)
+    monkeypatch.setattr(keys, "_IMPORTED_NS", 0)
     assert not keys.is_current()
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
-    assert object_key(KERNEL, ISA) == ""
+    forget_sources()
+    assert program_key(region(), ISA, 1) == object_key(KERNEL, ISA) == ""
 
 
 def test_nothing_is_kept_where_sources_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "_SOURCES", ("no_such_package",))
-    assert object_key(KERNEL, ISA) == ""
+    assert program_key(region(), ISA, 1) == ""
+
+
+def every_kernel() -> dict[str, str]:
+    """Digests of the sources behind each kernel, computed now."""
+    forget_sources()
+    return {name: keys.code_digest(name) for name in kernel_names()}
+
+
+ANEW = {
+    "armpy_numba_acc.kernels.softmax": {"softmax"},
+    "armpy_numba_acc.tiles.windows.loop": {
+        *("depthwise_f32", "depthwise_u8"),
+        *("pooling_f32", "pooling_i16", "pooling_u8"),
+    },
+    "armpy_numba_acc.passes.region": set(),
+    "armpy_numba_acc.machine.cost_model.model": set(),
+    "armpy.ops.convolution": set(),
+}
+"""Kernels that are made anew where one module changes."""
+
+
+@pytest.mark.parametrize("module", ANEW)
+def test_only_kernels_that_a_changed_module_is_part_of_are_made_anew(
+    module: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = every_kernel()
+    digest, file = keys._file_digest, files_behind([module], keys._SOURCES)[module]
+    with monkeypatch.context() as patch:
+        changed = cache(lambda path: digest(path) + "!" * (path == file))
+        patch.setattr(keys, "_file_digest", changed)
+        after = every_kernel()
+    assert {name for name, code in after.items() if code != before[name]} == ANEW[module]
+
+
+def test_the_code_generator_is_part_of_every_kernel() -> None:
+    (file,) = files_behind(["armpy_numba_acc.llvm.steps"], ["armpy_numba_acc.llvm.steps"]).values()
+    assert file in files_behind([keys._GENERATOR], keys._SOURCES).values()
+
+
+def test_shared_parts_are_known_by_the_modules_in_their_names() -> None:
+    module = "armpy_numba_acc.kernels.pooling_u8"
+    name = f"armpy_numba_acc.tiles.windows.loop.windows with {module}._prepare_small for LLVM 20.1"
+    assert [*modules_in(name)] == ["armpy_numba_acc.tiles.windows.loop", module]
+    assert keys.code_digest(name) == keys.code_digest("pooling_u8") != ""
+
+
+def test_modules_are_found_as_python_finds_them() -> None:
+    for name in kernel_names():
+        files = files_behind([f"armpy_numba_acc.kernels.{name}"], keys._SOURCES)
+        for file in files.values():
+            assert _statements(file) <= {*files}
+
+
+def _statements(file: str) -> set[str]:
+    """Modules that a file imports, as Python's parser says."""
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(Path(file).read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parts = {f"{node.module}.{alias.name}" for alias in node.names}
+            own = {part for part in parts if _is_module(part)}
+            modules |= own | ({str(node.module)} if own != parts else set())
+    return {
+        name for name in modules if f"{name}.".startswith(tuple(f"{p}." for p in keys._SOURCES))
+    }
+
+
+def _is_module(name: str) -> bool:
+    """Whether there is a module or a package of a name."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def test_the_sources_are_the_packages_that_decide(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,5 +259,5 @@ def test_the_sources_are_the_packages_that_decide(monkeypatch: pytest.MonkeyPatc
 
 
 def test_programs_whose_bytes_do_not_identify_them_are_not_kept() -> None:
-    assert keys._key("object", object()) == ""
-    assert keys._key("object", np.array([None])) == ""
+    assert keys._digest((object(),), "origin") == ""
+    assert keys._digest((np.array([None]),), "origin") == ""

@@ -27,7 +27,7 @@ from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import note_compiled
+from backends.numba_acc.tests.support import forget_sources, note_compiled
 from tests.support.effort import effort
 
 ISA = host_isas()[0]
@@ -60,8 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("ARMPY_NUMBA_CACHE", raising=False)
     # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
+    forget_sources()
     return tmp_path / "numba_acc"
 
 
@@ -205,8 +204,7 @@ def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> N
         # Examples share the folder, so that each begins with what the last one left.
         patch.setattr(objects, "_compiled", lambda kernel, _: kernel.symbol.encode() * 50)
         expected = {kernel: kernel.symbol.encode() * 50 for kernel in KERNELS}
-        keys._origin.cache_clear()
-        keys.sources_digest.cache_clear()
+        forget_sources()
         program = compiled_program(region(), ISA)
         assert object_codes(KERNELS, ISA) == expected
         entries = disk_entries()
@@ -214,8 +212,7 @@ def test_a_damaged_store_gives_what_an_empty_one_gives(data: st.DataObject) -> N
         paths = sorted(Path(entries.location).iterdir())
         for _ in range(data.draw(st.integers(1, 3))):
             damage(data, data.draw(st.sampled_from(paths)), paths)
-        keys._origin.cache_clear()
-        keys.sources_digest.cache_clear()
+        forget_sources()
         assert object_codes(KERNELS, ISA) == expected
         assert same(compiled_program(region(), ISA), program)
         assert not any(entry.problem for entry in entries.verify())

@@ -39,7 +39,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
-from backends.numba_acc.tests.support import ISAS
+from backends.numba_acc.tests.support import ISAS, forget_sources
 
 ISA = ISAS[0]
 
@@ -50,8 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("ARMPY_NUMBA_CACHE", raising=False)
     # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
-    keys._origin.cache_clear()
-    keys.sources_digest.cache_clear()
+    forget_sources()
     # Fewer ways have to be compiled.
     monkeypatch.setattr(tiles, "_MOST_TRIED", 2)
     monkeypatch.setattr(tiles, "_HALVES", ())

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
+import json
 import logging
 import os
+import pkgutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -18,9 +20,11 @@ import numpy as np
 from armpy import __version__
 from armpy.graph import SubgraphView
 from armpy.store.digests import UnknownContentsError, digest_of
+from armpy_numba_acc import kernels
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.store.modules import files_behind, modules_in
 from armpy_numba_acc.store.settings import disk_entries
 
 _IMPORTED_NS = time.time_ns()
@@ -31,21 +35,33 @@ _SOURCES = (
     "armpy.ops",
     "armpy.graph",
     "armpy.core.numerics",
+    "armpy.core.quantization",
+    "armpy.core.symbolic",
     "armpy.types",
     "armpy.tensor",
 )
 """Packages and modules that decide on what comes out."""
 
-_DISTRIBUTIONS = ("armpy", "numba", "llvmlite", "numpy")
+_DISTRIBUTIONS = ("numba", "llvmlite", "numpy")
+"""What translates and compiles, and computes the tables of kernels."""
 
-_IMPORTED_VERSIONS = {"armpy": __version__, "numpy": np.__version__}
+_ALL = "all sources"
+
+_GENERATOR = "armpy_numba_acc.llvm.build"
+"""The module that compiles kernels."""
+
+_IMPORTED_VERSIONS = {"numpy": np.__version__}
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
 
 def object_key(kernel: Kernel, isa: Isa) -> str:
-    """Key of a kernel's object code; empty if it cannot be kept."""
-    return _key("object", kernel, isa.strict())
+    """Key of a kernel's object code, or of what kernels share; empty if it cannot be kept.
+
+    Other parts of armpy may change without another key: `code_digest` says what it depends on.
+    """
+    code = code_digest(kernel.name)
+    return _digest(("object", kernel, isa.strict()), f"{code} {_tools()}") if code else ""
 
 
 def program_key(
@@ -59,7 +75,8 @@ def program_key(
         With `isa` and `num_threads`, all that the lowering receives besides the region. If it is
         left out, the key is that of results that do not depend on the figures.
     """
-    return _key("program", view, isa, num_threads, "" if model is None else model.digest)
+    origin, figures = _origin(), "" if model is None else model.digest
+    return _digest(("program", view, isa, num_threads, figures), origin) if origin else ""
 
 
 def tuned_key(key: str, measured: Mapping[str, tuple[int, ...]]) -> str:
@@ -79,11 +96,8 @@ def is_current() -> bool:
         return False
 
 
-def _key(*parts: object) -> str:
-    """Digest of some parts, the code, and the code's dependencies."""
-    origin = _origin()
-    if not origin:
-        return ""
+def _digest(parts: tuple[object, ...], origin: str) -> str:
+    """Digest of some parts and their origin; empty if a part has unknown contents."""
     try:
         return digest_of(*parts, origin=origin.encode()).hex()[:32]
     except UnknownContentsError as error:
@@ -93,34 +107,57 @@ def _key(*parts: object) -> str:
 
 @cache
 def _origin() -> str:
-    """Digest of the sources and versions; empty if they cannot be read."""
-    digest = hashlib.sha256(sys.version.encode())
-    for name in _DISTRIBUTIONS:
-        digest.update(f"{name} {package_version(name)}\0".encode())
+    """Digest of all sources and versions; empty if they cannot be read."""
     sources = sources_digest()
-    return hashlib.sha256(digest.digest() + sources.encode()).hexdigest() if sources else ""
+    text = f"{__version__} {_tools()} {sources}"
+    return hashlib.sha256(text.encode()).hexdigest() if sources else ""
 
 
 @cache
-def sources_digest() -> str:
-    """Digest of the sources that decide on what kernels do; empty if they cannot be read.
+def _tools() -> str:
+    """Digest of the versions of Python and of `_DISTRIBUTIONS`."""
+    versions = (f"{name} {package_version(name)}\0" for name in _DISTRIBUTIONS)
+    return hashlib.sha256("".join([sys.version, *versions]).encode()).hexdigest()
+
+
+@cache
+def code_digest(name: str) -> str:
+    """Digest of the sources that a kernel's code comes from; empty if they cannot be read.
 
     Kernels compiled from the same sources do the same, whatever compiled them.
+
+    Parameters
+    ----------
+    name
+        A module in `armpy_numba_acc.kernels`, or the name of what kernels share, in which the
+        modules' names stand.
     """
+    digests = _digests()
+    return digests.get(name) or (_digest_behind(modules_in(name)) if digests else "")
+
+
+def sources_digest() -> str:
+    """Digest of all sources that decide on what comes out; empty if they cannot be read."""
+    return _digests().get(_ALL, "")
+
+
+@cache
+def _digests() -> Mapping[str, str]:
+    """Digests of the sources behind each kernel, and of `_ALL`; none if they cannot be read."""
     # An installation may be under way: sources can vanish while they are listed.
     try:
         files = [(path, os.stat(path)) for path in _source_files()]
         if not files or max(map(_changed_ns, (info for _, info in files))) > _IMPORTED_NS:
             _log.info("nothing is kept on disk: the sources are not those that run")
-            return ""
-        return _sources_digest(files).hex()
+            return {}
+        return _remembered_digests(files)
     except OSError as error:
         _log.info("nothing is kept on disk: %s", error)
-        return ""
+        return {}
 
 
-def _sources_digest(files: Sequence[tuple[str, os.stat_result]]) -> bytes:
-    """Digest of the sources, which is remembered as long as no file is touched."""
+def _remembered_digests(files: Sequence[tuple[str, os.stat_result]]) -> Mapping[str, str]:
+    """Digests of the sources, which are remembered as long as no file is touched."""
     states = [
         f"{path} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}\0"
         for path, info in files
@@ -128,15 +165,31 @@ def _sources_digest(files: Sequence[tuple[str, os.stat_result]]) -> bytes:
     key = hashlib.sha256("".join(states).encode(errors="surrogatepass")).hexdigest()[:32]
     entries = disk_entries()
     if entries is not None and (parts := entries.read("sources", key)):
-        return bytes(parts[0])
+        remembered: dict[str, str] = json.loads(bytes(parts[0]))
+        return remembered
     digest = hashlib.sha256()
     for path, _ in files:
-        contents = Path(path).read_bytes()
-        digest.update(f"{os.path.basename(path)} {len(contents)}\0".encode() + contents)
+        digest.update(f"{os.path.basename(path)} {_file_digest(path)}\0".encode())
+    digests = {_ALL: digest.hexdigest()}
+    for kernel in pkgutil.iter_modules(kernels.__path__):
+        digests[kernel.name] = _digest_behind([f"{kernels.__name__}.{kernel.name}"])
     if entries is not None and is_current():
         about = f"{len(files)} files of armpy's code"
-        entries.write("sources", key, [digest.digest()], about, "armpy itself")
-    return digest.digest()
+        entries.write("sources", key, [json.dumps(digests).encode()], about, "armpy itself")
+    return digests
+
+
+def _digest_behind(modules: Iterable[str]) -> str:
+    """Digest of some modules, of what they import, and of the code generator."""
+    files = files_behind([*modules, _GENERATOR], _SOURCES)
+    digests = {module: _file_digest(path) for module, path in files.items()}
+    return hashlib.sha256(repr(digests).encode()).hexdigest()
+
+
+@cache
+def _file_digest(path: str) -> str:
+    """Digest of a file's contents."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def package_version(distribution: str) -> str:
@@ -163,7 +216,9 @@ def _source_files() -> Iterator[str]:
         for folder, folders, files in os.walk(os.path.dirname(spec.origin)):
             folders[:] = sorted(f for f in folders if f != "__pycache__")
             yield from (
-                os.path.join(folder, file) for file in sorted(files) if file.endswith(".py")
+                os.path.join(folder, file)
+                for file in sorted(files)
+                if file.endswith((".py", ".pyi"))
             )
 
 

@@ -19,9 +19,12 @@ from armpy_numba_acc.machine.processors.targets import (
     target_of,
 )
 from armpy_numba_acc.store.abi import abi_digest
-from armpy_numba_acc.store.keys import sources_digest
+from armpy_numba_acc.store.keys import code_digest
 
 _ID = "NumbaAcc"
+
+_DIGITS = 16
+"""Of a digest that stand in a name: enough to tell versions of a kernel apart."""
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -34,29 +37,43 @@ class PackedCode(NamedTuple):
 
 
 def about_kernels(target: Target) -> dict[str, object]:
-    """Describe a pack's kernels, for `why_not`.
+    """Describe a pack's kernels, for `why_not`."""
+    return {**described(target), "abi": abi_digest()}
+
+
+def packed_name(name: str, symbol: str) -> str:
+    """Name in a pack of a kernel, or of what kernels share: with the sources that it comes from.
+
+    Parameters
+    ----------
+    name, symbol
+        As of `Kernel`.
 
     Raises
     ------
     BackendUnavailableError
         If the sources have changed since this process has read them.
     """
-    if not sources_digest():
-        raise BackendUnavailableError(
-            "a pack cannot be made: its kernels would have no version",
-            where=_ID,
-            expected="the sources that this process has read",
-            actual="others on disk",
-            fix="Start anew",
-        )
-    return {**described(target), "abi": abi_digest(), "sources": sources_digest()}
+    if digest := code_digest(name):
+        return _named(symbol, digest)
+    raise BackendUnavailableError(
+        f"a pack cannot be made: the kernel '{symbol}' would have no version",
+        where=_ID,
+        expected="the sources that this process has read",
+        actual="others on disk",
+        fix="Start anew",
+    )
+
+
+def _named(symbol: str, digest: str) -> str:
+    return f"{symbol} from {digest[:_DIGITS]}"
 
 
 def why_not(about: Mapping[str, object], isa: Isa) -> str:
     """Why a pack's kernels cannot be used for an instruction set; empty if they can.
 
-    Kernels take it if they are made from these very sources, for an instruction set whose programs
-    are laid out alike; the processor's model only decides on how LLVM orders instructions.
+    They can if they are for an instruction set whose programs are laid out alike; the processor's
+    model only decides on how LLVM orders instructions. Their names say which sources they are from.
 
     Parameters
     ----------
@@ -66,11 +83,8 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
     target = target_of(about)
     if target is None:
         return "its description cannot be parsed"
-    sources = sources_digest()
-    if not sources:
-        return "the sources on disk are not those that this process has read"
-    if about.get("sources") != sources or about.get("abi") != abi_digest():
-        return "it was made from other sources than this NumbaAcc's"
+    if about.get("abi") != abi_digest():
+        return "its kernels take other records than this NumbaAcc's"
     if reason := runs_on(target):
         return reason
     if target.isa.name != isa.name:
@@ -87,12 +101,15 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
 
 
 def packed_code(kernel: Kernel, isa: Isa) -> PackedCode | None:
-    """A kernel's object code from a pack; None if there is none."""
+    """A kernel's object code from a pack; None if there is none from these very sources."""
+    digest = code_digest(kernel.name)
+    if not digest:
+        return None
     for pack in _fitting(packs_of(_ID), isa.strict()):
         if pack in _damaged:
             continue
         try:
-            code = pack.find(kernel.symbol)
+            code = pack.find(_named(kernel.symbol, digest))
         except ParserError as error:
             _damaged.add(pack)
             _log.warning("kernels are compiled, as their pack cannot be used: %s", error)
