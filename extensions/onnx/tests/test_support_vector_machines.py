@@ -114,7 +114,7 @@ def test_scores_of_coefficients_that_cancel_each_other_keep_their_digits(kind: s
     """Classes that lie close have many vectors with the largest coefficients of both signs."""
     count = 400
     vectors = np.random.default_rng(3).normal(size=(2 * count, FEATURES)).astype(np.float32)
-    coefficients = np.repeat(np.float32([1, -1]), count) * np.float32(100)
+    coefficients = np.repeat(np.array([100, -100], np.float32), count)
     distances = np.square(ROWS.astype(np.float64)[:, None] - vectors).sum(axis=2)
     expected = np.exp(-0.5 * distances) @ coefficients.astype(np.float64) + 0.25
     attributes: dict[str, Any] = {

@@ -101,8 +101,8 @@ def _regressor(node: Node) -> Value:
         weights = _numbers(node, "coefficients", count).reshape(1, -1)
         scores = _scores(node, kernel, weights, _numbers(node, "rho", 1))
     else:
-        weights = constant_matrix(node, "coefficients", 1, features)
-        products = matrix_product(node, rows, weights, transpose_y=True)
+        slopes = constant_matrix(node, "coefficients", 1, features)
+        products = matrix_product(node, rows, slopes, transpose_y=True)
         scores = binary(node, BinaryOperation.ADD, products, float(_numbers(node, "rho", 1)[0]))
     if node.flag("one_class"):
         above = labels_above(node, scores, 0.0, (-1, 1))
