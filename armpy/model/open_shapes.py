@@ -28,7 +28,9 @@ class InputShapes:
 
     by_name: dict[str, tuple[int, ...]] = field(default_factory=dict)
     guessed: tuple[TensorSpec, ...] = ()
-    """Inputs with a size that neither the caller nor the model's file says."""
+    """Inputs with a size that the caller does not say; it is the file's default, or 1."""
+    unknown: tuple[TensorSpec, ...] = ()
+    """Those of them for which the file has no default."""
 
     @property
     def fix(self) -> str:
@@ -93,6 +95,7 @@ def choose_shapes(
             )
     chosen: dict[str, tuple[int, ...]] = {}
     guessed: list[TensorSpec] = []
+    unknown: list[TensorSpec] = []
     sizes: dict[str, int] = {}
     dimension_names: Mapping[str, Sequence[str]] = {}
     is_open = [
@@ -106,6 +109,8 @@ def choose_shapes(
         if not follows:
             own = spec.info.known_shape if spec.info.is_fully_shaped else default
             chosen[spec.name] = tuple(shapes.get(spec.name, own or ()))
+            if spec.name not in shapes and not spec.info.is_fully_shaped:
+                guessed.append(spec)
             continue
         dims = spec.shape or ()
         dimensions = dimension_names.get(spec.name, ())
@@ -117,8 +122,9 @@ def choose_shapes(
         ]
         if spec.shape is None or None in known:
             guessed.append(spec)
+            unknown.append(spec)
         chosen[spec.name] = _completed(known, image_side, 1)
-    return InputShapes(chosen, tuple(guessed))
+    return InputShapes(chosen, tuple(guessed), tuple(unknown))
 
 
 def input_shapes(model: Model, shapes: Mapping[str, Sequence[int]]) -> InputShapes:
@@ -151,9 +157,9 @@ def prepare_for(model: Model, shapes: Mapping[str, Sequence[int]]) -> None:
         If there is no such input, a shape does not fit, or nothing says a shape that is needed.
     """
     chosen = input_shapes(model, shapes)
-    if chosen.guessed and not shapes:
+    if chosen.unknown and not shapes:
         raise InvalidArgumentError(
-            "an input has no shape yet", where=f"input '{chosen.guessed[0].name}'", fix=chosen.fix
+            "an input has no shape yet", where=f"input '{chosen.unknown[0].name}'", fix=chosen.fix
         )
     with chosen.explained():
         model.prepare(chosen.by_name)

@@ -44,7 +44,8 @@ def test_other_inputs_have_the_sizes_of_dimensions_with_the_same_name() -> None:
 def test_defaults_of_the_file_come_before_names() -> None:
     found = chosen({"input": (3, 512)}, defaults=(None, (2, 9, 128), None, (4,)))
     assert found.by_name == {"input": (3, 512), "state": (2, 9, 128), "rate": (), "any": (4,)}
-    assert not found.guessed
+    assert not found.unknown
+    assert [spec.name for spec in found.guessed] == ["state", "any"]
 
 
 @pytest.mark.parametrize(

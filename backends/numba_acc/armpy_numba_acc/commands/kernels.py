@@ -72,8 +72,10 @@ def build(
                 with load_model(load_request, num_plans=len(shape_sets)) as model:
                     for shapes in shape_sets:
                         prepare_for(model, shapes)
-                    if not shape_sets and (fix := input_shapes(model, {}).fix):
-                        click.echo(f"armpy: hint: {path}: nothing is compiled. {fix}.", err=True)
+                    chosen = input_shapes(model, {})
+                    if chosen.unknown and not shape_sets:
+                        text = f"armpy: hint: {path}: nothing is compiled. {chosen.fix}."
+                        click.echo(text, err=True)
                     for backend_id, view in compiled_views(model.handle.loaded):
                         views.setdefault(backend_id, []).append(view)
             except ArmpyError as error:

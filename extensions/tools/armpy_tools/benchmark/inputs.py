@@ -56,7 +56,7 @@ def chosen_shapes(
         for spec in specs
         if spec.name not in shapes
     }
-    return InputShapes({**chosen.by_name, **batched}, chosen.guessed)
+    return InputShapes({**chosen.by_name, **batched}, chosen.guessed, chosen.unknown)
 
 
 def _batched(spec: TensorSpec, shape: tuple[int, ...], batch: int) -> tuple[int, ...]:
