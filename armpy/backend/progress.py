@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +15,14 @@ from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.backend")
 _LOCK = threading.Lock()
+
+_SILENT_S = 2.0
+"""How long a task may take that nobody watches before it is announced."""
+
+_ADVICE = (
+    "What 'armpy cache' lists is kept, so that later starts do not wait; "
+    'armpy.load(..., compile="background") answers meanwhile'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,9 @@ ProgressCallback: TypeAlias = Callable[[Progress], None]
 
 # Of the process, not of a context: networks are prepared on any thread.
 _WATCHERS: list[ProgressCallback] = []
+
+_UNWATCHED: dict[tuple[int, BackendId, str], float] = {}
+"""By thread, backend and task: when a task that has not been announced began."""
 
 
 @contextmanager
@@ -60,10 +73,37 @@ def watch_progress(callback: ProgressCallback) -> Iterator[None]:
 
 
 def report_progress(progress: Progress) -> None:
-    """Notify all watchers; for backends during work that takes seconds."""
+    """Notify all watchers; for backends during work that takes seconds.
+
+    A task of more than two seconds that nobody watches is announced by one line: on standard error
+    if that is a terminal, else in the log.
+    """
     # A copy without the lock: a callback may end watching, and must not wait for itself.
     for callback in tuple(_WATCHERS):
         try:
             callback(progress)
         except Exception:  # noqa: BLE001  # an application's failure must not become the backend's
             _log.exception("a callback for progress failed")
+    _announce(progress, is_watched=bool(_WATCHERS))
+
+
+def _announce(progress: Progress, *, is_watched: bool) -> None:
+    """Say that a task takes long, once, unless somebody watches it."""
+    key = threading.get_ident(), progress.backend_id, progress.task
+    if progress.done == 0 and not is_watched:
+        _UNWATCHED[key] = time.monotonic()
+    begun = _UNWATCHED.get(key)
+    if begun is None:
+        return
+    is_over = is_watched or progress.done >= progress.total
+    if not is_over and time.monotonic() - begun < _SILENT_S:
+        return
+    del _UNWATCHED[key]
+    if is_over:
+        return
+    text = f"{progress.backend_id} is {progress.task}, {progress.done} of {progress.total} so far. "
+    text += _ADVICE
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"armpy: {text}", file=sys.stderr, flush=True)
+    else:
+        _log.info("%s", text)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import io
 import logging
 import threading
 
 import pytest
 
 import armpy
-from armpy.backend import Progress, report_progress, watch_progress
+from armpy.backend import Progress, progress, report_progress, watch_progress
 
 STEP = Progress("Acme", "compiling", 1, 2)
 
@@ -56,3 +57,67 @@ def test_a_callback_can_stop_everything() -> None:
 
 def test_applications_find_it_in_armpy() -> None:
     assert armpy.watch_progress is watch_progress
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("time.monotonic", clock)
+    return clock
+
+
+class Clock:
+    """The time, which passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Terminal(io.StringIO):
+    """Standard error of somebody who looks at it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def compile_slowly(clock: Clock, step_s: float) -> None:
+    for done in range(5):
+        report_progress(Progress("Acme", "compiling kernels", done, 4))
+        clock.now_s += step_s
+
+
+def test_a_task_of_over_two_seconds_is_announced_once(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    compile_slowly(clock, 0.9)
+    (line,) = terminal.getvalue().splitlines()
+    assert line.startswith("armpy: Acme is compiling kernels, 3 of 4 so far. ")
+    assert 'compile="background"' in line
+    compile_slowly(clock, 1.5)  # another load
+    assert len(terminal.getvalue().splitlines()) == 2
+
+
+def test_quick_and_watched_tasks_are_not_announced(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stderr", terminal)
+    compile_slowly(clock, 0.4)
+    with watch_progress(lambda _: None):
+        compile_slowly(clock, 5.0)
+    assert terminal.getvalue() == ""
+    assert not progress._UNWATCHED
+
+
+def test_without_a_terminal_the_log_says_it(
+    clock: Clock, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.INFO, "armpy.backend"):
+        compile_slowly(clock, 3.0)
+    assert [record.getMessage()[:25] for record in caplog.records] == ["Acme is compiling kernels"]
+    assert capsys.readouterr().err == ""
