@@ -13,6 +13,7 @@ from armpy.ops.detection import *
 from armpy.ops.elementwise import *
 from armpy.ops.generation import *
 from armpy.ops.grid_sampling import *
+from armpy.ops.hashing import *
 from armpy.ops.indexing import *
 from armpy.ops.joining import *
 from armpy.ops.linear_algebra import *

@@ -21,6 +21,7 @@ __all__ = [
     "StringNormalizer",
     "StringSplit",
     "TableLookup",
+    "Tokenizer",
 ]
 
 _STRING = DataType.STRING
@@ -210,18 +211,80 @@ class RegexFullMatch(Operation):
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """A pattern in RE2's syntax."""
-        problem = ""
-        try:
-            RegularExpression(self.pattern)
-        except PatternError as error:
-            problem = str(error)
+        _check_pattern(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenizer(Operation):
+    """Divide each string into tokens, by separators or as matches of a regular expression.
+
+    Notes
+    -----
+    input (n) or (m, n); output (..., most tokens of a string, marks included), with `padding` after
+    the tokens; (..., 0) if no string has a token.
+
+    Of the matches that begin first, the longest counts; the search goes on after it. After an empty
+    one, or a token that is too short, it goes on one character after its beginning: an empty
+    separator drops a character. The time grows at most with the square of a string's length, times
+    the patterns'.
+
+    References
+    ----------
+    ONNX Runtime Tokenizer; RE2, "Syntax".
+    """
+
+    separators: tuple[str, ...] = ()
+    """Regular expressions between tokens, in the syntax of `RegexFullMatch`; each divides the
+    tokens that those before it leave.
+    """
+    token_pattern: str = ""
+    """Regular expression of tokens, used without `separators`."""
+    least_characters: int = 1
+    """Shorter tokens are dropped; of several separators, after each of them."""
+    padding: str = ""
+    is_marked: bool = False
+    """Whether U+0002 and U+0003 are put around the tokens of each string."""
+
+    has_data_dependent_outputs: ClassVar[bool] = True
+    inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(1, 2)),)
+    type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (_STRING,)),)
+
+    def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
+        """An axis more, of unknown size."""
+        return ((*(inputs[0].shape or ()), None),)
+
+    def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
+        """Patterns in RE2's syntax, either of separators or of tokens, and a length above 0."""
         require(
-            not problem,
-            f"the pattern cannot be used: {problem}",
-            expected="a regular expression in RE2's syntax, without classes of Unicode",
-            actual=ascii(self.pattern)[:_MOST_CHARACTERS],
-            fix="Write the pattern without this part",
+            bool(self.separators) is not bool(self.token_pattern),
+            "there is not one of separators and a pattern of tokens",
+            expected="either `separators` or `token_pattern`",
+            actual=f"{self.separators!r} and {self.token_pattern!r}"[:_MOST_CHARACTERS],
         )
+        require(
+            self.least_characters > 0,
+            "the least number of a token's characters is not positive",
+            expected="1 or more",
+            actual=self.least_characters,
+        )
+        for pattern in self.separators or (self.token_pattern,):
+            _check_pattern(pattern)
+
+
+def _check_pattern(pattern: str) -> None:
+    """Require a regular expression that can be matched."""
+    problem = ""
+    try:
+        RegularExpression(pattern)
+    except PatternError as error:
+        problem = str(error)
+    require(
+        not problem,
+        f"the pattern cannot be used: {problem}",
+        expected="a regular expression in RE2's syntax, without classes of Unicode",
+        actual=ascii(pattern)[:_MOST_CHARACTERS],
+        fix="Write the pattern without this part",
+    )
 
 
 _MOST_CHARACTERS = 80

@@ -104,6 +104,40 @@ LAYERS: dict[str, _Layer] = {
         (["ab1", "ab", "ab12", "\nab1", "é", "aé"],),
         [[True, False, False, False, False, True]],
     ),
+    "tokens-between-separators": (
+        ops.Tokenizer((" ", ",+"), padding="#"),
+        ([["a,b  c", ""], [" ü,", ",,"]],),
+        [[[["a", "b", "c"], ["#", "#", "#"]], [["ü", "#", "#"], ["#", "#", "#"]]]],
+    ),
+    "tokens-by-pattern": (
+        ops.Tokenizer((), "[a-z]+", 2, "#", True),
+        (["ab c def", "ü", "xy"],),
+        [
+            [
+                ["\x02", "ab", "def", "\x03"],
+                ["\x02", "\x03", "#", "#"],
+                ["\x02", "xy", "\x03", "#"],
+            ]
+        ],
+    ),
+    "tokens-with-short-matches": (ops.Tokenizer((), "a|b.", 2), (["aabcb"],), [[["bc"]]]),
+    "characters": (
+        ops.Tokenizer((), "(?s).", padding="-"),
+        (["a\n", "", "\U0001f600é\udcff"],),
+        [[["a", "\n", "-"], ["-", "-", "-"], ["\U0001f600", "é", "\udcff"]]],
+    ),
+    "empty-separators": (ops.Tokenizer((r"\b",)), (["b a cd"],), [[["d"]]]),
+    "parts-of-least-characters": (
+        ops.Tokenizer(("a", "b"), "", 2),
+        (["1ab23a4b5a67"],),
+        [[["23", "67"]]],
+    ),
+    "no-tokens": (ops.Tokenizer((" ",), is_marked=True), ([" ", ""],), [[[], []]]),
+    "hashes": (
+        ops.MurmurHash3(0x9747B28C),
+        (["aaaa", "abc", "The quick brown fox jumps over the lazy dog", "ππππππππ"],),
+        [[0x5A97808A, 0xC84A62DD, 0x2FA826CD, 0xD58063C1]],
+    ),
     "reshape": (ops.Reshape((3, 2)), (WORDS,), [[["a", "b"], ["c", "d"], ["", "ü"]]]),
     "transpose": (ops.Transpose((1, 0)), (WORDS,), [[["a", "d"], ["b", ""], ["c", "ü"]]]),
     "concat": (
@@ -225,18 +259,71 @@ def test_a_pattern_that_re2_does_not_have_is_refused(pattern: str) -> None:
         net.add(ops.RegexFullMatch(pattern), words)
 
 
+@pytest.mark.parametrize(
+    ("seed", "element", "expected"),
+    [
+        (0, "", 0),
+        (1, "", 0x514E28B7),
+        (2**32 - 1, "", 0x81F16F39),
+        (0, "test", 0xBA6BD213),
+        (0, "Hello, world!", 0xC0363E43),
+        (0, np.int32(-1), 0x76293B50),
+        (0, np.uint32(0x87654321), 0xF55B516B),
+        (0x5082EDEE, np.uint32(0x87654321), 0x2362F9DE),
+        (0, np.float32(0.0), 0x2362F9DE),
+    ],
+)
+def test_hashes_are_the_published_ones(seed: int, element: npt.ArrayLike, expected: int) -> None:
+    operation, elements = ops.MurmurHash3(seed), np.asarray(element).reshape(1)
+    assert results(operation, elements) == [[expected]]
+    signed = (expected + 2**31) % 2**32 - 2**31
+    assert results(operation, elements, output=DataType.SIGNED32) == [[signed]]
+
+
+def test_a_seed_has_32_bits() -> None:
+    with pytest.raises(LayerValidationError, match="seed"):
+        results(ops.MurmurHash3(2**32), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("operation", "match"),
+    [
+        (ops.Tokenizer(("(",)), "pattern"),
+        (ops.Tokenizer((), r"\pL"), "pattern"),
+        (ops.Tokenizer(), "one of separators and a pattern"),
+        (ops.Tokenizer((" ",), "a"), "one of separators and a pattern"),
+        (ops.Tokenizer((" ",), least_characters=0), "least number"),
+    ],
+)
+def test_a_tokenizer_with_wrong_attributes_is_refused(operation: ops.Tokenizer, match: str) -> None:
+    with pytest.raises(LayerValidationError, match=match):
+        results(operation, ["a"])
+
+
 def test_a_hostile_pattern_ends() -> None:
     texts = ["a" * 5000 + "!", "a" * 5000]
     assert results(ops.RegexFullMatch("(a+)+$"), texts) == [[False, True]]
+    assert results(ops.Tokenizer((), "(a+)+$"), texts) == [[[""], ["a" * 5000]]]
 
 
-def test_a_deadline_stops_a_match() -> None:
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        # Each character leads to another state, of up to 3,000 steps: minutes for the whole text.
+        (
+            ops.RegexFullMatch("(a|b)*a(a|b){999}"),
+            "".join(np.random.default_rng(3).choice(["a", "b"], 50_000)),
+        ),
+        # Each of the tokens is the shorter one, which only the end of the text decides.
+        (ops.Tokenizer((), "a|a.*b"), "a" * 50_000),
+        (ops.Tokenizer(("a|a.*b",)), "a" * 50_000),
+    ],
+    ids=["match", "tokens", "separators"],
+)
+def test_a_deadline_stops_a_match(operation: ops.Operation, text: str) -> None:
     net = Network("long match")
     words = net.input("words", TensorInfo((1,), DataType.STRING))
-    # Each character leads to another state, of up to 3,000 steps: minutes for the whole text.
-    net.output("y", net.add(ops.RegexFullMatch("(a|b)*a(a|b){999}"), words))
-    generator = np.random.default_rng(3)
-    text = "".join(generator.choice(["a", "b"], 50_000))
+    net.output("y", net.add(operation, words))
     with armpy.Runtime(armpy.RuntimeOptions(backends=("CpuRef",))) as runtime:
         model = armpy.Model(net, runtime)
         with pytest.raises(armpy.ExecutionTimeoutError):

@@ -110,6 +110,40 @@ def test_states_beyond_the_limit_are_forgotten_and_computed_again(
     assert len(steps) > 20, "with all transitions kept, the second time takes no new ones"
 
 
+SEARCHES = [
+    ("a|ab", "xabab", [(1, 3), (3, 5)]),
+    ("(a|ab)(c|bcd)", "abcd", [(0, 4)]),
+    ("a+?", "baa", [(1, 3), (2, 3)]),
+    ("x*", "ax", [(0, 0), (1, 2), (2, 2)]),
+    (r"\b\w\w+\b", "a bc\u00fcd ef", [(2, 4), (7, 9)]),
+    (r"\B.", "ab c", [(1, 2)]),
+    ("^a|a$|^$", "aaa", [(0, 1), (2, 3)]),
+    ("(?m)^.|.$", "ab\ncd", [(0, 1), (1, 2), (3, 4), (4, 5)]),
+    (r"\A\n|\n\z", "\n\n\n", [(0, 1), (2, 3)]),
+    ("(?i)\u00fc|[\u65e5-\u672c]", "\u00dc\u672c", [(0, 1), (1, 2)]),
+    ("a{2,3}", "aaaa", [(0, 3), (1, 4), (2, 4)]),
+    ("b", "aaa", []),
+]
+"""Patterns, texts, and each start of a match with the longest one's end."""
+
+
+@pytest.mark.parametrize(("pattern", "text", "expected"), SEARCHES)
+def test_each_start_of_a_match_has_a_longest_end(
+    pattern: str, text: str, expected: list[tuple[int, int]]
+) -> None:
+    expression = RegularExpression(pattern)
+    starts = expression.starts(text)
+    assert [(start, expression.longest_end(text, start)) for start in starts] == expected
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+!", "(a|a)*b", "(a*)*c", "(.*)*x", "(a|aa)+$"])
+def test_a_hostile_search_takes_one_step_for_each_character(pattern: str) -> None:
+    steps: list[int] = []
+    text = "a" * 5000 + "-"
+    assert not RegularExpression(pattern).starts(text, lambda: steps.append(1))
+    assert len(steps) < 10, "the states repeat, and each transition is computed once"
+
+
 PARTS = ("a", "b", ".", r"\w", r"\W", "[^a]", "^", "$", r"\b", "(?i:A)", "\n", "[a-c]")
 REPEATS = ("", "*", "+", "?", "{2}", "{0,2}", "*?")
 
@@ -136,3 +170,24 @@ def test_random_patterns_match_as_pythons_do() -> None:
             text = "".join(generator.choice("abA\n ") for _ in range(generator.randrange(6)))
             is_match = expected.fullmatch(text) is not None
             assert actual.matches(text) is is_match, (pattern, text)
+
+
+def test_random_patterns_are_found_as_pythons_are() -> None:
+    generator = random.Random(20261128)
+    for _ in range(40):
+        pattern = made(generator, 3)
+        text = "".join(generator.choice("abA\n ") for _ in range(generator.randrange(6)))
+        # Python takes the first of several ways to match, so each length is asked for alone; its
+        # `$` matches before a last line break, too.
+        same = pattern.replace("$", r"\Z")
+        by_rest = [re.compile(rf"(?:{same})(?=[\s\S]{{{n}}}\Z)", re.ASCII) for n in range(6)]
+        expected = {
+            start: len(text) - rest
+            for start in range(len(text) + 1)
+            for rest in reversed(range(len(text) - start + 1))
+            if by_rest[rest].match(text, start)
+        }
+        expression = RegularExpression(pattern)
+        starts = expression.starts(text)
+        actual = {start: expression.longest_end(text, start) for start in starts}
+        assert actual == expected, (pattern, text)

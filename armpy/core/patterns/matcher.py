@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
 
 from armpy.core.patterns.parser import (
     Alternation,
@@ -15,7 +17,11 @@ from armpy.core.patterns.parser import (
     PatternError,
     Repeat,
     parse,
+    reversed_node,
 )
+
+Check: TypeAlias = Callable[[], None]
+"""Called often while a text is read; an exception that it raises ends the match."""
 
 _MOST_STEPS = 10_000
 """Largest program: each character of a text may take as many steps."""
@@ -49,8 +55,14 @@ class _State:
 
     steps: frozenset[int]
     before: _Before
-    following: dict[str, _State] = field(default_factory=dict)
-    """By the next character, as far as they are known."""
+    following: dict[str, tuple[bool, _State]] = field(default_factory=dict)
+    """By the next character, as far as they are known: whether a match ends before it, and the
+    state after it.
+    """
+
+
+def _no_check() -> None:
+    """The check of a match that nothing stops."""
 
 
 class RegularExpression:
@@ -65,29 +77,60 @@ class RegularExpression:
     """
 
     def __init__(self, text: str) -> None:
+        self._node = parse(text)
+        self._forwards = _Automaton(self._node)
+
+    @cached_property
+    def _backwards(self) -> _Automaton:
+        """Reads a text from its end, and ends a match wherever one of the pattern begins."""
+        return _Automaton(reversed_node(self._node), is_anchored=False)
+
+    def matches(self, text: str, check: Check = _no_check) -> bool:
+        """Return whether the pattern matches a text as a whole."""
+        ends = self._forwards.ends(text, _Before.NOTHING, check)
+        return any(end == len(text) for end in ends)
+
+    def starts(self, text: str, check: Check = _no_check) -> list[int]:
+        """Positions in a text at which a match begins, also an empty one, in ascending order."""
+        ends = self._backwards.ends(reversed(text), _Before.NOTHING, check)
+        return [len(text) - end for end in ends][::-1]
+
+    def longest_end(self, text: str, start: int, check: Check = _no_check) -> int:
+        """End of the longest match that begins at one of the `starts` of a text."""
+        characters = map(text.__getitem__, range(start, len(text)))
+        before = _kind(text[start - 1]) if start else _Before.NOTHING
+        return start + max(self._forwards.ends(characters, before, check))
+
+
+class _Automaton:
+    """The program of a pattern, and the states that it was in."""
+
+    def __init__(self, node: Node, is_anchored: bool = True) -> None:
         self._steps = [_Instruction(None, ())]
-        self._first = self._compile(parse(text), _END)
+        self._first = self._compile(node, _END)
+        self._is_anchored = is_anchored  # otherwise, matches begin at every character
         self._states: dict[tuple[frozenset[int], _Before], _State] = {}
         self._num_transitions = 0
 
-    def matches(
-        self,
-        text: str,
-        check: Callable[[], None] = lambda: None,  # called often; what it raises ends the match
-    ) -> bool:
-        """Return whether the pattern matches a text as a whole."""
-        state = self._state(frozenset((self._first,)), _Before.NOTHING)
-        for begin in range(0, len(text), _CHARACTERS_AT_ONCE):
-            check()
-            for character in text[begin : begin + _CHARACTERS_AT_ONCE]:
-                following = state.following.get(character)
-                if following is None:
-                    check()
-                    following = self._transition(state, character)
-                state = following
+    def ends(self, characters: Iterable[str], before: _Before, check: Check) -> Iterator[int]:
+        """Positions before which matches end, in ascending order."""
+        state = self._state(frozenset((self._first,)), before)
+        position = 0
+        for number, character in enumerate(characters):
+            if not number % _CHARACTERS_AT_ONCE:
+                check()
+            transition = state.following.get(character)
+            if transition is None:
+                check()
+                transition = self._transition(state, character)
+            is_end, state = transition
+            if is_end:
+                yield number
             if not state.steps:
-                return False
-        return _END in self._reached(state, "")
+                return
+            position = number + 1
+        if _END in self._reached(state, ""):
+            yield position
 
     def _compile(self, node: Node, following: int) -> int:
         """Add the steps of a part in front of others; the number of the first one."""
@@ -129,7 +172,7 @@ class RegularExpression:
         key = frozenset(steps), before
         return self._states.setdefault(key, _State(*key))
 
-    def _transition(self, state: _State, character: str) -> _State:
+    def _transition(self, state: _State, character: str) -> tuple[bool, _State]:
         if self._num_transitions >= _MOST_TRANSITIONS:
             self._states, self._num_transitions = {}, 0
         reached = self._reached(state, character)
@@ -139,10 +182,12 @@ class RegularExpression:
             for test, following in tests
             if isinstance(test, Characters) and test.has(character)
         }
-        next_state = self._state(steps, _kind(character))
-        state.following[character] = next_state
+        if not self._is_anchored:
+            steps.add(self._first)
+        transition = _END in reached, self._state(steps, _kind(character))
+        state.following[character] = transition
         self._num_transitions += 1
-        return next_state
+        return transition
 
     def _reached(self, state: _State, character: str) -> set[int]:
         """Steps that can be reached before a character, which is empty at the end of the text."""

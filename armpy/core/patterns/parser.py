@@ -107,6 +107,15 @@ _ASSERTIONS = {
 }
 
 
+_REVERSED = {
+    Assertion.TEXT_BEGIN: Assertion.TEXT_END,
+    Assertion.TEXT_END: Assertion.TEXT_BEGIN,
+    Assertion.LINE_BEGIN: Assertion.LINE_END,
+    Assertion.LINE_END: Assertion.LINE_BEGIN,
+}
+"""Conditions for texts that are read from the end."""
+
+
 class PatternError(Exception):
     """A text that is not a regular expression in RE2's syntax."""
 
@@ -132,6 +141,17 @@ def parse(pattern: str) -> Node:
     if parser.place < len(pattern):
         raise PatternError("a ')' without '('")
     return node
+
+
+def reversed_node(node: Node) -> Node:
+    """The pattern of the same texts, read from the end."""
+    if isinstance(node, Concatenation):
+        return Concatenation(tuple(map(reversed_node, reversed(node.parts))))
+    if isinstance(node, Alternation):
+        return Alternation(tuple(map(reversed_node, node.parts)))
+    if isinstance(node, Repeat):
+        return replace(node, part=reversed_node(node.part))
+    return _REVERSED.get(node, node) if isinstance(node, Assertion) else node
 
 
 class _Parser:

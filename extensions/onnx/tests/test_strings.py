@@ -1,4 +1,4 @@
-"""Operators on strings, and of ai.onnx.ml with strings, against ONNX Runtime."""
+"""Operators on strings, of ai.onnx.ml with strings, and MurmurHash3, against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import armpy
 from armpy.errors import ParserError
 
 ML = "ai.onnx.ml"
+MICROSOFT = "com.microsoft"
 WORDS = np.array(["a", "b", "zwölf", "", "a"], object)
 NUMBERS = np.array([3, 1, 7, 3], np.int64)
 FLOATS = np.array([1.5, np.nan, 2.0], np.float32)
@@ -46,7 +47,8 @@ def model_of(
             for name, t in zip(results, outputs, strict=True)
         ],
     )
-    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(ML, version)]
+    versions = {"": 20, ML: version, MICROSOFT: 1}
+    opsets = [helper.make_opsetid(domain, number) for domain, number in versions.items()]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     return bytes(model.SerializeToString())
 
@@ -215,4 +217,171 @@ def test_a_table_without_a_number_for_each_string_is_refused() -> None:
         f"{ML}/CategoryMapper", [WORDS], [INT64], cats_strings=["a"], cats_int64s=[1, 2]
     )
     with pytest.raises(ParserError, match="one number for each string"):
+        armpy.load(content, backends=["CpuRef"])
+
+
+TEXTS = ["Ab  ü,b", "", ", ,", "12_x  é\n\U0001f600", "b"]
+
+TOKENIZERS: dict[str, tuple[dict[str, Any], list[list[str]]]] = {
+    "separators": (
+        {"separators": [" +", ","]},
+        [
+            ["Ab", "ü", "b"],
+            ["#", "#", "#"],
+            ["#", "#", "#"],
+            ["12_x", "é\n\U0001f600", "#"],
+            ["b", "#", "#"],
+        ],
+    ),
+    "separators-before-a-pattern": (
+        {"separators": ["\\s"], "tokenexp": "b", "mincharnum": 2, "pad_value": "é"},
+        [["Ab", "ü,b"], ["é", "é"], ["é", "é"], ["12_x", "é"], ["é", "é"]],
+    ),
+    "marks": (
+        {"tokenexp": "[a-zA-Z0-9_]+", "mark": 1},
+        [
+            ["\x02", "Ab", "b", "\x03"],
+            ["\x02", "\x03", "#", "#"],
+            ["\x02", "\x03", "#", "#"],
+            ["\x02", "12_x", "\x03", "#"],
+            ["\x02", "b", "\x03", "#"],
+        ],
+    ),
+    "longest": (
+        {"tokenexp": "A|A.*?ü|1|12", "mincharnum": 2},
+        [["Ab  ü"], ["#"], ["#"], ["12"], ["#"]],
+    ),
+    "characters": (
+        {"tokenexp": "."},
+        [
+            ["A", "b", " ", " ", "ü", ",", "b", "#", "#"],
+            ["#"] * 9,
+            [",", " ", ",", *["#"] * 6],
+            ["1", "2", "_", "x", " ", " ", "é", "\n", "\U0001f600"],
+            ["b", *["#"] * 8],
+        ],
+    ),
+    "empty-matches": ({"separators": [" *"]}, [[]] * 5),
+    "no-tokens": ({"tokenexp": "z", "mark": 1}, [[]] * 5),
+}
+"""Attributes, and the tokens of each text."""
+
+
+def tokenizer_attributes(given: dict[str, Any]) -> dict[str, Any]:
+    """Attributes of a Tokenizer, which has no defaults."""
+    return {"mark": 0, "mincharnum": 1, "pad_value": "#", **given}
+
+
+def run_tokenizer(texts: npt.NDArray[Any], given: dict[str, Any]) -> npt.NDArray[Any]:
+    """Tokens of one node."""
+    attributes = tokenizer_attributes(given)
+    content = model_of(f"{MICROSOFT}/Tokenizer", [texts], [STRING], **attributes)
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        return model.run({"x0": texts})["y0"]
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_tokenizers(name: str) -> None:
+    given, expected = TOKENIZERS[name]
+    tokens = run_tokenizer(np.array(TEXTS, object), given)
+    assert tokens.tolist() == expected
+    rows = run_tokenizer(np.array([TEXTS], object), given)
+    assert rows.tolist() == [expected]
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_tokenizers_against_onnx_runtime(name: str) -> None:
+    attributes = tokenizer_attributes(TOKENIZERS[name][0])
+    rows = np.array([TEXTS, TEXTS[::-1]], object)
+    for texts in (rows[0], rows):
+        check(f"{MICROSOFT}/Tokenizer", [texts], [STRING], **attributes)
+
+
+@pytest.mark.parametrize(("shape", "expected"), [((0,), (0,)), ((0, 3), (0, 0)), ((2, 0), (2, 0))])
+def test_no_strings_have_no_axis_of_tokens(
+    shape: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    assert run_tokenizer(np.empty(shape, object), {"separators": [" "]}).shape == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({}, "one of separators and a pattern"),
+        ({"separators": ["("]}, "a '\\(' without '\\)'"),
+        ({"tokenexp": r"\p{L}+"}, "class of Unicode"),
+        ({"separators": [""], "mincharnum": 2}, "'mincharnum'"),
+        ({"separators": [" "], "mincharnum": 0}, "not positive"),
+    ],
+)
+def test_a_tokenizer_that_cannot_be_run_is_refused(given: dict[str, Any], match: str) -> None:
+    with pytest.raises(armpy.ArmpyError, match=match):
+        run_tokenizer(np.array(TEXTS, object), given)
+
+
+def test_counted_words_of_any_number_of_texts() -> None:
+    """The layers that skl2onnx makes of scikit-learn's CountVectorizer."""
+    attributes = tokenizer_attributes({"tokenexp": "[a-zA-Z0-9_]+"})
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["flat"]),
+        helper.make_node("StringNormalizer", ["flat"], ["low"], case_change_action="LOWER"),
+        helper.make_node("Tokenizer", ["low"], ["tokens"], domain=MICROSOFT, **attributes),
+        helper.make_node("Flatten", ["tokens"], ["rows"]),
+        helper.make_node(
+            "TfIdfVectorizer",
+            ["rows"],
+            ["y"],
+            mode="TF",
+            min_gram_length=1,
+            max_gram_length=1,
+            max_skip_count=0,
+            ngram_counts=[0],
+            ngram_indexes=[0, 1],
+            pool_strings=["cat", "dog"],
+        ),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "words",
+        [helper.make_tensor_value_info("x", STRING, [None, 1])],
+        [helper.make_tensor_value_info("y", FLOAT, [None, 2])],
+        [helper.make_tensor("shape", INT64, [1], [-1])],
+    )
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(MICROSOFT, 1)]
+    content = helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        counts = model.run({"x": [["A cat, a Cat."], ["dog"], [""]]})["y"]
+        assert counts.tolist() == [[2, 0], [0, 1], [0, 0]]
+        assert model.run({"x": [["no ünit"]]})["y"].tolist() == [[0, 0]]
+
+
+UINT32, INT32 = TensorProto.UINT32, TensorProto.INT32
+
+
+@pytest.mark.parametrize(("positive", "seed"), [(1, 7), (0, -1), (2, 2**32 + 7)])
+@pytest.mark.parametrize(
+    "data_type", [np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64, np.object_]
+)
+def test_hashes_against_onnx_runtime(data_type: type[np.generic], positive: int, seed: int) -> None:
+    kind = UINT32 if positive == 1 else INT32
+    keys = np.array([[0, 1, 2**31 - 1], [7, 255, 65536]]).astype(data_type)
+    if keys.dtype.hasobject:
+        keys = np.array([["", "a", "ab", "abc"], ["abcd", "ü日", "\0", "\U0001f600" * 9]], object)
+    check(f"{MICROSOFT}/MurmurHash3", [keys], [kind], positive=positive, seed=seed)
+
+
+def test_hashes_of_unsigned_integers_by_default() -> None:
+    # Published for the bytes 21 43 65 87, and four of 0.
+    keys = np.array([0x87654321, 0], np.uint32)
+    content = model_of(f"{MICROSOFT}/MurmurHash3", [keys], [UINT32])
+    with armpy.load(content, backends=["CpuRef"]) as model:
+        hashes = model.run({"x0": keys})["y0"]
+    assert hashes.dtype == np.uint32
+    assert hashes.tolist() == [0xF55B516B, 0x2362F9DE]
+
+
+def test_hashes_of_other_types_are_refused() -> None:
+    keys = np.array([1], np.int8)
+    content = model_of(f"{MICROSOFT}/MurmurHash3", [keys], [UINT32])
+    with pytest.raises(armpy.ArmpyError, match="data types"):
         armpy.load(content, backends=["CpuRef"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.backend import current_cancellation
 from armpy.core.patterns.matcher import RegularExpression
 from armpy.ops import RegexFullMatch
 from armpy.ops.operation import Array
+from armpy_reference.stopping import stop_check
 from armpy_reference.workload import ReferenceWorkload
 
 
@@ -20,11 +20,6 @@ class RegexFullMatchWorkload(ReferenceWorkload[RegexFullMatch]):
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Match each string, unless the execution is stopped meanwhile."""
-        cancellation = current_cancellation()
-
-        def check() -> None:
-            if cancellation is not None:
-                cancellation.check()
-
+        check = stop_check()
         texts = inputs[0].reshape(-1).tolist()
         outputs[0].reshape(-1)[...] = [self.pattern.matches(text, check) for text in texts]

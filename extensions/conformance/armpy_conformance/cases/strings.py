@@ -19,6 +19,7 @@ from armpy.ops import (
     ComparisonOperation,
     Concat,
     Gather,
+    MurmurHash3,
     RegexFullMatch,
     Reshape,
     Select,
@@ -27,6 +28,7 @@ from armpy.ops import (
     StringNormalizer,
     StringSplit,
     TableLookup,
+    Tokenizer,
     Transpose,
 )
 from armpy.ops.operation import Array, Operation
@@ -34,9 +36,10 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.case import Case, CaseInput
 
-_S, _I32, _I64, _BOOL = (
+_S, _I32, _U32, _I64, _BOOL = (
     DataType.STRING,
     DataType.SIGNED32,
+    DataType.UNSIGNED32,
     DataType.SIGNED64,
     DataType.BOOLEAN,
 )
@@ -132,6 +135,34 @@ TABLE: tuple[_Line, ...] = (
         RegexFullMatch("[a-z]+(\\d|é)"),
         [Elements(["ab1", "ab", "ab12", "\nab1", "aé", "a\u0661"])],
         [Elements([True, False, False, False, True, False], _BOOL)],
+    ),
+    (
+        "at-spaces",
+        Tokenizer((" +",), padding="-", is_marked=True),
+        [Elements(["a  é", "", " b"])],
+        [
+            Elements(
+                [["\x02", "a", "é", "\x03"], ["\x02", "\x03", "-", "-"], ["\x02", "b", "\x03", "-"]]
+            )
+        ],
+    ),
+    (
+        "longest",
+        Tokenizer((), "[a-z]|[a-z].\\d", 2, "-"),
+        [Elements([["ax1b", "c"], ["a\U0001f6002", ""]])],
+        [Elements([[["ax1"], ["-"]], [["a\U0001f6002"], ["-"]]])],
+    ),
+    (
+        "hashes",
+        MurmurHash3(0x9747B28C),
+        [Elements(["aaaa", "abc", "ππππππππ"])],
+        [Elements([0x5A97808A, 0xC84A62DD, 0xD58063C1], _U32)],
+    ),
+    (
+        "hashes-of-numbers",
+        MurmurHash3(),
+        [Elements([0x87654321 - 2**32, 0], _I32)],
+        [Elements([0xF55B516B - 2**32, 0x2362F9DE], _I32)],
     ),
     (
         "to-numbers",
