@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import onnx
+from onnx import TensorProto
 
 from armpy.errors import (
     ArmpyError,
@@ -18,6 +20,7 @@ from armpy.errors import (
     UnimplementedError,
     UnsupportedOperatorError,
 )
+from armpy_compat.onnxruntime.element_types import WORDS, tensor_word
 
 _PREFIXES: dict[type[Exception], str] = {}
 
@@ -87,8 +90,11 @@ def load_error(error: ArmpyError, path: str | None, model: Any) -> Exception:
     nothing writes.
     """
     kind, text = _first(_AT_LOAD, error), str(error)
+    wrong_type = next(_wrong_types(model), None)
     unread = re.search(r"the tensor '(.*?)' is read and not written before", text)
-    if isinstance(error, UnsupportedOperatorError):
+    if wrong_type is not None:
+        kind, text = InvalidGraph, f"This is an invalid model. {wrong_type}"
+    elif isinstance(error, UnsupportedOperatorError):
         known = ("", "ai.onnx", "ai.onnx.ml", "com.microsoft")
         unknown = [node for node in model.graph.node if node.domain not in known]
         imported = {opset.domain for opset in model.opset_import}
@@ -111,6 +117,45 @@ def load_error(error: ArmpyError, path: str | None, model: Any) -> Exception:
 def _is_nowhere(node: Any) -> bool:  # Any: onnx.NodeProto
     """Return whether a node is of ONNX's own domain, which has no such operator."""
     return node.domain in ("", "ai.onnx") and not onnx.defs.has(node.op_type)
+
+
+def _wrong_types(model: Any) -> Iterator[str]:  # Any: onnx.ModelProto
+    """Inputs of nodes that have a type which the operator's definition does not allow.
+
+    Notes
+    -----
+    Only of values whose types the file states; a tensor between two nodes may be without.
+    """
+    graph = model.graph
+    values = (*graph.input, *graph.value_info)
+    numbers = {value.name: value.type.tensor_type.elem_type for value in values}
+    numbers |= {tensor.name: tensor.data_type for tensor in graph.initializer}
+    versions = {_domain(opset): opset.version for opset in model.opset_import}
+    for node in graph.node:
+        version = versions.get(_domain(node))
+        if version is None or not onnx.defs.has(node.op_type, version, _domain(node)):
+            continue
+        parameters = onnx.defs.get_schema(node.op_type, version, _domain(node)).inputs
+        for index, name in enumerate(node.input[: _most_inputs(parameters)]):
+            parameter = parameters[min(index, len(parameters) - 1)]
+            number = numbers.get(name, TensorProto.UNDEFINED)
+            if number in WORDS and tensor_word(number) not in parameter.types:
+                yield (
+                    f"Type Error: Type '{tensor_word(number)}' of input parameter ({name}) of "
+                    f"operator ({node.op_type}) in node ({node.name}) is invalid."
+                )
+
+
+def _most_inputs(parameters: Sequence[Any]) -> int | None:  # Any: OpSchema.FormalParameter
+    """How many inputs an operator may have; None if there is no limit."""
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    is_open = bool(parameters) and parameters[-1].option == variadic
+    return None if is_open else len(parameters)
+
+
+def _domain(of: Any) -> str:  # Any: onnx.NodeProto or OperatorSetIdProto
+    """The domain, which has two names if it is ONNX's own."""
+    return "" if of.domain == "ai.onnx" else of.domain
 
 
 def run_error(error: ArmpyError) -> Exception:

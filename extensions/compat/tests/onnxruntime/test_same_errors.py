@@ -78,6 +78,17 @@ FILES: dict[str, bytes] = {
     "types that differ": model_of(
         "float[2, 3] x, int64[2, 3] i) => (float[2, 3] y) { y = Add (x, i) }"
     ),
+    "complex numbers that are added": model_of(
+        "complex64[2, 3] x) => (complex64[2, 3] y) { y = Add (x, x) }"
+    ),
+    "texts that are added": model_of("string[2] x) => (string[2] y) { y = Add (x, x) }"),
+    "integers with a logarithm": model_of("int32[2] x) => (int32[2] y) { y = Log (x) }"),
+    "real numbers as indices": model_of(
+        "float[2, 3] x, float[1] i) => (float[1, 3] y) { y = Gather (x, i) }"
+    ),
+    "a truth value among sums": model_of(
+        "float[2] x, bool[2] b) => (float[2] y) { y = Sum (x, x, b) }"
+    ),
     "shapes that do not broadcast": model_of(
         "float[2, 3] x, float[2, 4] z) => (float[2, 3] y) { y = Add (x, z) }"
     ),
@@ -274,6 +285,10 @@ def test_texts_of_faults_of_the_graph() -> None:
         "a cycle",
         "an unknown domain",
         "another type of an output",
+        "complex numbers that are added",
+        "texts that are added",
+        "integers with a logarithm",
+        "real numbers as indices",
     ):
         texts = []
         for engine in CPU:
