@@ -12,8 +12,7 @@ from armpy.types import DataType
 
 __all__ = ["MurmurHash3"]
 
-_INPUTS = (
-    DataType.STRING,
+_NUMBERS = (
     DataType.SIGNED32,
     DataType.UNSIGNED32,
     DataType.SIGNED64,
@@ -21,6 +20,7 @@ _INPUTS = (
     DataType.FLOAT32,
     DataType.FLOAT64,
 )
+_HASHES = (DataType.UNSIGNED32, DataType.SIGNED32)
 _LARGEST_SEED = 2**32 - 1
 
 
@@ -41,8 +41,8 @@ class MurmurHash3(Operation):
     seed: int = 0
     """From 0 to 2**32 - 1."""
 
-    type_rules: ClassVar[tuple[TypeRule, ...]] = (
-        rule((_INPUTS,), ((DataType.UNSIGNED32, DataType.SIGNED32),)),
+    type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
+        rule((types,), (_HASHES,)) for types in (_NUMBERS, DataType.STRING)
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

@@ -10,6 +10,7 @@ from armpy.ops import (
     LayerNormalization,
     LshProjection,
     LshProjectionType,
+    MurmurHash3,
     Normalization,
     RandomMultinomial,
     RmsNormalization,
@@ -35,6 +36,7 @@ def case_templates() -> Iterator[CaseTemplate]:
             kind.name.lower(), LshProjection(kind), ((2, 3), (3, 2), (3,)), _is_whole, (anything,)
         )
     yield from _hashes()
+    yield CaseTemplate("seed", MurmurHash3(7), ((3, 70),), every, (thorough,))
     # Only one class of each row can be drawn, by whatever generator.
     logits = exactly(((_NEVER, 0, _NEVER), (1, _NEVER, _NEVER)))
     yield CaseTemplate(
