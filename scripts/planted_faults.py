@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from armpy_conformance import Outcome, run_conformance  # of this checkout
 from armpy_conformance.cases import operation_cases  # of this checkout
 from tests.support.lying_backends import options_for  # of this checkout
+from tests.support.planted_blind import BLIND_FAULTS  # of this checkout
 from tests.support.planted_declarations import DECLARATION_FAULTS  # of this checkout
 from tests.support.planted_faults import FAULTS  # of this checkout
 from tests.support.planted_forms import FORM_FAULTS  # of this checkout
@@ -37,6 +38,7 @@ from tests.support.unusual_backends import UNUSUAL  # of this checkout
 
 EVERY_FAULT: Mapping[str, PlantedFault] = {
     **FAULTS,
+    **BLIND_FAULTS,
     **DECLARATION_FAULTS,
     **FORM_FAULTS,
     **GRAPH_FAULTS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.growth import heap_bytes, memory_bytes
 from armpy_conformance.contract.networks import samples, with_constants
 from tests.support.lying_backends import options_for
+from tests.support.planted_blind import BLIND_FAULTS
 from tests.support.planted_faults import (
     FAULTS,
     HONEST,
@@ -88,6 +89,42 @@ def _faults() -> Iterator[Any]:
     for name in EVERY_FAULT:
         is_missed = pytest.mark.xfail(strict=True, reason=MISSED.get(name, ""))
         yield pytest.param(name, marks=[is_missed] if name in MISSED else [])
+
+
+BLIND_MISSED: Mapping[str, str] = {
+    "blind-constants/address": "an address is used again by chance alone",
+    "blind-object/256th": "executions are that many only where a soak is asked for",
+    "blind-object/allocator": "the host does not see where a device takes its memory from",
+    "blind-object/first-array": "its samples have one output",
+    "blind-memory/raw-copy": "no rule copies from arrays that are not contiguous",
+    "blind-memory/ring": "few networks have as many small tensors",
+    "blind-memory/ascii": "the kit has no elements of strings",
+    "blind-flow/stale-else": "no case of If takes one branch twice with other inputs",
+    "blind-program/transposes": "no pattern has two transpositions in a row",
+    "blind-program/loaded-once": "each saved program is read once",
+    "blind-answer/tired": "a layer that is refused later counts as unsupported",
+    "blind-answer/one-tile": "no rule makes a runtime with other options between executions",
+    "blind-manners/constants": "constants of a few bytes are below what counts as growth",
+    "blind-manners/file": "files of the working directory are not watched",
+    "blind-manners/warnings": "filters of warnings are not watched",
+}
+
+
+def _blind_faults() -> Iterator[str]:
+    """Names of the faults with an area of their own that are found."""
+    for name, planted in BLIND_FAULTS.items():
+        if name not in BLIND_MISSED and planted.area != "contract/":
+            yield name
+
+
+@pytest.mark.sampled(7)
+@pytest.mark.parametrize("name", list(_blind_faults()))
+def test_a_blind_fault_is_found(name: str) -> None:
+    planted = BLIND_FAULTS[name]
+    with restored_settings():
+        results = judged(planted.make(), planted.area, stops=True, soak=planted.soak)
+    assert results
+    assert results[-1].outcome.is_bad
 
 
 @pytest.mark.sampled(11)

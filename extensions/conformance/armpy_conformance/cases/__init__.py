@@ -14,6 +14,7 @@ from armpy_conformance.cases import (
     detection,
     edges,
     elementwise,
+    every_bit,
     functions,
     indexing,
     lookup,
@@ -67,7 +68,7 @@ _FAMILIES = (
     lookup,
     indexing,
 )
-_ON_PURPOSE = (edges, seldom, sizes)
+_ON_PURPOSE = (edges, every_bit, seldom, sizes)
 """Families whose lines are there for one thing each, and made into nothing else."""
 
 _DELICATE = (detection, lookup, indexing, no_numbers)

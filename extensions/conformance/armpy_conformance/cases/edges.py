@@ -5,7 +5,7 @@ The compared results are exact in every type, so a backend is right or wrong, ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,24 +15,31 @@ from armpy.ops import (
     ArgMinMax,
     ArgMinMaxFunction,
     BatchMatMul,
+    BinaryOperation,
     BoxWithNmsLimit,
+    BroadcastTo,
+    Comparison,
+    ComparisonOperation,
     Convolution2d,
     DepthwiseConvolution2d,
     DetectionPostProcess,
     ElementwiseBinary,
     ElementwiseUnary,
     FullyConnected,
+    LogicalBinary,
     NmsKernel,
     NonMaxSuppression,
     Operation,
     Padding,
     Pooling2d,
     PoolingAlgorithm,
+    Prelu,
     Quantize,
     Reduce,
     ReduceOperation,
     Resize,
     ResizeMethod,
+    Select,
     SoftNonMaxSuppression,
     TopkV2,
     Transpose,
@@ -263,3 +270,46 @@ def _square() -> Iterator[CaseTemplate]:
     yield line("all-sides-equal", TransposeConvolution2d(padding=Padding.SAME), sides)
     deep = ((1, 3, 3, 3), (1, 3, 3, 3), (3,))
     yield line("all-sides-equal", DepthwiseConvolution2d(padding=Padding.SAME), deep)
+    yield from _square_broadcasts()
+
+
+def _square_broadcasts() -> Iterator[CaseTemplate]:
+    """Operands that fit on either side of a square: they lie along the last axes."""
+    rows: Sequence[tuple[Operation, Sequence[tuple[int, ...]]]] = (
+        *((ElementwiseBinary(BinaryOperation.SUB), shapes) for shapes in _SQUARES),
+        *((Comparison(ComparisonOperation.LESS), shapes) for shapes in _SQUARES),
+        (Prelu(), _SQUARES[0]),
+        (Prelu(), _SQUARES[1]),
+        (BroadcastTo((5, 5)), ((5,),)),
+        (BroadcastTo((3, 3, 3)), ((3, 3),)),
+    )
+    for operation, shapes in rows:
+        name = "x".join(str(len(shape)) for shape in shapes)
+        yield CaseTemplate(f"square-rank-{name}", operation, shapes, values=(anything,))
+    for shapes in _SQUARES:
+        types = of(DataType.BOOLEAN)
+        name = "x".join(str(len(shape)) for shape in shapes)
+        yield CaseTemplate(f"square-rank-{name}", LogicalBinary(), shapes, types, (anything,))
+    sides = {"condition": 0, "left": 1, "right": 2}
+    for side, index in sides.items():
+        for square in _SQUARE_CHOICES:
+            three: list[tuple[int, ...]] = [square] * 3
+            three[index] = square[1:]
+            yield CaseTemplate(
+                f"square-{side}-rank-{len(square)}",
+                Select(),
+                three,
+                lambda types: types[1] in (DataType.FLOAT32, DataType.QASYMM_S8),
+                (anything,),
+            )
+
+
+_SQUARE_CHOICES: Sequence[tuple[int, ...]] = ((5, 5), (3, 3, 3))
+
+_SQUARES: Sequence[Sequence[tuple[int, ...]]] = (
+    ((5, 5), (5,)),
+    ((3, 3, 3), (3, 3)),
+    ((3, 3, 3), (3,)),
+    ((5,), (5, 5)),
+)
+"""Shapes of which the smaller one fits in front as well."""

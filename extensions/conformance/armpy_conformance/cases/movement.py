@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from armpy.ops import (
@@ -187,6 +188,19 @@ def _lookups() -> Iterator[CaseTemplate]:
                     template, types, index_type
                 ),
             )
+
+    for rank, axis in itertools.product((2, 3, 4, 5), range(5)):
+        if axis >= rank:
+            continue
+        shape = (2, 3, 4, 3, 2)[:rank]
+        yield CaseTemplate(
+            f"matrix-along-{axis}-of-rank-{rank}",
+            Gather(axis),
+            (shape, (2, 3)),
+            of(DataType.FLOAT32),
+            (distinct, below(shape[axis])),
+            infos=lambda template, types: _indexed(template, types, DataType.SIGNED32),
+        )
 
 
 def _indexed(template: CaseTemplate, types: Types, index_type: DataType) -> list[TensorInfo | None]:

@@ -140,9 +140,11 @@ def _lstm_shapes(
     with_projection: bool = False,
     time_major: bool = False,
     one_element: bool = False,
+    is_square: bool = False,
 ) -> list[tuple[int, ...] | None]:
     """Shapes of an LSTM's operands, without peephole and the like where these are left out."""
     batch, time, size, cells = (1, 1, 1, 1) if one_element else (2, 3, 4, 5)
+    batch = time if is_square else batch
     output = 3 if with_projection else cells
     by_name: dict[str, tuple[int, ...]] = {
         "input": (time, batch, size) if time_major else (batch, time, size),
@@ -183,6 +185,14 @@ def _lstm() -> Iterator[CaseTemplate]:
         "time-major": (
             _integer_lstm(time_major=True),
             _lstm_shapes(left_out=_PLAIN, time_major=True),
+        ),
+        "batch-as-time": (
+            _integer_lstm(),
+            _lstm_shapes(left_out=_PLAIN, is_square=True),
+        ),
+        "batch-as-time-major": (
+            _integer_lstm(time_major=True),
+            _lstm_shapes(left_out=_PLAIN, time_major=True, is_square=True),
         ),
         "clips": (
             _integer_lstm(cell_clip=0.5, projection_clip=0.25),

@@ -120,6 +120,9 @@ def _template(operation: Operation, optional: Optional, label: str) -> Iterator[
     longer = _shapes(operation, optional, axes, sizes)
     types = of(DataType.FLOAT32)
     yield replace(line, label=f"{label}-loud", shapes=longer, values=(loud,), types=types)
+    if time_major is not None:
+        square = _shapes(operation, optional, axes, sizes | {"b": 3, "t": 3})
+        yield replace(line, label=f"{label}-batch-as-time", shapes=square, types=types)
 
 
 def _constants(operation: Operation) -> tuple[int, ...]:

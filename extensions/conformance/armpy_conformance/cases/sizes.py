@@ -20,11 +20,14 @@ from armpy.ops import (
     BatchMatMul,
     Concat,
     Convolution2d,
+    Cumulate,
     DepthwiseConvolution2d,
     ElementwiseBinary,
     ElementwiseUnary,
     FullyConnected,
     Gather,
+    L2Normalization,
+    LogSoftmax,
     Operation,
     Pad,
     Padding,
@@ -37,7 +40,10 @@ from armpy.ops import (
     ReverseV2,
     Slice,
     Softmax,
+    SpaceToBatchNd,
+    SpaceToDepth,
     Splitter,
+    Stack,
     StridedSlice,
     Tile,
     TopkV2,
@@ -50,7 +56,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, of
-from armpy_tools.compare.seeded_values import Values, anything
+from armpy_tools.compare.seeded_values import Values, anything, below, distinct, grid
 
 LONG = 65_543
 """A prime above 2^16."""
@@ -85,6 +91,8 @@ def case_templates() -> Iterator[CaseTemplate]:
     yield from _caches()
     yield from _tiles()
     yield from _channels()
+    yield from _long_rows()
+    yield from _odd_rows_of_bytes()
 
 
 def _one_peak(rng: np.random.Generator, info: TensorInfo) -> Array:
@@ -245,3 +253,59 @@ _ROWS: dict[str, Operation] = {
     "largest": Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2)),
     "average": Pooling2d(PoolingAlgorithm.AVERAGE, (2, 2), (1, 1)),
 }
+
+
+def _long_rows() -> Iterator[CaseTemplate]:
+    """Rows longer than a work group of a GPU, in floats: what is found or added up is anywhere."""
+    shape, types = ((3, 2_311),), _FLOAT
+    for largest in (True, False):
+        for k in (3, 150):
+            name = f"long-rows-{k}-{'largest' if largest else 'smallest'}"
+            yield CaseTemplate(name, TopkV2(k, largest=largest), shape, types, (distinct,))
+    for function in ArgMinMaxFunction:
+        name = f"long-rows-{function.name.lower()}"
+        yield CaseTemplate(name, ArgMinMax(function, 1), shape, types, (distinct,))
+    for operation in (
+        ReduceOperation.SUM,
+        ReduceOperation.MEAN,
+        ReduceOperation.MAX,
+        ReduceOperation.MIN,
+    ):
+        for axis, name in ((1, "rows"), (0, "columns")):
+            lines = shape if axis else ((2_311, 3),)
+            label = f"long-{name}-{operation.name.lower()}"
+            yield CaseTemplate(label, Reduce(operation, (axis,)), lines, types, (grid,))
+    for rows in (Softmax(), LogSoftmax(), L2Normalization(), Cumulate(axis=1)):
+        yield CaseTemplate("long-rows", rows, shape, types, (grid,))
+
+
+def _odd_rows_of_bytes() -> Iterator[CaseTemplate]:
+    """Rows of 13 elements of each width that stay together: what remains of whole words counts."""
+    image, matrix = (2, 4, 6, 13), (2, 3, 2, 13)
+    moves: tuple[tuple[Operation, tuple[tuple[int, ...], ...]], ...] = (
+        (Transpose((0, 2, 1, 3)), (matrix,)),
+        (Transpose((2, 0, 1, 3)), (matrix,)),
+        (Concat(1), (matrix, matrix)),
+        (Concat(3), (matrix, matrix)),
+        (Splitter(2, 2), (matrix,)),
+        (Slice((0, 1, 0, 0), (2, 2, 2, 13)), (matrix,)),
+        (StridedSlice((0, 0, 1, 0), (2, 3, 2, 13), (1, 2, 1, 1)), (matrix,)),
+        (Pad(((0, 0), (1, 1), (0, 1), (0, 0))), (matrix,)),
+        (Tile((1, 2, 2, 1)), (matrix,)),
+        (ReverseV2((1,)), (matrix,)),
+        (Stack(2), (matrix, matrix)),
+        (SpaceToDepth(2), (image,)),
+        (SpaceToBatchNd((2, 2), ((0, 0), (0, 0))), (image,)),
+        (Resize((8, 3)), (image,)),
+    )
+    widths = of(DataType.QASYMM_S8, DataType.BOOLEAN, DataType.FLOAT16)
+    for number, (operation, shapes) in enumerate(moves):
+        yield CaseTemplate(f"odd-rows-{number}", operation, shapes, widths, (distinct,))
+    yield CaseTemplate(
+        "odd-rows",
+        Gather(1),
+        ((2, 5, 13), (4,)),
+        widths,
+        (distinct, below(5)),
+        infos=_gathered,
+    )

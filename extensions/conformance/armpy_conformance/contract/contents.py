@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.contract.alike import variants
 from armpy_conformance.contract.case import NothingToKeepError
+from armpy_conformance.contract.demanding import enlarged
 from armpy_conformance.contract.driven import Driven, backend_of_runtime
 from armpy_conformance.contract.every_operation import one_of_each, unlike_benches
 from armpy_conformance.contract.networks import (
@@ -71,12 +72,12 @@ def _other_elements(case: Case) -> Iterator[Case]:
         if item is None or not item.is_constant or not is_value(item.info.data_type):
             continue
         for place in {0, item.data.size - 1}:
-            yield _with_input(case, index, replace(item, elements=_changed(item, place)))
+            yield _with_input(case, index, replace(item, elements=_changed(item.data, place)))
 
 
-def _changed(item: CaseInput, place: int) -> Array:
-    """A copy of a constant with another element in one place."""
-    data = item.data.copy()
+def _changed(elements: Array, place: int) -> Array:
+    """A copy of a tensor's elements with another one in one place."""
+    data = elements.copy()
     if data.dtype == np.bool_:
         data.flat[place] = not data.flat[place]
     elif data.dtype.kind == "f":
@@ -165,6 +166,56 @@ def executions_are_right_each_time(subject: BackendUnderTest) -> None:
             if number % 7 == 2:
                 _refused(subject, network_id, trial)
         runtime.unload_network(network_id)
+
+
+def executions_that_differ_in_one_element(subject: BackendUnderTest) -> None:
+    """Executions in a row whose inputs differ in one element each have their own answers.
+
+    Notes
+    -----
+    The inputs take turns, first elements before last ones: what a backend keeps of an execution
+    has to be found by all that it depends on.
+    """
+    has_any = False
+    for case in dict.fromkeys((*samples(subject), *_with_long_rows(subject))):
+        trials = [sample_bench(subject, case)]
+        for feeds in _changed_feeds(trials[0]):
+            with suppress(ArmpyError):  # other inputs mean nothing to the operation
+                trial = bench(subject, trials[0].graph, feeds)
+                trials += [trial] if _differ(trials[0], trial) else []
+        has_any = has_any or len(trials) > 1
+        network_id = subject.runtime.load_network(trials[0].graph)
+        for trial in (trials[0], *trials[1:], trials[0]):
+            trial.run(subject.runtime, network_id, "after inputs that differ in one element")
+        subject.runtime.unload_network(network_id)
+    if not has_any:
+        raise NothingToKeepError("no answer of its networks depends on one element")
+
+
+_LONG_BYTES = 256
+"""An input that is longer than the beginning that some caches look at."""
+
+
+def _with_long_rows(subject: BackendUnderTest) -> Sequence[Case]:
+    """The samples with inputs of at least so many bytes, where their operations take these."""
+    longer = []
+    for case in samples(subject):
+        smallest = min(
+            (i.data.nbytes for i in case.inputs if i is not None and not i.is_constant), default=0
+        )
+        with suppress(ArmpyError):
+            grown = enlarged(case, -(-_LONG_BYTES // smallest)) if smallest else case
+            longer += [grown] if subject.takes(specialize(grown.graph())) else []
+    return longer
+
+
+def _changed_feeds(trial: Bench) -> Iterator[Mapping[str, Array]]:
+    """Inputs of which one differs in its first element or in its last one."""
+    infos = {value.name: value.info for value in trial.graph.inputs}
+    for name, array in trial.feeds.items():
+        if is_value(infos[name].data_type) and array.size:
+            for place in sorted({0, array.size - 1}):
+                yield {**trial.feeds, name: _changed(array, place)}
 
 
 def _refused(subject: BackendUnderTest, network_id: int, trial: Bench) -> None:

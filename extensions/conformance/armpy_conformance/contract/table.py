@@ -102,6 +102,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
     "contents": (
         contents.networks_differ_in_one_element,
         contents.executions_are_right_each_time,
+        contents.executions_that_differ_in_one_element,
         contents.functions_for_arrays_are_like_executions,
     ),
     "calls": (

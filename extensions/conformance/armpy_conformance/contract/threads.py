@@ -85,9 +85,14 @@ def _turned(graph: Graph, feeds: Mapping[str, Array], times: int) -> dict[str, A
 
 def _chained(subject: BackendUnderTest) -> Bench:
     """A chain of layers, of which a compiler makes one."""
+    return _chain_of(subject, _LAYERS)
+
+
+def _chain_of(subject: BackendUnderTest, num_layers: int) -> Bench:
+    """A chain of a number of layers."""
     builder = chain(subject)
     value = builder.source
-    for _ in range(_LAYERS):
+    for _ in range(num_layers):
         value = builder.layer(value)
     builder.net.output("y", value)
     return builder.bench(subject)
@@ -179,16 +184,21 @@ def threads_race_every_operation(subject: BackendUnderTest) -> None:
 
 
 def threads_load_networks(subject: BackendUnderTest) -> None:
-    """Several threads load, run and unload networks of their own."""
+    """Several threads load, run and unload networks of their own: equal ones, and unlike ones."""
     runtime = subject.runtime
     single = sample_bench(subject, samples(subject)[0])
+    groups = [[single] * _THREADS]
+    if any(_can_be_chained(subject)):
+        groups.append([_chain_of(subject, 1 + number) for number in range(_THREADS)])
+    for benches in groups:
 
-    def work(_: int) -> None:
-        network_id = runtime.load_network(single.graph)
-        single.run(runtime, network_id, "loaded by several threads")
-        runtime.unload_network(network_id)
+        def work(number: int, benches: Sequence[Bench] = benches) -> None:
+            own = benches[number]
+            network_id = runtime.load_network(own.graph)
+            own.run(runtime, network_id, "loaded by several threads")
+            runtime.unload_network(network_id)
 
-    in_threads(work)
+        in_threads(work)
 
 
 def in_threads(work: Callable[[int], None]) -> None:

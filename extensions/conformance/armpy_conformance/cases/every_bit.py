@@ -1,0 +1,249 @@
+"""Cases in which every bit of an element counts: long mantissas, large integers, close numbers.
+
+Each sum of these elements is exact in any order. A backend that computes in a shorter type, such as
+float32 in float16 or integers in floats, gives other results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from armpy.ops import (
+    ArgMinMax,
+    ArgMinMaxFunction,
+    BatchMatMul,
+    BatchToSpaceNd,
+    BinaryOperation,
+    BroadcastTo,
+    Comparison,
+    ComparisonOperation,
+    Concat,
+    Convolution2d,
+    Cumulate,
+    DepthToSpace,
+    DepthwiseConvolution2d,
+    ElementwiseBinary,
+    ElementwiseUnary,
+    FullyConnected,
+    Gather,
+    Operation,
+    Pad,
+    Pooling2d,
+    PoolingAlgorithm,
+    Reduce,
+    ReduceOperation,
+    Resize,
+    ResizeMethod,
+    ReverseV2,
+    Select,
+    Slice,
+    SpaceToBatchNd,
+    SpaceToDepth,
+    Splitter,
+    Stack,
+    StridedSlice,
+    Tile,
+    TopkV2,
+    Transpose,
+    TransposeConvolution2d,
+    UnaryOperation,
+)
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_conformance.sampling.case_template import CaseTemplate, Types, of
+from armpy_tools.compare.seeded_values import Values, anything, below, stored, thorough
+
+_INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)
+_WORDS = of(DataType.FLOAT32, *_INTEGERS)
+_FLOAT = of(DataType.FLOAT32)
+_ORDERED = of(
+    DataType.FLOAT32,
+    DataType.QASYMM_S8,
+    DataType.QASYMM_U8,
+    DataType.QSYMM_S16,
+    *_INTEGERS,
+)
+
+_MANTISSA_BITS = 13
+"""More than float16 and bfloat16 have, and few enough that a thousand elements add up exactly."""
+
+_INTEGER_BITS: Mapping[DataType, tuple[int, int]] = {
+    DataType.SIGNED32: (24, 27),
+    DataType.SIGNED64: (53, 58),
+}
+"""Least and greatest number of bits: more than a float's mantissa, and room for sums."""
+
+
+def long_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Odd multiples of 2^-13 from 1 to 2; odd integers that no float of their width holds."""
+    if info.data_type is DataType.BOOLEAN:
+        return anything(rng, info)
+    if info.data_type.is_float:
+        low, high = 2 ** (_MANTISSA_BITS - 1), 2**_MANTISSA_BITS
+        odd = 2 * rng.integers(low, high, info.known_shape) + 1
+        return stored(odd / 2.0**_MANTISSA_BITS, info)
+    least, most = _INTEGER_BITS[info.data_type]
+    odd = 2 * rng.integers(2 ** (least - 1), 2 ** (most - 1), info.known_shape) + 1
+    signs = rng.choice(np.array([-1, 1]), info.known_shape)
+    return stored(odd * signs, info)
+
+
+def close_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """Numbers of four neighbours that are equal in a shorter type."""
+    steps = rng.integers(0, 4, info.known_shape)
+    if info.data_type.is_float:
+        return stored(1 + steps / 2.0**_MANTISSA_BITS, info)
+    return stored(2 ** (_INTEGER_BITS[info.data_type][0] + 1) + steps, info)
+
+
+def _signs(rng: np.random.Generator, info: TensorInfo) -> Array:
+    """1 and -1, whose products with long numbers are exact."""
+    signs: Array = rng.choice(np.array([-1, 1]), info.known_shape).astype(info.data_type.dtype)
+    return signs
+
+
+def case_templates() -> Iterator[CaseTemplate]:
+    """Lines of the table."""
+    yield from _moved()
+    yield from _arithmetic()
+    yield from _weighted()
+    yield from _orders()
+
+
+_IMAGE = (1, 4, 6, 4)
+
+_MOVED: Sequence[tuple[Operation, Sequence[tuple[int, ...]]]] = (
+    (Concat(1), ((2, 3), (2, 2))),
+    (Stack(1), ((2, 3), (2, 3))),
+    (Transpose((1, 0)), ((3, 5),)),
+    (Pad(((1, 0), (0, 2))), ((2, 3),)),
+    (Slice((1, 0), (2, 3)), ((4, 3),)),
+    (StridedSlice((0, 0), (4, 5), (2, 2)), ((4, 5),)),
+    (Tile((2, 3)), ((2, 3),)),
+    (BroadcastTo((2, 3)), ((1, 3),)),
+    (Splitter(2, 1), ((3, 4),)),
+    (ReverseV2((1,)), ((3, 4),)),
+    (DepthToSpace(2), (_IMAGE,)),
+    (SpaceToDepth(2), (_IMAGE,)),
+    (SpaceToBatchNd((2, 2), ((0, 0), (0, 0))), (_IMAGE,)),
+    (BatchToSpaceNd((2, 2), ((0, 0), (0, 0))), ((4, 2, 3, 2),)),
+    (Resize((8, 3), ResizeMethod.NEAREST_NEIGHBOR), (_IMAGE,)),
+)
+
+
+def _moved() -> Iterator[CaseTemplate]:
+    """Operations whose outputs hold elements of their inputs."""
+    for operation, shapes in _MOVED:
+        yield CaseTemplate("every-bit", operation, shapes, _WORDS, (long_numbers,))
+    yield CaseTemplate(
+        "every-bit",
+        Select(),
+        ((3, 4),) * 3,
+        lambda types: types[1] in (DataType.FLOAT32, *_INTEGERS),
+        (anything, long_numbers),
+    )
+    for label, infos in {"narrow": _by_narrow, "wide": _by_wide}.items():
+        yield CaseTemplate(
+            f"every-bit-{label}-indices",
+            Gather(0),
+            ((5, 3), (4,)),
+            _WORDS,
+            (long_numbers, below(5)),
+            infos=infos,
+        )
+
+
+def _by_narrow(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
+    """Elements of some type, and indices of 32 bits."""
+    data, indices = template.shapes
+    return [TensorInfo(data, types[0]), TensorInfo(indices, DataType.SIGNED32)]
+
+
+def _by_wide(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
+    """Elements of some type, and indices of 64 bits."""
+    data, indices = template.shapes
+    return [TensorInfo(data, types[0]), TensorInfo(indices, DataType.SIGNED64)]
+
+
+def _arithmetic() -> Iterator[CaseTemplate]:
+    """Functions of single elements, and sums of them."""
+    pair = ((3, 8), (3, 8))
+    for function in (
+        BinaryOperation.ADD,
+        BinaryOperation.SUB,
+        BinaryOperation.MAXIMUM,
+        BinaryOperation.MINIMUM,
+    ):
+        name = f"{function.name.lower()}-every-bit"
+        yield CaseTemplate(name, ElementwiseBinary(function), pair, _WORDS, (long_numbers,))
+    for factors in ((long_numbers, _signs), (_signs, long_numbers)):
+        name = "mul-every-bit" if factors[0] is long_numbers else "mul-every-bit-right"
+        operation = ElementwiseBinary(BinaryOperation.MUL)
+        yield CaseTemplate(name, operation, pair, _WORDS, factors)
+    for unary in (UnaryOperation.ABS, UnaryOperation.NEG):
+        name = f"{unary.name.lower()}-every-bit"
+        yield CaseTemplate(name, ElementwiseUnary(unary), ((3, 8),), _WORDS, (long_numbers,))
+    for kind in (
+        ReduceOperation.SUM,
+        ReduceOperation.MEAN,
+        ReduceOperation.MAX,
+        ReduceOperation.MIN,
+    ):
+        # A mean of integers is rounded, which is another subject.
+        types = _FLOAT if kind is ReduceOperation.MEAN else _WORDS
+        name = f"{kind.name.lower()}-every-bit"
+        yield CaseTemplate(name, Reduce(kind, (1,)), ((3, 8),), types, (long_numbers,))
+    yield CaseTemplate("every-bit", Cumulate(axis=1), ((3, 8),), _WORDS, (long_numbers,))
+    for algorithm in (PoolingAlgorithm.AVERAGE, PoolingAlgorithm.MAX):
+        name = f"{algorithm.name.lower()}-every-bit"
+        pool = Pooling2d(algorithm, (2, 2), (2, 2))
+        yield CaseTemplate(name, pool, (_IMAGE,), _FLOAT, (long_numbers,))
+    bilinear = Resize((8, 12), ResizeMethod.BILINEAR)
+    yield CaseTemplate("bilinear-every-bit", bilinear, (_IMAGE,), _FLOAT, (long_numbers,))
+
+
+def _weighted() -> Iterator[CaseTemplate]:
+    """Sums of products: long numbers times signs, and signs times long weights."""
+    layers: Sequence[tuple[Operation, Sequence[tuple[int, ...]], tuple[int, ...]]] = (
+        (Convolution2d(), ((1, 4, 4, 3), (2, 3, 3, 3), (2,)), (1, 2)),
+        (DepthwiseConvolution2d(), ((1, 4, 4, 3), (1, 3, 3, 3), (3,)), (1, 2)),
+        (TransposeConvolution2d((2, 2)), ((1, 3, 3, 2), (2, 3, 3, 2), (2,)), (1, 2)),
+        (FullyConnected(), ((3, 9), (4, 9), (4,)), (1, 2)),
+        (BatchMatMul(), ((2, 3, 9), (2, 9, 4)), ()),
+    )
+    for operation, shapes, constants in layers:
+        for label, factors in (
+            ("every-bit", (long_numbers, _signs)),
+            ("every-bit-of-weights", (_signs, long_numbers)),
+        ):
+            yield CaseTemplate(label, operation, shapes, _FLOAT, factors, constants=constants)
+
+
+def _words(types: Types) -> bool:
+    """Select what has close numbers."""
+    return types[0] in (DataType.FLOAT32, *_INTEGERS)
+
+
+def _orders() -> Iterator[CaseTemplate]:
+    """Comparisons of close numbers, and of numbers of the whole range, signed or not."""
+    values: Mapping[str, Values] = {"close": close_numbers, "whole-range": thorough}
+    for label, drawn in values.items():
+        types = _words if label == "close" else _ORDERED
+        for function in ComparisonOperation:
+            if label == "close":
+                name = f"{function.name.lower()}-{label}"
+                yield CaseTemplate(name, Comparison(function), ((5, 8),) * 2, types, (drawn,))
+        for position in ArgMinMaxFunction:
+            name = f"{position.name.lower()}-{label}"
+            yield CaseTemplate(name, ArgMinMax(position, 1), ((5, 40),), types, (drawn,))
+        for largest in (True, False):
+            name = f"{'largest' if largest else 'smallest'}-{label}"
+            yield CaseTemplate(name, TopkV2(3, largest=largest), ((5, 40),), types, (drawn,))
+        for kind in (ReduceOperation.MAX, ReduceOperation.MIN):
+            name = f"{kind.name.lower()}-{label}"
+            yield CaseTemplate(name, Reduce(kind, (1,)), ((5, 40),), types, (drawn,))
+    largest_of_window = Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2))
+    yield CaseTemplate("max-whole-range", largest_of_window, ((2, 4, 6, 5),), _ORDERED, (thorough,))
