@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import locale
 import logging
 import os
@@ -43,6 +44,7 @@ def restored_settings() -> Iterator[None]:
     handlers, random_state = [*logging.getLogger().handlers], random.getstate()
     numpy_state = np.random.get_state()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    collects = gc.isenabled()
     try:
         with np.errstate(), warnings.catch_warnings():
             yield
@@ -50,6 +52,8 @@ def restored_settings() -> Iterator[None]:
         ctypes.CDLL("libm.so.6").fesetround(0)
         os.chdir(directory)
         os.umask(umask)
+        if collects:
+            gc.enable()
         os.sched_setaffinity(0, affinity)
         os.environ.pop(_VARIABLE, None)
         sys.setrecursionlimit(limit)
