@@ -130,6 +130,7 @@ def run_pytest(
         command += [f"--verdicts={verdicts}", "--continue-on-collection-errors"]
         command += ["-o", f"faulthandler_timeout={_TEST_TIMEOUT_S}"]
         command += ["-o", "faulthandler_exit_on_timeout=true"]
+        command += ["--tb=native"]  # others parse the test's file again for each failure
         command += [] if sample is None else [f"--sample={sample}"]
         num_lines = 0
         while True:
