@@ -74,10 +74,7 @@ SUITES: Mapping[str, _Run] = {
             *("array_api_tests", "--max-examples", "20", "--derandomize", "--disable-deadline"),
             *("--disable-extension", "linalg,fft"),  # which ndonnx does not have
         ),
-        environment={
-            "ARRAY_API_TESTS_MODULE": "ndonnx",
-            "ARRAY_API_TESTS_SKIP_DTYPES": "complex64,complex128",
-        },
+        environment={"ARRAY_API_TESTS_MODULE": "ndonnx"},
     ).run,
 }
 
