@@ -48,7 +48,6 @@ from armpy.ops import (
     ElementwiseBinary,
     FullyConnected,
     Pad,
-    Transpose,
 )
 from armpy.ops.activation_layers import ActivationFunction
 from armpy.ops.operation import Array, OperandInfos, Operation
@@ -522,23 +521,6 @@ class SameOperand(Fault):
                     values[target] = values[source]
 
 
-class TransposesLost(Fault):
-    """A transposition after another one is dropped with it."""
-
-    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
-        made = {o: layer for layer in view.layers for o in layer.outputs}
-        for layer in view.layers:
-            source = layer.inputs[0] if layer.inputs else None
-            before = made.get(source) if source is not None else None
-            if before is None or not isinstance(layer.operation, Transpose):
-                continue
-            first, target = before.inputs[0], layer.outputs[0]
-            if not isinstance(before.operation, Transpose) or target not in view.outputs:
-                continue
-            if first is not None and first in values:
-                values[target] = values[first].reshape(values[target].shape)
-
-
 class SpentPrograms(Programs):
     """A program that was written down lacks its weights afterwards."""
 
@@ -775,7 +757,7 @@ BLIND_FAULTS: dict[str, Planted] = {
     "blind-memory/assumes-zeros": Planted("Pad/", lambda: Plain(AssumesZeros())),
     "blind-memory/ring": Planted(CONTRACT, Ring),
     "blind-memory/short-lives": Planted(CONTRACT, PlansItself),
-    "blind-memory/raw-copy": Planted(CONTRACT, CopiesRaw),
+    "blind-memory/raw-copy": Planted("contract/tensors/", CopiesRaw),
     "blind-memory/full-bytes": Planted("Comparison/", lambda: Plain(FullBytes())),
     "blind-memory/ascii": Planted("String", Latin),
     "blind-time/slow-start": Planted(CONTRACT, lambda: Plain(SlowStart())),
@@ -791,9 +773,8 @@ BLIND_FAULTS: dict[str, Planted] = {
     "blind-program/swapped-outputs": Planted(CONTRACT, lambda: Fused(SwappedOutputs())),
     "blind-program/fuses-seen": Planted(CONTRACT, lambda: Fused(FusesSeen())),
     "blind-program/same-operand": Planted(CONTRACT, lambda: Fused(SameOperand())),
-    "blind-program/transposes": Planted(CONTRACT, lambda: Fused(TransposesLost())),
     "blind-program/spent": Planted(CONTRACT, lambda: WithPrograms(SpentPrograms(), Spent())),
-    "blind-program/loaded-once": Planted(CONTRACT, lambda: WithPrograms(LoadedOnce())),
+    "blind-program/loaded-once": Planted("contract/compiled/", lambda: WithPrograms(LoadedOnce())),
     "blind-program/gullible": Planted(CONTRACT, lambda: WithPrograms(Gullible())),
     "blind-answer/casts": Planted("Cast/", CastsAnything),
     "blind-answer/counts": Planted("contract/support/", CountsElements),
@@ -801,7 +782,7 @@ BLIND_FAULTS: dict[str, Planted] = {
     "blind-answer/tired": Planted("Convolution2d/", Tired),
     "blind-answer/free-memory": Planted("contract/identity/", NegativeMemory),
     "blind-answer/version": Planted("contract/identity/", BuildTime),
-    "blind-answer/one-tile": Planted(CONTRACT, OneTile),
+    "blind-answer/one-tile": Planted("contract/runtimes/", OneTile),
     "blind-manners/file": Planted(CONTRACT, lambda: DoesBefore(graph_in_file)),
     "blind-manners/descriptor": Planted(CONTRACT, lambda: DoesBefore(open_file)),
     "blind-manners/thread": Planted(CONTRACT, lambda: DoesBefore(waiting_thread)),

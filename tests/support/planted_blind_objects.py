@@ -249,7 +249,7 @@ BLIND_OBJECT_FAULTS: dict[str, Planted] = {
     "blind-object/bound": Planted(
         "contract/executions/bound-executions-are", lambda: Plain(Binds())
     ),
-    "blind-object/first-array": Planted(CONTRACT, lambda: Plain(WritesFirst())),
+    "blind-object/first-array": Planted("contract/contents/", lambda: Plain(WritesFirst())),
     "blind-object/allocator": Planted(CONTRACT, IgnoresAllocator),
     "blind-object/offset": Planted("contract/imports/", ImportsFromStart),
     "blind-object/compiles": Planted("contract/threads/threads-load", CompilesOneAtATime),

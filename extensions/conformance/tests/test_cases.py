@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from armpy.ops.operation import TypeRule
 from armpy.types import DataType
 from armpy_conformance import Case, all_cases
 from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.case import CaseInput
 from armpy_conformance.cases import operation_cases
 from armpy_conformance.differences.description import describe
 
@@ -136,13 +138,34 @@ def test_float_sums_are_exact_in_whatever_order_they_are_added_up(kind: type[Ope
     for case in cases_of(kind):
         infos = [item.info for item in case.inputs if item is not None]
         has_nan = case.id.endswith("+not-a-number") or "no-numbers" in case.id
-        rounds = "half-precision-sums" in case.id  # of float16 products, in float32
+        # Of float16 products, in float32, or of long mantissas: see below.
+        rounds = "half-precision-sums" in case.id or "every-bit" in case.id
         if all(info.data_type.is_float for info in infos) and not (has_nan or rounds):
             for item in case.inputs:
                 assert item is None or np.array_equal(item.data * 2, np.rint(item.data * 2))
             for output in subject.expected(case.graph(), case.feeds()).values():
                 assert np.array_equal(output * 4, np.rint(output * 4))
                 assert np.abs(output).max(initial=0) <= 512
+
+
+@pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.__name__)
+def test_sums_of_long_mantissas_are_exact_in_whatever_order(kind: type[Operation]) -> None:
+    subject = BackendUnderTest("CpuRef")
+    cases = [case for case in cases_of(kind) if "every-bit" in case.id]
+    assert cases
+    for case in cases:
+        steps = case.changed(inputs=tuple(map(_in_steps, case.inputs)))
+        (sums,) = subject.expected(steps.graph(), steps.feeds()).values()
+        assert sums.max() < 2**24  # of amounts: each partial sum is an integer that float32 holds
+
+
+def _in_steps(item: CaseInput | None) -> CaseInput:
+    """Amounts of an input's elements, as multiples of their last bit."""
+    assert item is not None
+    amounts = np.abs(item.data.astype(np.float64))
+    halvings = (2.0**-n for n in range(60))
+    step = next(s for s in halvings if np.array_equal(amounts / s, np.rint(amounts / s)))
+    return replace(item, elements=(amounts / step).astype(item.data.dtype))
 
 
 @pytest.mark.parametrize("kind", SUMMING, ids=lambda kind: kind.__name__)

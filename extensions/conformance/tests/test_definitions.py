@@ -82,6 +82,7 @@ def test_what_fixed_point_decides_is_not_computed_with_real_numbers(case: Case) 
     assert with_expected(case) is case
 
 
+@pytest.mark.slow
 def test_most_operations_have_cases_that_no_backend_answered() -> None:
     cases = [c for c in operation_cases() if c.defined().expected is not None]
     defined = Counter(case.operation.name for case in cases)

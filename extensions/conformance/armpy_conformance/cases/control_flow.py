@@ -1,7 +1,8 @@
 """Cases of If and While: branches, loops, both in each other, and captured tensors.
 
-Second executions take the other branch or another number of turns, so that neither a decision nor
-what a loop carries can be left over from the first one.
+Most second executions take the other branch or another number of turns, so that neither a decision
+nor what a loop carries can be left over from the first one; some take the same branch with other
+values.
 """
 
 from __future__ import annotations
@@ -152,6 +153,8 @@ def _choices_in(label: str, info: TensorInfo) -> Iterator[Case]:
     )
     yield _case(f"basic/{label}", both, yes_no, *any_two)
     yield _case(f"basic-no-yes/{label}", both, (FLAG, False, True), *any_two)
+    yield _case(f"twice-yes/{label}", both, (FLAG, True, True), *any_two)
+    yield _case(f"twice-no/{label}", both, (FLAG, False, False), *any_two)
     scalar = TensorInfo((), DataType.BOOLEAN)
     yield _case(f"scalar-condition/{label}", both, (scalar, False, True), *any_two)
     yield _case(f"nested/{label}", _nested(info), yes_no, (FLAG, False, True), *any_two)

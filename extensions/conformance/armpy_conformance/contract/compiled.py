@@ -163,7 +163,9 @@ def saved_programs_compute_the_same(subject: BackendUnderTest) -> None:
 
 def _check_saved(subject: BackendUnderTest, bench: Bench, path: Path) -> None:
     """Save a network that is the backend's alone; every part has to come from the file."""
-    for use in _saved_uses(subject.options, bench, path):
+    uses = _saved_uses(subject.options, bench, path)
+    again = "when it comes from a compiled model again"
+    for use in (*uses, *_uses_of_file(subject.options, bench, path, again)):
         check(use.is_hit, f"the saved parts of {bench.operations} could not be loaded: {use}")
 
 
@@ -173,10 +175,17 @@ def _saved_uses(options: RuntimeOptions, bench: Bench, path: Path) -> tuple[Cach
         model = Model(bench.graph, runtime)
         bench.run(runtime, model.network_id, "before it is saved")
         model.save(path)
+    return _uses_of_file(options, bench, path, "when it comes from a compiled model")
+
+
+def _uses_of_file(
+    options: RuntimeOptions, bench: Bench, path: Path, when: str
+) -> tuple[CacheUse, ...]:
+    """Run a saved network in a runtime of its own, and return the file's use."""
     options = replace(options, trusted_keys=(), code=TRUSTED)
     with Runtime(options) as runtime:
         loaded = load_prepared(LoadRequest(path, LoadOptions(runtime=runtime)))
-        bench.run(runtime, loaded.network_id, "when it comes from a compiled model")
+        bench.run(runtime, loaded.network_id, when)
         placement = loaded.placement
         return () if placement is None else placement.cache_uses
 

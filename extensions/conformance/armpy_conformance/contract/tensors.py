@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from armpy.backend import ITensorHandle, MemorySource
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 from armpy_conformance.backend_under_test import BackendUnderTest
+from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.contract.case import (
     NotApplicableError,
     NothingToKeepError,
@@ -17,19 +19,34 @@ from armpy_conformance.contract.case import (
     check,
 )
 from armpy_conformance.contract.driven import Driven, backend_of_runtime, poison
+from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.networks import sample_bench, samples, with_constants
 
 
-def _tensors(subject: BackendUnderTest) -> Iterator[tuple[ITensorHandle, Array]]:
-    """Tensors of the backend's, and elements that they can hold."""
+def _tensors(
+    subject: BackendUnderTest, more: Sequence[Case] = ()
+) -> Iterator[tuple[ITensorHandle, Array]]:
+    """Tensors of the backend's, of its samples and of more cases, and elements for them."""
     backend = backend_of_runtime(subject)
-    for case in samples(subject):
+    for case in (*samples(subject), *more):
         driven = Driven(backend, sample_bench(subject, case))
         memory = driven.memory()
         with driven.held():  # tensors are mapped around executions only
             for name, value in driven.sources.items():
                 yield memory.handles[value], driven.bench.feeds[name]
         memory.release()
+
+
+def _of_matrices(subject: BackendUnderTest) -> Sequence[Case]:
+    """One case whose first input has several rows and columns, if there is any."""
+    cases = (case for case in one_of_each(subject) if case.inputs[0] is not None)
+    return [*islice((c for c in cases if _is_matrix(c.inputs[0])), 1)]
+
+
+def _is_matrix(item: CaseInput | None) -> bool:
+    """Return whether an input is given at run time and has elements along two axes."""
+    shape = () if item is None or item.is_constant else item.info.known_shape
+    return sum(size > 1 for size in shape) > 1
 
 
 def _expect(handle: ITensorHandle, elements: Array, when: str) -> None:
@@ -86,12 +103,15 @@ def maps_keep_what_is_not_written(subject: BackendUnderTest) -> None:
 
 def copies_are_like_maps(subject: BackendUnderTest) -> None:
     """Copying in and out moves every element, of any array of the tensor's shape, and no other."""
-    for handle, elements in _tensors(subject):
+    for handle, elements in _tensors(subject, _of_matrices(subject)):
         spread = np.zeros((*elements.shape, 2), elements.dtype)
         spread[..., 0] = elements
         poison(handle)
         handle.copy_in_from(spread[..., 0])
         _expect(handle, elements, "after an array with gaps was copied in")
+        poison(handle)
+        handle.copy_in_from(np.asfortranarray(elements))
+        _expect(handle, elements, "after an array with its first axis innermost was copied in")
         target = np.zeros_like(spread)
         handle.copy_out_to(target[..., 0])
         check(
