@@ -385,7 +385,8 @@ class _EngineLayerSupport(ILayerSupport):
                 text = f"a tensor is {info}; dimensions have to be known and not 0"
                 return Support.no(ReasonCode.SHAPE, text)
         text = self._backend.find_difference(operation, inputs, outputs)
-        return _refused(ReasonCode.ATTRIBUTE, (operation, inputs, outputs), text) if text else None
+        # Only the text says whether types, shapes or attributes make the difference.
+        return _refused(ReasonCode.OTHER, (operation, inputs, outputs), text) if text else None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,10 @@ class CaseInput:
         """The elements."""
         return self.elements() if callable(self.elements) else self.elements
 
+    def __reduce__(self) -> tuple[type[CaseInput], tuple[object, ...]]:
+        """Pickle the elements and not what makes them."""
+        return CaseInput, (self.info, self.data, self.is_constant)
+
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:

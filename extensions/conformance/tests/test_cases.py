@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 from collections import Counter
 from dataclasses import replace
 
@@ -181,3 +182,12 @@ def test_sums_of_float16_products_are_exact_in_float32(kind: type[Operation]) ->
 def test_a_message_shows_the_attributes_that_are_not_at_their_defaults() -> None:
     operation = ops.Pooling2d(ops.PoolingAlgorithm.AVERAGE, (2, 2))
     assert describe(operation) == "Pooling2d(algorithm=AVERAGE, pool_size=(2, 2))"
+
+
+def test_cases_can_be_sent_to_other_processes() -> None:
+    for case in operation_cases()[::500]:
+        for item in case.inputs:
+            if item is not None:
+                sent = pickle.loads(pickle.dumps(item))
+                assert (sent.info, sent.is_constant) == (item.info, item.is_constant)
+                assert sent.data.tobytes() == item.data.tobytes()

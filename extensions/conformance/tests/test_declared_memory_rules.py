@@ -33,10 +33,10 @@ from tests.support.vector_backend import VectorBackend, VectorFactory
 AREAS = ("contract/tensors/", "contract/arenas/", "contract/alignment/", "contract/imports/")
 
 
-def failures(backend: IBackendInternal) -> list[CaseResult]:
-    """Findings of the rules about memory against a backend."""
+def failures(backend: IBackendInternal, areas: tuple[str, ...] = AREAS) -> list[CaseResult]:
+    """Findings of the rules about memory, or of some of them, against a backend."""
     subject = BackendUnderTest(backend.get_id(), options_for(backend))
-    cases = [case for case in cases_for(subject) if case.id.startswith(AREAS)]
+    cases = [case for case in cases_for(subject) if case.id.startswith(areas)]
     assert cases
     results: list[CaseResult] = [case.judge(subject) for case in cases]
     return [result for result in results if result.outcome.is_bad]
@@ -100,7 +100,9 @@ def test_handles_that_lie_elsewhere_than_declared_are_found() -> None:
 
 @pytest.mark.slow
 def test_writing_past_the_padding_is_found() -> None:
-    texts = {failure.case: failure.text for failure in failures(Overflowing(1, 16))}
+    # Other rules give it memory without guards, which it destroys.
+    areas = ("contract/alignment/", "contract/imports/")
+    texts = {failure.case: failure.text for failure in failures(Overflowing(1, 16), areas)}
     text = texts["contract/alignment/nothing-is-written-past-the-padding"]
     assert "past the 16 bytes to which padding_bytes rounds it up" in text
     imported = texts["contract/imports/outputs-are-written-where-they-lie"]
