@@ -47,8 +47,10 @@ _CLAMPS = (FusedActivation.RELU, FusedActivation.RELU1, FusedActivation.RELU6)
 
 
 def unusual(rng: np.random.Generator, info: TensorInfo) -> Array:
-    """Few numbers, many infinities, many that are not a number."""
-    choices = (0.0, -0.0, -1.5, 2.0, np.inf, -np.inf, np.nan, np.nan)
+    """Few numbers, many infinities, many that are not a number; numbers alone of integers."""
+    choices: tuple[float, ...] = (0.0, -0.0, -1.5, 2.0, np.inf, -np.inf, np.nan, np.nan)
+    if not info.data_type.is_float:  # such as exponents
+        choices = tuple(filter(np.isfinite, choices))
     return stored(rng.choice(choices, info.known_shape), info)
 
 
