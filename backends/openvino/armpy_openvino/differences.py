@@ -29,6 +29,7 @@ from armpy.ops import (
     ReduceOperation,
     Resize,
     ResizeMethod,
+    ReverseV2,
     TransposeConvolution2d,
 )
 from armpy.ops.operation import OperandInfos, Operation
@@ -39,12 +40,12 @@ Infos = Sequence[TensorInfo]
 
 _REFUSED_TYPES = {
     DataType.FLOAT64: "OpenVINO computes float64 as float32",
+    DataType.SIGNED64: "OpenVINO keeps the lower 32 bits of 64-bit integers",
     DataType.QSYMM_S16: "OpenVINO rounds 16-bit integers otherwise",
 }
 _GREATER = (ComparisonOperation.GREATER, ComparisonOperation.GREATER_OR_EQUAL)
 _INDICES_IN_VECTOR = 16
 """Indices, of 4 bytes each, in the widest vector, of AVX-512."""
-_WHOLE_NUMBERS = frozenset({DataType.SIGNED32, DataType.SIGNED64})
 
 
 def find_difference(
@@ -52,11 +53,22 @@ def find_difference(
 ) -> str:
     """Say how OpenVINO's answer to a layer differs; empty if it does not."""
     infos = [info for info in inputs if info is not None]
-    for info in (*infos, *outputs):
+    for info in _without_indices(operation, infos, outputs):
         if info.data_type in _REFUSED_TYPES:
             return _REFUSED_TYPES[info.data_type]
     check = _CHECKS.get(type(operation))
     return check(operation, infos, outputs) if check else ""
+
+
+def _without_indices(operation: Operation, infos: Infos, outputs: Infos) -> Infos:
+    """A layer's tensors but for those that hold indices, which fit into 32 bits."""
+    match operation:
+        case ArgMinMax():
+            return infos
+        case Gather():
+            return [infos[0], *outputs]
+        case _:
+            return [*infos, *outputs]
 
 
 def _activation(operation: Operation, infos: Infos, _: Infos) -> str:
@@ -73,8 +85,8 @@ def _arg_min_max(operation: Operation, infos: Infos, _: Infos) -> str:
 def _cast(operation: Operation, infos: Infos, outputs: Infos) -> str:
     if infos[0].data_type.is_quantized:
         return "OpenVINO casts the real numbers of a quantised tensor, not the stored ones"
-    exact = (DataType.FLOAT32, *_WHOLE_NUMBERS)
-    if infos[0].data_type not in _WHOLE_NUMBERS or outputs[0].data_type not in exact:
+    exact = (DataType.FLOAT32, DataType.SIGNED32)
+    if infos[0].data_type is not DataType.SIGNED32 or outputs[0].data_type not in exact:
         return "OpenVINO casts numbers otherwise that the output cannot hold"
     return ""
 
@@ -94,7 +106,7 @@ def _binary(operation: Operation, infos: Infos, _: Infos) -> str:
     if operation.operation is BinaryOperation.FLOOR_MOD:
         return "OpenVINO rounds FLOOR_MOD otherwise"
     if operation.operation in (BinaryOperation.DIV, BinaryOperation.FLOOR_DIV):
-        if kind in _WHOLE_NUMBERS:
+        if kind is DataType.SIGNED32:
             return "OpenVINO divides integers as floats"
         if kind.is_quantized:
             return "OpenVINO's quotients of quantised zeros differ"
@@ -110,7 +122,7 @@ def _unary(operation: Operation, infos: Infos, _: Infos) -> str:
 
 def _plain_bytes(infos: Infos) -> str:
     kind = infos[0].data_type
-    if kind.is_quantized or kind in (DataType.FLOAT32, *_WHOLE_NUMBERS):
+    if kind.is_quantized or kind in (DataType.FLOAT32, DataType.SIGNED32):
         return ""
     return f"OpenVINO saturates in {kind.name} where armpy wraps around"
 
@@ -148,7 +160,7 @@ def _quantize(operation: Operation, _: Infos, __: Infos) -> str:
 
 def _reduce(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Reduce)
-    if infos[0].data_type in _WHOLE_NUMBERS:
+    if infos[0].data_type is DataType.SIGNED32:
         return "OpenVINO reduces integers as floats"
     if operation.operation in (ReduceOperation.MIN, ReduceOperation.MAX, ReduceOperation.PROD):
         return f"OpenVINO's {operation.operation.name} of NaN and infinities differs"
@@ -161,6 +173,12 @@ def _resize(operation: Operation, infos: Infos, _: Infos) -> str:
         return "OpenVINO spreads NaN to other elements, and rounds quantised means otherwise"
     if operation.half_pixel_centers:
         return "OpenVINO takes another nearest pixel"
+    return ""
+
+
+def _reverse(operation: Operation, infos: Infos, _: Infos) -> str:
+    if infos[0].data_type is DataType.SIGNED32:
+        return "OpenVINO reverses integers as floats"
     return ""
 
 
@@ -185,6 +203,7 @@ _CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
     Quantize: _quantize,
     Reduce: _reduce,
     Resize: _resize,
+    ReverseV2: _reverse,
     TransposeConvolution2d: _transpose_convolution,
 }
 """What each operation asks for beyond its types; empty answers where nothing differs."""
