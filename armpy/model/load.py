@@ -96,7 +96,7 @@ def load(
         Whether quantised outputs are handed over as the real numbers that they stand for.
     compile : {"wait", "background"}, optional
         Whether calls wait until all is compiled ("wait", if left out), or are answered by other
-        backends until another process has compiled; see docs/how_to/preparation.md.
+        backends until another process has compiled; see docs/how_to/starts.md.
 
     Raises
     ------
