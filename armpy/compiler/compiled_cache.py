@@ -206,7 +206,9 @@ class CachedPart(NamedTuple):
             return f"it is not kept: {error}"
         if files is None:
             return KEEPS_NOTHING
-        return "" if parts.keep(key, files, self._title) else "it could not be written"
+        if parts.keep(key, files, self._title):
+            return ""
+        return f"not kept: {parts.entries.problem or 'there is no room'}"
 
     @property
     def _title(self) -> str:

@@ -102,6 +102,7 @@ class Entries(IFolderCache):
         # Which of them are listed, checked and cleared: those of kinds that begin so.
         self._prefix = prefix
         self._limit_bytes = limit_bytes  # of all entries together
+        self._problem = ""
         # At random, or of many processes that write little, none would ever list the folder.
         self._unlisted_bytes = limit_bytes // _SLACK * os.urandom(1)[0] // 256
 
@@ -119,6 +120,11 @@ class Entries(IFolderCache):
     def limit_bytes(self) -> int:
         """Limit in bytes of all entries together."""
         return self._limit_bytes
+
+    @property
+    def problem(self) -> str:
+        """Why the last entry could not be written, such as ``Read-only file system``; or empty."""
+        return self._problem
 
     @property
     def model_limit_bytes(self) -> int:
@@ -169,8 +175,12 @@ class Entries(IFolderCache):
             if self._unlisted_bytes < 0:
                 self._unlisted_bytes = self._make_room()
         except OSError as error:
-            _log.info("nothing is kept in %s: %s", self._folder, error)
+            problem = error.strerror or repr(error)
+            if not self._problem:
+                warn_not_kept(f"{self._folder}: {problem}")
+            self._problem = problem
             return False
+        self._problem = ""
         return size > 0
 
     @contextlib.contextmanager
@@ -404,3 +414,15 @@ def _parsed(contents: Array) -> tuple[_Header, list[Array]]:
         parts.append(contents[start : start + size])
         start += size + len(_padding(size))
     return header, parts
+
+
+def warn_not_kept(reason: str) -> None:
+    """Warn, once per process, that what is made has to be made anew by each start."""
+    # What else cannot be kept mostly has the same reason.
+    level = logging.INFO if _WARNED else logging.WARNING
+    _WARNED.append(reason)
+    _log.log(level, "nothing is kept: %s. Each start compiles anew: ask 'armpy doctor'", reason)
+
+
+_WARNED: list[str] = []
+"""Reasons that `warn_not_kept` was given in this process."""

@@ -319,7 +319,7 @@ def test_a_limit_below_one_file_keeps_nothing(tmp_path: Path) -> None:
     graph = scaling(floats(2), floats(3))
     model = Model(graph, runtime_of(Credulous()), properties=properties)
     np.testing.assert_array_equal(model(X), expected(2))
-    assert placement_of(model).cache_uses[0].reason == "there is none; it could not be written"
+    assert placement_of(model).cache_uses[0].reason == "there is none; not kept: there is no room"
 
 
 PREPARER = """

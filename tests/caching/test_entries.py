@@ -210,9 +210,31 @@ def test_a_disk_that_takes_nothing_stops_nothing(
         patch.setattr(owner, name, fail, raising=False)
         entries.write("a", "1", [b"one"], "")
         assert os.strerror(code) in caplog.text
+        assert entries.problem == os.strerror(code)
     assert entries.read("a", "1") is None
     assert stored(entries, "a", "0") == [b"zero"]
     assert [path.suffix for path in Path(entries.location).iterdir()] == [".entry"]
+
+
+def test_of_folders_that_cannot_be_written_a_process_warns_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(entries_module, "_WARNED", [])
+    with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "armpy.store"):
+        patch.setattr(own_files, "open", fail, raising=False)
+        for name in ("one", "two"):
+            for key in ("0", "1"):
+                Entries(tmp_path / name, LIMIT).write("a", key, [b"zero"], "")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"nothing is kept: {tmp_path / 'one'}: Read-only file system. Each start compiles anew: "
+        "ask 'armpy doctor'"
+    ]
+    working = Entries(tmp_path / "one", LIMIT)
+    working.write("a", "0", [b"zero"], "")
+    assert working.problem == ""
 
 
 def test_a_disk_that_fills_up_while_writing_leaves_no_file(

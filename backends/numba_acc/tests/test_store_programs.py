@@ -246,13 +246,15 @@ def damage(data: st.DataObject, path: Path, paths: list[Path]) -> None:
 HINDERED = """
 import resource, sys
 import numpy as np
+import armpy
 from backends.numba_acc.tests.networks import runtime_of, small
 
 if sys.argv[1] == "full":  # no file takes more than its beginning
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 with runtime_of(1) as runtime:
-    network = runtime.load_network(small())
-    print(runtime.enqueue_workload(network, {"x": np.full((1, 8), 3, np.float32)})["y"].sum())
+    model = armpy.Model(small(), runtime)
+    print(model(np.full((1, 8), 3, np.float32)).sum())
+    print(*model.placement.cache_uses, sep="\\n")
 """
 
 
@@ -272,5 +274,9 @@ def test_networks_run_where_nothing_can_be_kept(hindrance: str, folder: Path) ->
         text=True,
         check=False,
     )
-    assert done.stdout.strip() == "24.0", done.stderr
+    answer, *uses = done.stdout.splitlines()
+    assert answer == "24.0", done.stderr
     assert list(folder.iterdir()) == []
+    assert len(uses) == 2, done.stderr
+    assert all("; not kept: " in use for use in uses)
+    assert done.stderr.count("nothing is kept: ") == 1

@@ -315,7 +315,7 @@ def test_damaged_files_are_made_anew(damage: object, tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_keeps_nothing_and_is_not_made(tmp_path: Path) -> None:
     compilation = compiled(driver(), tmp_path / "missing")
-    assert "it could not be written" in uses(compilation)[0].reason
+    assert "not kept: No such file or directory" in uses(compilation)[0].reason
     assert not (tmp_path / "missing").exists()
 
 

@@ -74,7 +74,8 @@ def compiled_program(
         if is_current():
             text = f"{'tuned: ' if measured else ''}{title_of(view, isa)}"
             entries.write(_KIND, key, packed(program), text, model_name())
-    report_cache_use(CacheUse("NumbaAcc", about, False, reason))
+    reasons = [reason, *([f"not kept: {entries.problem}"] if entries.problem else [])]
+    report_cache_use(CacheUse("NumbaAcc", about, False, "; ".join(reasons)))
     return program
 
 

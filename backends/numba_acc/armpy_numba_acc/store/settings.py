@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from functools import lru_cache
 from pathlib import Path
 
 from armpy.backend import cache_directory
 from armpy.errors import InvalidArgumentError
-from armpy.store.entries import Entries
+from armpy.store.entries import Entries, warn_not_kept
 
 SWITCH_VARIABLE = "ARMPY_NUMBA_CACHE"
 """Environment variable that switches the store ``off``."""
@@ -26,8 +25,6 @@ MACHINE_FOLDER = "numba_acc_machine"
 _DEFAULT_LIMIT_MB = 2048
 _MOST_DIGITS = 12
 _LONGEST_SHOWN = 40
-
-_log = logging.getLogger("armpy.NumbaAcc")
 
 
 def machine_entries() -> Entries | None:
@@ -65,7 +62,7 @@ def _entries_of(folder: str, name: str) -> Entries | None:
         return _entries_in(cache_directory() / folder, limit_bytes, name)
     except RuntimeError as error:
         # Home directories can be missing or read-only; models have to load all the same.
-        _log.info("nothing is kept on disk: %s", error)
+        warn_not_kept(str(error))
         return None
 
 
