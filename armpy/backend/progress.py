@@ -79,24 +79,24 @@ def report_progress(progress: Progress) -> None:
     if that is a terminal, else in the log.
     """
     # A copy without the lock: a callback may end watching, and must not wait for itself.
-    for callback in tuple(_WATCHERS):
+    watchers = tuple(_WATCHERS)
+    for callback in watchers:
         try:
             callback(progress)
         except Exception:  # noqa: BLE001  # an application's failure must not become the backend's
             _log.exception("a callback for progress failed")
-    _announce(progress, is_watched=bool(_WATCHERS))
+    if not watchers:
+        _announce(progress)
 
 
-def _announce(progress: Progress, *, is_watched: bool) -> None:
-    """Say that a task takes long, once, unless somebody watches it."""
+def _announce(progress: Progress) -> None:
+    """Say that a task which nobody watches takes long, once."""
     key = threading.get_ident(), progress.backend_id, progress.task
-    if progress.done == 0 and not is_watched:
+    if progress.done == 0:
         _UNWATCHED[key] = time.monotonic()
+    is_over = progress.done >= progress.total
     begun = _UNWATCHED.get(key)
-    if begun is None:
-        return
-    is_over = is_watched or progress.done >= progress.total
-    if not is_over and time.monotonic() - begun < _SILENT_S:
+    if begun is None or not (is_over or time.monotonic() - begun >= _SILENT_S):
         return
     del _UNWATCHED[key]
     if is_over:
