@@ -19,8 +19,8 @@ Usage::
         [--shapes NAME=N,N... --new NAME=N,N... --values NAME=NUMBER...]
 
 ``--cold`` compares first starts with the peer's: armpy has an empty cache, once without and once
-with the kernel packs that ``ARMPY_KERNELS`` names or that are installed, and says how many kernels
-it has compiled all the same.
+with the kernel packs that ``ARMPY_KERNELS`` names and those that come with NumbaAcc, and says how
+many kernels it has compiled all the same.
 """
 
 from __future__ import annotations

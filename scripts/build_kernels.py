@@ -1,111 +1,104 @@
-"""Builds the distribution armpy-kernels: kernels of common networks, compiled for named targets.
+"""Builds the kernel packs that come with NumbaAcc: common networks start without a compiler.
 
 Usage::
 
-    python scripts/build_kernels.py MODEL... -o DIR [--architecture NAME] [--targets NAME,...]
+    python scripts/build_kernels.py [--targets NAME,...]
+    python scripts/build_kernels.py --select MODEL... [--targets NAME,...]
 
-A wheel of data for one architecture, as `armpy[kernels]` installs it: the package ``armpy_kernels``
-with a kernel pack (`armpy kernels build`) for each target. It fits the armpy of this very tree and
-no other. The models decide which kernels are in it; which ones they were is listed in the wheel.
-Needs the package ``build`` and what builds wheels, from a package index.
+Each pack has the kernels that a list beside it names, a line each: module and parameters. With
+``--select`` the lists are made first: kernels that the models need on any machine of the target.
+Compiled kernels are kept in the cache as usual, so that what has not changed is not compiled again.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from armpy_numba_acc import ahead
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.targets import named_target
+from armpy_numba_acc.store.packs import OWN_PACKS
+
 import armpy
+from armpy.errors import ArmpyError
+from armpy.graph import SubgraphView
+from armpy.model.save import compiled_views
+from armpy.store.archive.kernel_packs import SUFFIX, write_pack
 
-TARGETS = {
-    "x86_64": ("x86-64-v3", "icelake-server", "znver4", "sapphirerapids"),
-    "aarch64": ("cortex-a76", "neoverse-n1", "neoverse-v1", "neoverse-v2"),
-}
-"""By architecture: processors with AVX2, AVX-512 with VNNI, bfloat16 and AMX; and Arm's."""
-
-LARGEST_BYTES = 30 << 20
-"""Of a wheel."""
-
-_PROJECT = """\
-[build-system]
-requires = ["setuptools>=77"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "armpy-kernels"
-version = "{version}"
-description = "Compiled kernels of common networks for armpy"
-license = "Apache-2.0"
-requires-python = ">=3.11"
-dependencies = ["armpy=={version}"]
-
-[tool.setuptools]
-packages = ["armpy_kernels"]
-
-[tool.setuptools.package-data]
-armpy_kernels = ["*.kernels", "models.txt"]
-"""
-
-_MODULE = '"""Kernel packs that armpy looks into before it compiles; see `armpy kernels list`."""\n'
+TARGETS = (
+    "x86-64-v3",
+    "skylake-avx512",
+    "icelake-server",
+    "znver4",
+    "sapphirerapids",
+    "cortex-a72",
+    "neoverse-n1",
+    "neoverse-v1",
+)
+"""Processors with AVX2, AVX-512, its VNNI without and with bfloat16, and AMX; and Arm's."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build a wheel; 1 if it is too large, or a model could not be loaded."""
+    """Build the packs; 1 if a model could not be loaded."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("models", nargs="+", metavar="MODEL")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--architecture", choices=TARGETS, default="x86_64")
-    parser.add_argument("--targets", metavar="NAME,...", help="other ones than usual")
+    parser.add_argument("--select", nargs="+", metavar="MODEL", default=[])
+    parser.add_argument("--targets", metavar="NAME,...", default=",".join(TARGETS))
     options = parser.parse_args(arguments)
-    targets = (options.targets or ",".join(TARGETS[options.architecture])).split(",")
-    with tempfile.TemporaryDirectory() as folder:
-        wheel, is_whole = build(
-            options.models, targets, options.architecture, Path(folder), options.output
-        )
-    size = wheel.stat().st_size
-    print(f"built {wheel}, {size:,} bytes")
-    if size > LARGEST_BYTES:
-        print(f"it is too large: expected at most {LARGEST_BYTES:,} bytes")
-    return 0 if is_whole and size <= LARGEST_BYTES else 1
-
-
-def build(
-    models: Sequence[str], targets: Sequence[str], architecture: str, project: Path, output: Path
-) -> tuple[Path, bool]:
-    """Build the wheel; its path, and whether it has the kernels of all models."""
-    package = project / "armpy_kernels"
-    package.mkdir()
-    (package / "__init__.py").write_text(_MODULE)
-    (package / "models.txt").write_text("".join(f"{Path(model).name}\n" for model in models))
-    (project / "pyproject.toml").write_text(_PROJECT.format(version=armpy.__version__))
-    command = [sys.executable, "-m", "armpy", "kernels", "build", *models, "-o", os.fspath(package)]
+    targets: list[str] = options.targets.split(",")
+    is_whole = not options.select or select(options.select, targets)
     for target in targets:
-        command += ["--target", target]
-    built = subprocess.run(command, check=False).returncode
-    if not list(package.glob("*.kernels")):
-        raise SystemExit("no pack was built")
-    tag = f"--plat-name=manylinux2014_{architecture}"
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "build",
-            "--wheel",
-            f"-C--build-option={tag}",
-            "-o",
-            output,
-            project,
-        ],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    name = f"armpy_kernels-{armpy.__version__}-*{architecture}.whl"
-    return next(iter(sorted(output.glob(name)))), not built
+        path = OWN_PACKS / f"{target}{SUFFIX}"
+        kernels = listed(target)
+        saved = ahead.saved_kernels(kernels, named_target(target))
+        size = write_pack(path, "NumbaAcc", saved.about, saved.kernels)
+        print(f"{path.name}: {len(kernels)} kernels, {size:,} bytes", flush=True)
+    return 0 if is_whole else 1
+
+
+def list_path(target: str) -> Path:
+    """Path of the list of a target's kernels."""
+    return OWN_PACKS / f"{target}.txt"
+
+
+def listed(target: str) -> list[Kernel]:
+    """The kernels that a target's list names."""
+    lines = list_path(target).read_text("utf-8").splitlines()
+    return [_parsed(*line.split(" ")) for line in lines]
+
+
+def _parsed(name: str, *parameters: str) -> Kernel:
+    """A kernel of the words of a line."""
+    return Kernel(name, tuple(int(word) if word.isdecimal() else word for word in parameters))
+
+
+def select(models: Iterable[str], targets: Sequence[str]) -> bool:
+    """Write the lists; return whether all models could be loaded."""
+    kernels: dict[str, set[Kernel]] = {target: set() for target in targets}
+    failures = 0
+    for path in models:
+        try:
+            views = views_of(path)
+        except ArmpyError as error:
+            print(f"{path} is left out: {error}")
+            failures += 1
+            continue
+        for target, chosen in kernels.items():
+            chosen.update(ahead.choices_for(views, named_target(target)))
+        print(f"{path}: {len(views)} regions", flush=True)
+    for target, chosen in kernels.items():
+        lines = sorted(" ".join([name, *map(str, parameters)]) for name, parameters in chosen)
+        list_path(target).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return not failures
+
+
+def views_of(path: str) -> list[SubgraphView]:
+    """The regions of a model that NumbaAcc compiles."""
+    # The graphs stay mapped when it is closed, and its programs are not needed.
+    with armpy.load(path, backends=["NumbaAcc", "CpuRef"]) as model:
+        return [view for backend_id, view in compiled_views(model.handle.loaded)]
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ Usage::
    a model on both backends.
 4. A bill of materials (CycloneDX, JSON) of an environment with all these extras is written.
 
-Needs the extra ``release`` and a package index. The extra ``kernels`` needs the wheel that
-``scripts/build_kernels.py`` writes to the same folder.
+Needs the extra ``release`` and a package index.
 """
 
 from __future__ import annotations
@@ -138,13 +137,11 @@ def write_bill_of_materials(
     extras: Sequence[str], version: str, out: Path, bill: Path
 ) -> list[str]:
     """Write the bill of materials of an environment with all extras that can be installed."""
-    has_kernels = any(out.glob("armpy_kernels-*.whl"))
-    chosen = [extra for extra in extras if extra != "kernels" or has_kernels]
     with tempfile.TemporaryDirectory() as folder:
         python = str(Path(folder, "bin", "python"))
         command = [sys.executable, "-m", "cyclonedx_py", "environment", python]
         command += ["--output-format", "JSON", "--output-file", str(bill)]
-        return install(folder, f"armpy[{','.join(chosen)}]=={version}", out) or run(command)
+        return install(folder, f"armpy[{','.join(extras)}]=={version}", out) or run(command)
 
 
 def run(command: Sequence[str]) -> list[str]:

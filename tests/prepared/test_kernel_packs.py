@@ -6,8 +6,10 @@ import hashlib
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,8 +46,8 @@ def opened(path: Path) -> KernelPack:
 
 def test_every_kernel_is_found_by_its_name(path: Path) -> None:
     pack = opened(path)
-    assert {name: pack.find(name) for name in KERNELS} == KERNELS
-    assert pack.find("kernel_40") is None
+    assert pack.find(KERNELS) == KERNELS
+    assert pack.find(["kernel_40", "kernel_3"]) == {"kernel_3": KERNELS["kernel_3"]}
     assert pack.names() == sorted(KERNELS)
     assert len(pack) == len(KERNELS)
     assert (pack.backend_id, pack.about, pack.version) == (
@@ -57,7 +59,7 @@ def test_every_kernel_is_found_by_its_name(path: Path) -> None:
 
 def test_a_pack_may_be_empty(tmp_path: Path) -> None:
     write_pack(tmp_path / "empty.kernels", "Acc", {}, {})
-    assert opened(tmp_path / "empty.kernels").find("kernel_1") is None
+    assert opened(tmp_path / "empty.kernels").find(["kernel_1"]) == {}
 
 
 def test_a_changed_byte_anywhere_gives_an_error_or_the_same_kernels(path: Path) -> None:
@@ -68,14 +70,7 @@ def test_a_changed_byte_anywhere_gives_an_error_or_the_same_kernels(path: Path) 
         damaged[place] ^= 0x10
         try:
             pack = KernelPack(open_container(bytes(damaged)))
-            codes = {}
-            for name, code in KERNELS.items():
-                try:
-                    codes[name] = pack.find(name)
-                except ParserError:
-                    changed += 1
-                else:
-                    assert codes[name] == code
+            assert pack.find(KERNELS) == KERNELS
         except ParserError:
             changed += 1
     # All but what lies between sections, and the names, which are not run, is under a checksum.
@@ -97,30 +92,78 @@ def test_a_model_is_no_pack_and_a_pack_no_model(path: Path, tmp_path: Path) -> N
         armpy.load(path)
 
 
+def packed_by_hand(path: Path, record: tuple[int, int, int], block: tuple[Any, ...]) -> KernelPack:
+    """A pack of one kernel and one block, as the records say."""
+    sections = {
+        "index": kernel_packs._RECORD.pack(kernel_packs._key("kernel_1"), *record),
+        "blocks": kernel_packs._BLOCK.pack(*block),
+        "names": b"",
+        "code": kernel_packs._compressed(b"abc"),
+    }
+    write_container(path, {"kind": "kernels", "backend": "Acc", "about": {}}, sections)
+    return opened(path)
+
+
+SUM = hashlib.sha256(kernel_packs._compressed(b"abc")).digest()
+SIZE = len(kernel_packs._compressed(b"abc"))
+
+
+def test_records_by_hand_lead_to_a_kernel(tmp_path: Path) -> None:
+    pack = packed_by_hand(tmp_path / "p", (0, 1, 2), (0, SIZE, 3, SUM))
+    assert pack.find(["kernel_1"]) == {"kernel_1": b"bc"}
+
+
 @pytest.mark.parametrize(
-    "record",
+    ("record", "block", "said"),
     [
-        (10**12, 3, 3, hashlib.sha256(b"abc").digest()),
-        (0, 3, 3, bytes(32)),
-        (0, 3, 1 << 31, hashlib.sha256(b"abc").digest()),
+        ((1, 0, 3), (0, SIZE, 3, SUM), "no block 1"),
+        ((0, 1, 3), (0, SIZE, 3, SUM), "kernel_1"),
+        ((0, 0, 3), (10**12, SIZE, 3, SUM), "checksum of block 0"),
+        ((0, 0, 3), (0, SIZE, 3, bytes(32)), "checksum of block 0"),
+        ((0, 0, 3), (0, SIZE, 1 << 31, SUM), "cannot be inflated"),
+        ((0, 0, 3), (0, SIZE, 2, SUM), "cannot be inflated"),
+        ((0, 0, 3), (0, 4, 3, hashlib.sha256(b"\xfd7zX").digest()), "cannot be inflated"),
     ],
-    ids=["outside", "another checksum", "nothing compressed"],
+    ids=[
+        "no block",
+        "outside of the block",
+        "outside of the file",
+        "another checksum",
+        "too little compressed",
+        "too much compressed",
+        "half a block",
+    ],
 )
-def test_an_index_that_leads_elsewhere_gives_no_code(
-    tmp_path: Path, record: tuple[int, int, int, bytes]
+def test_records_that_lead_elsewhere_give_no_code(
+    tmp_path: Path, record: tuple[int, int, int], block: tuple[Any, ...], said: str
 ) -> None:
-    index = kernel_packs._RECORD.pack(kernel_packs._key("kernel_1"), *record)
-    manifest = {"kind": "kernels", "backend": "Acc", "about": {}}
-    write_container(tmp_path / "p", manifest, {"index": index, "names": b"", "code": b"abc"})
-    with pytest.raises(ParserError, match="kernel_1"):
-        opened(tmp_path / "p").find("kernel_1")
+    with pytest.raises(ParserError, match=said):
+        packed_by_hand(tmp_path / "p", record, block).find(["kernel_1"])
 
 
-def test_an_index_of_half_a_record_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("short", ["index", "blocks"])
+def test_half_a_record_is_refused(tmp_path: Path, short: str) -> None:
     manifest = {"kind": "kernels", "backend": "Acc", "about": {}}
-    write_container(tmp_path / "p", manifest, {"index": b"x" * 63, "names": b"", "code": b""})
+    sections = {"index": b"", "blocks": b"", "names": b"", "code": b""}
+    write_container(tmp_path / "p", manifest, sections | {short: b"x" * 27})
     with pytest.raises(ParserError, match="cannot be read"):
         opened(tmp_path / "p")
+
+
+def test_without_pythons_compression_packs_say_what_is_missing(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    with pytest.raises(ParserError, match="a Python with the module lzma"):
+        opened(path).find(KERNELS)
+
+
+def test_large_kernels_are_in_blocks_of_their_own(tmp_path: Path) -> None:
+    kernels = {f"kernel_{n}": os.urandom(kernel_packs._BLOCK_BYTES) for n in range(3)}
+    write_pack(tmp_path / "large.kernels", "Acc", {}, kernels)
+    pack = opened(tmp_path / "large.kernels")
+    assert len(pack._blocks) == 3 * kernel_packs._BLOCK.size
+    assert pack.find(kernels) == kernels
 
 
 def test_packs_are_found_by_the_variable(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,20 +180,17 @@ def test_packs_are_found_by_the_variable(path: Path, monkeypatch: pytest.MonkeyP
     assert found_packs() == ()
 
 
-def test_installed_packs_are_found_after_those_of_the_variable(
+def test_a_backends_own_packs_are_found_after_those_of_the_variable(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = tmp_path / "site" / kernel_packs.PACKAGE
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("")
-    installed = package / "znver4.kernels"
-    write_pack(installed, "Acc", {}, {"one": b"1"})
-    monkeypatch.syspath_prepend(package.parent)
-    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
-    assert [pack.where for pack in packs_of("Acc")] == [str(path), str(installed)]
+    own = tmp_path / "znver4.kernels"
+    write_pack(own, "Acc", {}, {"one": b"1"})
+    monkeypatch.setenv(kernel_packs.VARIABLE, f" {path} ")
+    assert [pack.where for pack in packs_of("Acc", [str(own)])] == [str(path), str(own)]
     monkeypatch.delenv(kernel_packs.VARIABLE)
-    kernel_packs._found.cache_clear()
-    assert [pack.where for pack in packs_of("Acc")] == [str(installed)]
+    assert [pack.where for pack in packs_of("Acc", [str(own)])] == [str(own)]
+    monkeypatch.setenv(kernel_packs.VARIABLE, "off")
+    assert packs_of("Acc", [str(own)]) == ()
 
 
 def test_a_file_copied_over_a_pack_in_use_changes_nothing(
@@ -160,19 +200,7 @@ def test_a_file_copied_over_a_pack_in_use_changes_nothing(
     (pack,) = packs_of("Acc")
     with path.open("r+b") as file:  # as cp does; what is mapped would be gone
         file.truncate(0)
-    assert {name: pack.find(name) for name in KERNELS} == KERNELS
-
-
-def test_a_finder_of_the_applications_that_fails_takes_nothing_else_down(
-    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def broken(name: str) -> None:
-        raise ImportError(name)
-
-    monkeypatch.setattr(kernel_packs, "find_spec", broken)
-    monkeypatch.setenv(kernel_packs.VARIABLE, f" {path} ")
-    assert [pack.where for pack in packs_of("Acc")] == [str(path)]
-    assert "no kernels are taken from the installed packages" in caplog.text
+    assert pack.find(KERNELS) == KERNELS
 
 
 def test_several_bad_packs_in_one_folder_are_one_warning(
@@ -192,7 +220,7 @@ def test_a_pack_is_checked_whole(path: Path, tmp_path: Path) -> None:
     whole = bytearray(path.read_bytes())
     whole[-1] ^= 1
     path.write_bytes(whole)
-    with pytest.raises(ParserError, match="checksum of kernel"):
+    with pytest.raises(ParserError, match="checksum of block"):
         opened(path).check()
 
 

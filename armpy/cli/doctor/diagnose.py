@@ -192,7 +192,7 @@ def _facts(options: PluginOptions) -> dict[str, str]:
         "trust file": trust_file or "none",
         "directories": ", ".join(_directories(options)) or "none",
         "environment": ", ".join(variables) or "no ARMPY_ variables",
-        "kernel packs": "; ".join(packs) or "none",
+        "kernel packs": "; ".join(packs) or "none but those that come with backends",
         "isolated backends": "; ".join(f"{n}: {text}" for n, text in find_in_force().items()),
     }
 

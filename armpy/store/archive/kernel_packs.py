@@ -1,23 +1,25 @@
 """Kernel packs: files with the compiled code that models of many kinds have in common.
 
 A pack is a container (`armpy.store.archive.container`) for one target of one backend. Its section
-``code`` holds every kernel's code, each compressed by itself (zlib, RFC 1950), and ``index`` a
-record for each, in the order of their keys: 16 bytes of the name's SHA-256, the place and size of
-the compressed bytes, the uncompressed size, and the SHA-256 of the compressed bytes. ``names`` is
-for people. So a process that needs thirty kernels of some thousand reads the index and those.
+``code`` holds the kernels' code in the order of their names, which puts similar ones beside each
+other, cut into blocks that are compressed (xz). ``blocks`` has a record for each block: the place
+and size of the compressed bytes, the uncompressed size, and the SHA-256 of the compressed bytes.
+``index`` has a record for each kernel, in the order of their keys: 16 bytes of the name's SHA-256,
+the block's number, and the place and size within the block. ``names`` is for people. So a process
+that needs thirty kernels of some thousand inflates a few blocks.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import logging
 import os
 import struct
-import zlib
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy import __version__
@@ -37,17 +39,17 @@ if TYPE_CHECKING:
 VARIABLE = "ARMPY_KERNELS"
 """Environment variable with packs, or folders of them, separated as in ``PATH``; or ``off``."""
 
-PACKAGE = "armpy_kernels"
-"""Package of data that the distribution armpy-kernels installs."""
-
 SUFFIX = ".kernels"
 
-_CODE, _INDEX, _NAMES = "code", "index", "names"
+_CODE, _BLOCKS, _INDEX, _NAMES = "code", "blocks", "index", "names"
 _KEY_BYTES = 16
-_RECORD = struct.Struct("<16sQII32s")
+_RECORD = struct.Struct("<16sIII")
+_BLOCK = struct.Struct("<QII32s")
+_BLOCK_BYTES = 1 << 19
+"""A block ends with the kernel that reaches this size, uncompressed: larger ones save little."""
 _LARGEST_PACK = 1 << 28
-_LARGEST_CODE = 1 << 26
-"""Of one kernel: a damaged index must not make a few bytes inflate to any number."""
+_LARGEST_BLOCK = 1 << 26
+"""Uncompressed: a damaged record must not make a few bytes inflate to any number."""
 
 _log = logging.getLogger("armpy.store")
 
@@ -67,7 +69,9 @@ class KernelPack:
         about = manifest.get("about")
         self._container = container
         self._index = container.checked(_INDEX)
-        if not isinstance(about, dict) or len(self._index) % _RECORD.size:
+        self._blocks = container.checked(_BLOCKS)
+        is_whole = not (len(self._index) % _RECORD.size or len(self._blocks) % _BLOCK.size)
+        if not (isinstance(about, dict) and is_whole):
             container.refuse("the description of its kernels cannot be read")
         self.where = container.where  # its path
         self.backend_id: BackendId = str(manifest.get("backend"))  # whose kernels they are
@@ -87,40 +91,50 @@ class KernelPack:
         """The names of all kernels, in the order of the alphabet."""
         return [str(name) for name in self._container.document(_NAMES)]
 
-    def find(self, name: str) -> bytes | None:
-        """A kernel's code; None if it is not there."""
-        key = _key(name)
-        number = bisect_left(range(len(self)), key, key=self._key_at)
-        if number == len(self) or self._key_at(number) != key:
-            return None
-        _, begin, size, inflated, digest = _RECORD.unpack_from(self._index, number * _RECORD.size)
-        # The copy was checked: later changes of the file cannot affect it.
-        packed = self._container.section(_CODE)[begin : begin + size].tobytes()
-        if hashlib.sha256(packed).digest() != digest:
-            self._container.refuse(f"the checksum of kernel '{name[:80]}' is wrong")
-        return self._inflated(packed, inflated, name)
+    def find(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The code of those kernels that are there, by name."""
+        places = {name: place for name in names if (place := self._place_of(name))}
+        needed = {number for number, _, _ in places.values()}
+        blocks = {number: self._inflated(number) for number in needed}
+        codes: dict[str, bytes] = {}
+        for name, (number, begin, size) in places.items():
+            codes[name] = blocks[number][begin : begin + size]
+            if len(codes[name]) != size:
+                self._container.refuse(f"kernel '{name[:80]}' is outside of its block")
+        return codes
 
     def check(self) -> None:
         """Read every kernel."""
         names = self.names()
         if {_key(name) for name in names} != {self._key_at(n) for n in range(len(self))}:
             self._container.refuse("its names are not those of its index")
-        for name in names:
-            self.find(name)
+        self.find(names)
+
+    def _place_of(self, name: str) -> tuple[int, int, int] | None:
+        """A kernel's block, and its place and size there; None if it is not in the pack."""
+        key = _key(name)
+        number = bisect_left(range(len(self)), key, key=self._key_at)
+        if number == len(self) or self._key_at(number) != key:
+            return None
+        _, block, begin, size = _RECORD.unpack_from(self._index, number * _RECORD.size)
+        return block, begin, size
 
     def _key_at(self, number: int) -> bytes:
         begin = number * _RECORD.size
         return self._index[begin : begin + _KEY_BYTES]
 
-    def _inflated(self, packed: bytes, size: int, name: str) -> bytes:
-        """Code as it was before it was compressed."""
-        inflater = zlib.decompressobj()
-        try:
-            code = inflater.decompress(packed, min(size, _LARGEST_CODE) + 1)
-        except zlib.error:
-            code = b""
-        if len(code) != size or not inflater.eof:
-            self._container.refuse(f"kernel '{name[:80]}' cannot be inflated")
+    def _inflated(self, number: int) -> bytes:
+        """A block as it was before it was compressed."""
+        if number >= len(self._blocks) // _BLOCK.size:
+            self._container.refuse(f"it has no block {number}")
+        begin, size, inflated, digest = _BLOCK.unpack_from(self._blocks, number * _BLOCK.size)
+        # The copy was checked: later changes of the file cannot affect it.
+        packed = self._container.section(_CODE)[begin : begin + size].tobytes()
+        if hashlib.sha256(packed).digest() != digest:
+            self._container.refuse(f"the checksum of block {number} is wrong")
+        code = _decompressed(packed, min(inflated, _LARGEST_BLOCK) + 1)
+        if len(code) != inflated:
+            self._container.refuse(f"block {number} cannot be inflated")
         return code
 
 
@@ -142,12 +156,19 @@ def write_pack(
 
     Returns the size of the file in bytes.
     """
-    code, records = bytearray(), []
-    for name in sorted(kernels, key=_key):
-        packed = zlib.compress(kernels[name], 9)
-        digest = hashlib.sha256(packed).digest()
-        records.append(_RECORD.pack(_key(name), len(code), len(packed), len(kernels[name]), digest))
-        code += packed
+    records: list[bytes] = []
+    blocks: list[bytes] = []
+    code, block = bytearray(), bytearray()
+    names = sorted(kernels)
+    for name in names:
+        records.append(_RECORD.pack(_key(name), len(blocks), len(block), len(kernels[name])))
+        block += kernels[name]
+        if len(block) >= _BLOCK_BYTES or name == names[-1]:
+            packed = _compressed(bytes(block))
+            digest = hashlib.sha256(packed).digest()
+            blocks.append(_BLOCK.pack(len(code), len(packed), len(block), digest))
+            code += packed
+            block.clear()
     manifest = {
         "kind": KIND_KERNELS,
         "armpy": __version__,
@@ -155,32 +176,41 @@ def write_pack(
         "about": dict(about),
     }
     sections = {
-        _INDEX: b"".join(records),
-        _NAMES: written_document(sorted(kernels)),
+        _INDEX: b"".join(sorted(records)),
+        _BLOCKS: b"".join(blocks),
+        _NAMES: written_document(names),
         _CODE: bytes(code),
     }
     return write_container(path, manifest, sections)
 
 
-def packs_of(backend_id: BackendId) -> tuple[KernelPack, ...]:
-    """The packs with a backend's kernels: those of the environment variable, then installed ones.
+def packs_of(backend_id: BackendId, own: Sequence[str] = ()) -> tuple[KernelPack, ...]:
+    """The packs with a backend's kernels, as in `found_packs`.
 
     What cannot be used is left out, with a warning: the kernels are compiled then. Code is taken
     from files that no other user can have written, as from compiled models.
+
+    Parameters
+    ----------
+    own
+        Paths of packs that come with the backend.
     """
-    packs = [file.pack for file in found_packs() if file.pack is not None]
+    packs = [file.pack for file in found_packs(own) if file.pack is not None]
     return tuple(pack for pack in packs if pack.backend_id == backend_id)
 
 
-def found_packs() -> tuple[FoundPack, ...]:
-    """Every pack that is looked at, and why those are not used that are not."""
-    return _found(os.environ.get(VARIABLE, "").strip())
+def found_packs(own: Sequence[str] = ()) -> tuple[FoundPack, ...]:
+    """Every pack that is looked at, and why those are not used that are not.
+
+    Those of the environment variable come first, then a backend's own.
+    """
+    return _found(os.environ.get(VARIABLE, "").strip(), tuple(own))
 
 
 @lru_cache(maxsize=8)
-def _found(setting: str) -> tuple[FoundPack, ...]:
+def _found(setting: str, own: tuple[str, ...]) -> tuple[FoundPack, ...]:
     """`found_packs` for a value of the environment variable, each opened once per process."""
-    packs = tuple(map(_opened, _paths(setting)))
+    packs = tuple(map(_opened, _paths(setting, own)))
     folders: set[str] = set()
     for file in packs:
         if file.reason:
@@ -192,29 +222,17 @@ def _found(setting: str) -> tuple[FoundPack, ...]:
     return packs
 
 
-def _paths(setting: str) -> list[str]:
+def _paths(setting: str, own: Sequence[str]) -> list[str]:
     if setting.lower() == "off":
         return []
-    parts = map(str.strip, setting.split(os.pathsep))
-    places = [*filter(None, parts), *_installed()]
     paths: list[str] = []
-    for place in places:
+    for place in filter(None, map(str.strip, setting.split(os.pathsep))):
         try:
             names = sorted(name for name in os.listdir(place) if name.endswith(SUFFIX))
             paths += [os.path.join(place, name) for name in names]
         except OSError:  # it is a file; a missing one is reported where it is opened
             paths.append(place)
-    return list(dict.fromkeys(paths))
-
-
-def _installed() -> list[str]:
-    """Folders of the package of data; it is not imported."""
-    try:
-        spec = find_spec(PACKAGE)
-    except Exception as error:  # noqa: BLE001 - whatever the application's finders raise
-        _log.warning("no kernels are taken from the installed packages: %r", error)
-        return []
-    return [] if spec is None else [*(spec.submodule_search_locations or ())]
+    return list(dict.fromkeys([*paths, *own]))
 
 
 def _opened(path: str) -> FoundPack:
@@ -239,3 +257,34 @@ def _opened(path: str) -> FoundPack:
 def _key(name: str) -> bytes:
     """Return the index's key of a name."""
     return hashlib.sha256(name.encode()).digest()[:_KEY_BYTES]
+
+
+def _compressed(block: bytes) -> bytes:
+    """Compress a block."""
+    lzma = _lzma()
+    # A larger dictionary would take memory where the block is inflated, and find nothing more.
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": max(len(block), 1 << 12)}]
+    return bytes(lzma.compress(block, filters=filters))
+
+
+def _decompressed(packed: bytes, limit: int) -> bytes:
+    """Up to a number of bytes of a block; none if it is damaged."""
+    lzma = _lzma()
+    try:
+        inflater = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=2 * _LARGEST_BLOCK)
+        return bytes(inflater.decompress(packed, limit))
+    except lzma.LZMAError:
+        return b""
+
+
+def _lzma() -> ModuleType:
+    """Python's module, which some builds of Python lack."""
+    try:
+        return importlib.import_module("lzma")
+    except ImportError as error:
+        raise ParserError(
+            "kernel packs cannot be read",
+            expected="a Python with the module lzma",
+            actual=str(error),
+            fix="Install liblzma's headers and build Python again; kernels are compiled until then",
+        ) from error

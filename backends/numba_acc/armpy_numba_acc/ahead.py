@@ -9,7 +9,7 @@ from armpy.graph import SubgraphView
 from armpy_numba_acc import passes
 from armpy_numba_acc import program as programs
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, typical
+from armpy_numba_acc.machine.cost_model.figures import family_of, typical
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.cores import usable_cores
@@ -26,7 +26,7 @@ from armpy_numba_acc.program.limits import GivenBackError
 from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import needed_kernels
 from armpy_numba_acc.store import packs
-from armpy_numba_acc.store.objects import object_codes, shared_texts
+from armpy_numba_acc.store.objects import object_codes, shared_loops
 from armpy_numba_acc.store.programs import compiled_program
 
 NAMES = (HOST, *PROCESSORS)
@@ -125,8 +125,22 @@ def kernels_for(
 ) -> SavedKernels:
     """Compile every kernel that machines like a target may choose for some regions.
 
-    Which of several kernels is best depends on figures that each machine measures: those of all
-    built-in machines stand for other ones.
+    Parameters
+    ----------
+    views, aim, options
+        As for `choices_for`.
+    """
+    isa = settings_for(aim, options).isa.strict()
+    return saved_kernels(choices_for(views, aim, options), aim._replace(isa=isa))
+
+
+def choices_for(
+    views: Sequence[SubgraphView], aim: Target, options: OptionValues = NO_OPTIONS
+) -> list[Kernel]:
+    """Return every kernel that machines like a target may choose for some regions.
+
+    Which of several kernels is best depends on figures that each machine measures: those of the
+    built-in machines with vectors of this kind stand for other ones.
 
     Parameters
     ----------
@@ -136,7 +150,7 @@ def kernels_for(
         The networks'.
     """
     isa = settings_for(aim, options).isa.strict()
-    figures = [typical(isa), *(model for model in BUILT_IN.values() if model is not typical(isa))]
+    figures = [typical(isa), *(model for model in family_of(isa) if model is not typical(isa))]
     if not runs_on(aim):
         figures.append(ResolvedOptions.of(options).model)  # this machine is one of the target's
     # What measures a machine comes before all else there.
@@ -151,12 +165,16 @@ def kernels_for(
                 except GivenBackError:
                     continue
                 kernels.update(dict.fromkeys(needed_kernels(program, num_threads)))
-    codes = object_codes(list(kernels), isa, usable_cores())
-    texts = shared_texts(list(kernels), isa)
+    return list(kernels)
+
+
+def saved_kernels(kernels: Sequence[Kernel], aim: Target) -> SavedKernels:
+    """Compile kernels for a target, and what they share with others."""
+    codes = object_codes(kernels, aim.isa, usable_cores())
+    loops = shared_loops(kernels, aim.isa)
     return SavedKernels(
-        packs.about_kernels(aim._replace(isa=isa)),
-        {packs.packed_name(kernel.name, kernel.symbol): code for kernel, code in codes.items()}
-        | {packs.packed_name(name, name): text for name, text in texts.items()},
+        packs.about_kernels(aim, [*(kernel.name for kernel in kernels), *loops]),
+        {kernel.symbol: code for kernel, code in codes.items()} | loops,
     )
 
 

@@ -25,6 +25,7 @@ from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.store import keys, objects
 from armpy_numba_acc.store.objects import kernel_addresses
+from llvmlite import binding
 
 from armpy import Network, Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
@@ -259,3 +260,9 @@ def addresses_of(codes: Mapping[Kernel, bytes]) -> dict[Kernel, int]:
     """Load object code of kernels; the address of each."""
     symbols = elf.load({kernel.symbol: code for kernel, code in codes.items()})
     return {kernel: symbols[kernel.symbol] for kernel in codes}
+
+
+def instructions(code: bytes) -> list[bytes]:
+    """Of an object file; its names have numbers, which Numba counts in each process."""
+    sections = binding.ObjectFileRef.from_data(code).sections()
+    return [part.data() for part in sections if part.is_text()]

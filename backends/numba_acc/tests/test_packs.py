@@ -7,7 +7,7 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -26,9 +26,8 @@ from armpy_numba_acc.machine.processors.targets import (
 )
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.store import keys, objects, packs
-from armpy_numba_acc.store.objects import object_codes, shared_texts
-from armpy_numba_acc.store.packs import about_kernels, packed_code, packed_name, why_not
-from llvmlite import binding
+from armpy_numba_acc.store.objects import object_codes, shared_loops
+from armpy_numba_acc.store.packs import about_kernels, packed_codes, why_not
 
 from armpy.backend.caches import gathered_cache_uses
 from armpy.backend.programs import ProgramFit
@@ -36,7 +35,7 @@ from armpy.errors import BackendUnavailableError
 from armpy.store.archive import kernel_packs
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import write_pack
-from backends.numba_acc.tests.support import forget_sources, note_compiled
+from backends.numba_acc.tests.support import forget_sources, instructions, note_compiled
 
 ISA = host_isas()[0]
 KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]
@@ -45,7 +44,8 @@ CODES = {kernel.symbol: f"packed {kernel.symbol}".encode() for kernel in KERNELS
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty cache, and a folder for packs that is looked into."""
+    """An empty cache, a folder for packs that is looked into, and no packs of NumbaAcc's own."""
+    monkeypatch.setattr(packs, "OWN_PACKS", tmp_path / "own")
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path / "packs"))
     (tmp_path / "packs").mkdir()
@@ -64,18 +64,13 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[Kernel]:
     return note_compiled(monkeypatch)
 
 
-def packed(codes: Mapping[str, bytes] | None = None) -> dict[str, bytes]:
-    """Codes of kernels without parameters by their names in packs; those of `CODES` if left out."""
-    codes = CODES if codes is None else codes
-    return {packed_name(symbol.split("_")[0], symbol): code for symbol, code in codes.items()}
-
-
 def about(**changed: object) -> dict[str, object]:
-    return {**about_kernels(host_target(ISA, 1)), **changed}
+    names = [kernel.name for kernel in KERNELS]
+    return {**about_kernels(host_target(ISA, 1), names), **changed}
 
 
 def test_what_is_packed_is_not_compiled(folder: Path, compiled: list[Kernel]) -> None:
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), CODES)
     with gathered_cache_uses() as uses:
         codes = object_codes(KERNELS, ISA)
     assert {k.symbol: codes[k] for k in KERNELS[:2]} == CODES
@@ -89,14 +84,14 @@ def test_packs_are_used_where_nothing_is_kept(
     folder: Path, compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ARMPY_NUMBA_CACHE", "off")
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), CODES)
     object_codes(KERNELS[:2], ISA)
     assert compiled == []
 
 
 def test_what_was_compiled_here_goes_before_packs(folder: Path, compiled: list[Kernel]) -> None:
     first = object_codes(KERNELS[:1], ISA)
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), CODES)
     kernel_packs._found.cache_clear()
     assert object_codes(KERNELS[:1], ISA) == first
     assert compiled == KERNELS[:1]
@@ -107,9 +102,12 @@ LIES = {
     "nothing said": {},
     "needs what is not here": about(needs=["warp-drive"]),
     "another architecture": about_kernels(
-        named_target("neoverse-v1" if ISA.triple.startswith("x86_64") else "x86-64-v4")
+        named_target("neoverse-v1" if ISA.triple.startswith("x86_64") else "x86-64-v4"), ["first"]
     ),
     "another layout": about(isa=[*ISA._replace(vector_bytes=ISA.vector_bytes * 2)]),
+    "other sources": about(sources={"first": "0" * 64}),
+    "no sources": about(sources={}),
+    "sources without a name": about(sources=["first"]),
     "another instruction set": about(isa=[*ISA._replace(name=NAMES[-1])]),
     "an instruction set of other types": about(isa=[str(field) for field in ISA]),
 }
@@ -120,45 +118,53 @@ LIES = {
 def test_packs_for_anything_else_are_not_used(
     folder: Path, said: dict[str, object], compiled: list[Kernel]
 ) -> None:
-    write_pack(folder / "host.kernels", "NumbaAcc", said, packed())
+    write_pack(folder / "host.kernels", "NumbaAcc", said, CODES)
     object_codes(KERNELS, ISA)
     assert compiled == KERNELS
     assert why_not(said, ISA)
     assert NumbaPrograms().check_kernels(said, {"isa": ISA.name}).fit is ProgramFit.FOREIGN
 
 
+def test_of_a_pack_for_other_sources_only_kernels_from_these_are_used(
+    folder: Path, compiled: list[Kernel]
+) -> None:
+    sources = {"first": keys.code_digest("first"), "second": "0" * 64}
+    write_pack(folder / "host.kernels", "NumbaAcc", about(sources=sources), CODES)
+    object_codes(KERNELS, ISA)
+    assert compiled == KERNELS[1:]
+
+
 def test_a_process_whose_sources_have_changed_takes_none(
     folder: Path, compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), packed())
+    write_pack(folder / "host.kernels", "NumbaAcc", about(), CODES)
     monkeypatch.setattr(keys, "_IMPORTED_NS", 0)
     forget_sources()
     object_codes(KERNELS, ISA)
     assert compiled == KERNELS
     with pytest.raises(BackendUnavailableError, match="a pack cannot be made"):
-        packed()
+        about()
 
 
 def test_a_damaged_kernel_is_compiled_and_it_is_said(
     folder: Path, compiled: list[Kernel], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = folder / "host.kernels"
-    write_pack(path, "NumbaAcc", about(), packed())
+    write_pack(path, "NumbaAcc", about(), CODES)
     whole = bytearray(path.read_bytes())
     whole[-1] ^= 1  # of the last kernel's code
     path.write_bytes(whole)
     with caplog.at_level(logging.WARNING):
         object_codes(KERNELS, ISA)
-    # Which of the two is looked for first, their digests decide; nothing is read after it.
-    assert len(compiled) in (2, 3)
-    assert "checksum of kernel" in caplog.text
+    assert compiled == KERNELS
+    assert "checksum of block 0 is wrong" in caplog.text
 
 
 def test_a_damaged_pack_is_said_once(
     folder: Path, compiled: list[Kernel], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = folder / "host.kernels"
-    write_pack(path, "NumbaAcc", about(), packed())
+    write_pack(path, "NumbaAcc", about(), CODES)
     whole = bytearray(path.read_bytes())
     code = open_container(path).sections["code"]
     whole[code.offset : code.offset + code.size] = bytes(code.size)
@@ -170,7 +176,7 @@ def test_a_damaged_pack_is_said_once(
 
 
 def test_packs_of_one_target_complete_each_other(folder: Path, compiled: list[Kernel]) -> None:
-    for number, (name, code) in enumerate(packed().items()):
+    for number, (name, code) in enumerate(CODES.items()):
         write_pack(folder / f"{number}.kernels", "NumbaAcc", about(), {name: code})
     object_codes(KERNELS[:2], ISA)
     assert compiled == []
@@ -180,16 +186,14 @@ def test_the_pack_of_this_processor_comes_first(folder: Path) -> None:
     general = ISA._replace(cpu="generic")
     for name, isa in (("a", general), ("b", ISA), ("c", general)):
         said = about(isa=[*isa], needs=[])
-        write_pack(folder / f"{name}.kernels", "NumbaAcc", said, packed({"second": name.encode()}))
-    found = packed_code(KERNELS[1], ISA)
-    assert found is not None
-    assert found.code == b"b"
+        write_pack(folder / f"{name}.kernels", "NumbaAcc", said, {"second": name.encode()})
+    assert packed_codes([KERNELS[1]], ISA)[KERNELS[1]].code == b"b"
 
 
 @pytest.mark.parametrize("name", PROCESSORS)
 def test_targets_of_one_layout_stand_for_each_other_where_they_run(name: str) -> None:
     target = named_target(name)
-    said = about_kernels(target)
+    said = about_kernels(target, ["first"])
     fits = not why_not(said, ISA)
     assert fits == (not runs_on(target) and packs._layout(target.isa) == packs._layout(ISA))
 
@@ -257,24 +261,15 @@ def test_what_kernels_share_is_translated_once_for_all_processes(
 ) -> None:
     alike = Kernel(kernel.name, other)
     if place == "pack":
-        write_pack(folder / "host.kernels", "NumbaAcc", about(), _named(shared_texts([alike], ISA)))
+        loops = shared_loops([alike], ISA)
+        said = about_kernels(host_target(ISA, 1), loops)
+        write_pack(folder / "host.kernels", "NumbaAcc", said, loops)
     for made in (alike, kernel):
         command = [sys.executable, "-c", _COMPILE, made.name, *map(str, made.parameters)]
         ended = subprocess.run(command, check=True, capture_output=True, text=True)
         code, has_numba = ended.stdout.split()
         assert has_numba == str(place == "disk" and made == alike)
-        assert _instructions(bytes.fromhex(code)) == _instructions(build_kernel(made, ISA))
-
-
-def _named(texts: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Texts by their names in packs."""
-    return {packed_name(name, name): text for name, text in texts.items()}
-
-
-def _instructions(code: bytes) -> list[bytes]:
-    """Of an object file; its names have numbers, which Numba counts in each process."""
-    sections = binding.ObjectFileRef.from_data(code).sections()
-    return [part.data() for part in sections if part.is_text()]
+        assert instructions(bytes.fromhex(code)) == instructions(build_kernel(made, ISA))
 
 
 _LOAD = """
@@ -299,8 +294,8 @@ def test_code_of_another_architecture_is_compiled_anew(folder: Path, place: int,
     code = bytearray(build_kernel(kernel, ISA))
     is_foreign = code[place] != byte
     code[place] = byte
-    kernels = {packed_name(kernel.name, kernel.symbol): bytes(code)}
-    write_pack(folder / "host.kernels", "NumbaAcc", about(), kernels)
+    said = about_kernels(host_target(ISA, 1), [kernel.name])
+    write_pack(folder / "host.kernels", "NumbaAcc", said, {kernel.symbol: bytes(code)})
     # In another process: LLVM would abort it.
     ended = subprocess.run(
         [sys.executable, "-c", _LOAD], check=False, capture_output=True, text=True
@@ -344,12 +339,8 @@ def test_damaged_code_of_a_pack_is_compiled_anew(
 ) -> None:
     kernel = Kernel("reduce", ("sum", "f32", "columns"))
     code = DAMAGE[damage](build_kernel(kernel, ISA))
-    write_pack(
-        folder / "host.kernels",
-        "NumbaAcc",
-        about(),
-        {packed_name(kernel.name, kernel.symbol): code},
-    )
+    said = about_kernels(host_target(ISA, 1), [kernel.name])
+    write_pack(folder / "host.kernels", "NumbaAcc", said, {kernel.symbol: code})
     monkeypatch.setattr(llvm, "load_by_llvm", None)  # which damaged code would end with a signal
     monkeypatch.setattr(objects, "_ADDRESSES", {})
     assert objects.kernel_addresses([kernel], ISA)[kernel]

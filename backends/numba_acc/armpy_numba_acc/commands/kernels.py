@@ -28,6 +28,7 @@ from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method
 from armpy.store.archive.kernel_packs import SUFFIX, VARIABLE, FoundPack, found_packs, write_pack
 from armpy.types import BackendId
+from armpy_numba_acc.store.packs import own_packs
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +172,7 @@ def print_packs(rows: Sequence[PackRow]) -> None:
     if not rows:
         setting = os.environ.get(VARIABLE, "").strip()
         where = f" ({VARIABLE}={setting})" if setting else ""
-        ways = "pip install 'armpy[kernels]', or armpy kernels build"
-        printer.line(f"there are no kernel packs{where}: {ways}")
+        printer.line(f"there are no kernel packs{where}: make one by armpy kernels build")
         return
     _print_table(rows)
     for row in rows:
@@ -190,7 +190,7 @@ def _print_table(rows: Sequence[PackRow]) -> None:
 def kernel_packs(options: PluginOptions) -> list[PackRow]:
     """Every pack that is found."""
     registry = BackendRegistry.discover(options)
-    return [_row(pack_file, registry) for pack_file in found_packs()]
+    return [_row(pack_file, registry) for pack_file in found_packs(own_packs())]
 
 
 def _row(pack_file: FoundPack, registry: BackendRegistry) -> PackRow:

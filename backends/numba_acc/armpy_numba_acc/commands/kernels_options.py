@@ -19,8 +19,8 @@ from armpy.cli.options import (
 def command() -> None:
     """Build packs of compiled kernels, or list those that are found.
 
-    Backends that compile look into packs before they do. ARMPY_KERNELS names packs, or folders of
-    them; those of the distribution armpy-kernels are found automatically.
+    Backends that compile look into packs before they do: ARMPY_KERNELS names packs, or folders of
+    them, and NumbaAcc comes with packs of its own.
     """
 
 
@@ -52,8 +52,8 @@ def command() -> None:
 def build() -> None:
     """Build packs of the kernels that MODELS need on machines like the targets.
 
-    Other models find kernels in them, too, as far as they need the same. A pack is used by the
-    armpy that has made it, and by no other version.
+    Other models find kernels in them, too, as far as they need the same. Other versions of armpy
+    use those whose sources are the same there.
     Exit code 1 if a model could not be loaded; the packs have the kernels of the others then.
     """
 

@@ -9,17 +9,17 @@ from contextlib import contextmanager
 
 from armpy_numba_acc.llvm.compiler import (
     Function,
-    KeepText,
+    KeepLoops,
     LinkedKernel,
     compile_kernel,
-    make_text,
-    shared_text,
+    make_loops,
+    shared_loops,
 )
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 
 
-def build_kernel(kernel: Kernel, isa: Isa, keep: KeepText = make_text) -> bytes:
+def build_kernel(kernel: Kernel, isa: Isa, keep: KeepLoops = make_loops) -> bytes:
     """Make a kernel's function and compile it.
 
     Parameters
@@ -36,13 +36,13 @@ def build_kernel(kernel: Kernel, isa: Isa, keep: KeepText = make_text) -> bytes:
         return compile_kernel(_made(kernel, isa), kernel.symbol, isa, keep)
 
 
-def text_for(kernel: Kernel, isa: Isa, keep: KeepText) -> dict[str, str]:
-    """Return the text that a kernel shares with others, by its name; or nothing."""
+def loops_for(kernel: Kernel, isa: Isa, keep: KeepLoops) -> dict[str, bytes]:
+    """Return the loops that a kernel shares with others, by their name; or nothing."""
     function = _made(kernel, isa)
     if not isinstance(function, LinkedKernel):
         return {}
-    name, text = shared_text(function, isa, keep)
-    return {name: text} if name else {}
+    name, loops = shared_loops(function, isa, keep)
+    return {name: loops} if name else {}
 
 
 def _made(kernel: Kernel, isa: Isa) -> Function:

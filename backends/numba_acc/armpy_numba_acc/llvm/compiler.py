@@ -9,6 +9,7 @@ architecture, can be made on any machine.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ import llvmlite.binding as llvm
 
 from armpy_numba_acc import llvm as writers  # translation: imported where it is not kept
 from armpy_numba_acc.machine.isa import Isa
+
+_log = logging.getLogger("armpy.NumbaAcc")
 
 _Llvm: TypeAlias = Any  # Any: Numba and llvmlite have no types
 
@@ -39,8 +42,8 @@ class KernelWithResult:
     function: Callable[[int, int, int], int]
 
 
-KeepText: TypeAlias = Callable[[str, Isa, Callable[[], str]], str]
-"""``keep(name, isa, make)``: a text by its name, kept ones before what ``make()`` returns."""
+KeepLoops: TypeAlias = Callable[[str, Isa, Callable[[], bytes]], bytes]
+"""``keep(name, isa, make)``: loops by their name, kept ones before what ``make()`` returns."""
 
 Function: TypeAlias = Callable[[int, int, int], None] | LinkedKernel | KernelWithResult
 """What a kernel is compiled from."""
@@ -53,12 +56,14 @@ def _initialize() -> None:
     llvm.initialize_all_asmprinters()
 
 
-def make_text(name: str, isa: Isa, make: Callable[[], str]) -> str:
-    """Keep no texts."""
+def make_loops(name: str, isa: Isa, make: Callable[[], bytes]) -> bytes:
+    """Keep no loops."""
     return make()
 
 
-def compile_kernel(function: Function, symbol: str, isa: Isa, keep: KeepText = make_text) -> bytes:
+def compile_kernel(
+    function: Function, symbol: str, isa: Isa, keep: KeepLoops = make_loops
+) -> bytes:
     """Compile a kernel to object code.
 
     Parameters
@@ -70,7 +75,7 @@ def compile_kernel(function: Function, symbol: str, isa: Isa, keep: KeepText = m
     symbol
         The compiled function's name.
     keep : callable
-        Keeps `shared_text`.
+        Keeps `shared_loops`.
 
     Returns
     -------
@@ -85,12 +90,12 @@ def compile_kernel(function: Function, symbol: str, isa: Isa, keep: KeepText = m
 
 def compile_assembly(function: Function, symbol: str, isa: Isa) -> str:
     """Compile a kernel to assembly text; parameters as for `compile_kernel`."""
-    module, machine = _module(function, symbol, isa, make_text)
+    module, machine = _module(function, symbol, isa, make_loops)
     text: str = machine.emit_assembly(module)
     return text
 
 
-def _module(function: Function, symbol: str, isa: Isa, keep: KeepText) -> tuple[_Llvm, _Llvm]:
+def _module(function: Function, symbol: str, isa: Isa, keep: KeepLoops) -> tuple[_Llvm, _Llvm]:
     """The optimised module of a kernel, and the machine that it is for."""
     _initialize()
     machine = _machine(isa)
@@ -116,7 +121,11 @@ def _machine(isa: Isa) -> _Llvm:
 
 
 def _parsed(text: str, machine: _Llvm, isa: Isa) -> _Llvm:
-    module = llvm.parse_assembly(text)
+    return _for_machine(llvm.parse_assembly(text), machine, isa)
+
+
+def _for_machine(module: _Llvm, machine: _Llvm, isa: Isa) -> _Llvm:
+    """The module, for a processor; Numba takes all code to be for this one."""
     module.triple = isa.triple
     module.data_layout = str(machine.target_data)
     return module
@@ -137,15 +146,17 @@ def _optimize(module: _Llvm, machine: _Llvm) -> None:
     passes.getModulePassManager().run(module, passes)
 
 
-def _linked(function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm, keep: KeepText) -> _Llvm:
+def _linked(
+    function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm, keep: KeepLoops
+) -> _Llvm:
     """The optimised module of a kernel and the functions that it calls.
 
     Both are optimised before they are joined: what Numba translates is the same for many
     kernels, and LLVM takes twice as long for both in one. Afterwards little is left to do.
     """
-    text = _kept_once(function.function, isa, keep).replace(_ANY, symbol)
-    module = _parsed(text, machine, isa)
-    module.name = symbol
+    loops = llvm.parse_bitcode(_kept_once(function.function, isa, keep))
+    module = _for_machine(loops, machine, isa)
+    module.get_function(_ANY).name = module.name = symbol
     definitions = _parsed(function.definitions, machine, isa)
     _optimize(definitions, machine)
     called = [defined.name for defined in definitions.functions if not defined.is_declaration]
@@ -163,39 +174,46 @@ def _linked(function: LinkedKernel, symbol: str, isa: Isa, machine: _Llvm, keep:
     return module
 
 
-def shared_text(function: LinkedKernel, isa: Isa, keep: KeepText) -> tuple[str, str]:
-    """Return the text that many kernels share, and the name that it is kept by.
+def shared_loops(function: LinkedKernel, isa: Isa, keep: KeepLoops) -> tuple[str, bytes]:
+    """Return the loops that many kernels share, and the name that they are kept by.
 
     Returns
     -------
     name : str
-        Says which LLVM can read it; empty if the function has none to itself: it is not kept.
-    text : str
-        A kernel in LLVM's language, optimised, but for the functions that it is linked with.
+        Empty if the function has none to itself: its loops are not kept.
+    loops : bytes
+        LLVM's bitcode, which later versions of LLVM can read too: a kernel, optimised, but for
+        the functions that it is linked with.
     """
     _initialize()
     return _name_of(function.function), _kept_once(function.function, isa, keep)
 
 
 @cache
-def _kept_once(function: Callable[..., object], isa: Isa, keep: KeepText) -> str:
-    name = _name_of(function)
-    return (keep if name else make_text)(name, isa, partial(_optimized, function, isa))
+def _kept_once(function: Callable[..., object], isa: Isa, keep: KeepLoops) -> bytes:
+    name, make = _name_of(function), partial(_optimized, function, isa)
+    loops = (keep if name else make_loops)(name, isa, make)
+    try:
+        llvm.parse_bitcode(loops)
+    except RuntimeError as error:
+        _log.info("'%s' is translated anew, as a later LLVM has written it: %s", name, error)
+        return make()
+    return loops
 
 
 def _name_of(function: Callable[..., object]) -> str:
-    """Name of a function's text; empty if others share it, as functions within functions do."""
-    version = ".".join(map(str, llvm.llvm_version_info))
-    name = f"{function.__module__}.{function.__qualname__} for LLVM {version}"
+    """Name of a function's loops; empty if others share it, as functions within functions do."""
+    name = f"{function.__module__}.{function.__qualname__}"
     return "" if "<locals>" in name else name
 
 
-def _optimized(function: Callable[..., object], isa: Isa) -> str:
+def _optimized(function: Callable[..., object], isa: Isa) -> bytes:
     machine = _machine(isa)
     module = _parsed(_wrapped(writers.text_once(function), _ANY), machine, isa)
     _hide_all_but(module, _ANY)
     _optimize(module, machine)
-    return str(module)
+    bitcode: bytes = module.as_bitcode()
+    return bitcode
 
 
 def _wrapped(text: str, symbol: str, result: str = "") -> str:

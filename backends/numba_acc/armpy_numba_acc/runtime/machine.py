@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy.backend import Progress, postpone_compilation, report_progress
+from armpy.backend import Progress, report_progress
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.alignment import address_of, aligned
 from armpy_numba_acc.machine.cost_model.figures import typical
@@ -56,6 +56,8 @@ _FAR_BYTES = 32 << 20
 _LEAST_LOSS = 1.02
 """How many times as long kernels take at least whose choice is given up; less is noise."""
 
+_TRIAL = calls.MachineTrial(0, 0, 0, 0).kernel
+
 CompareFigures: TypeAlias = Callable[[Isa, MachineModel, MachineModel], Mapping[str, float]]
 
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -76,8 +78,8 @@ def this_machine() -> MachineModel:
         return measure_machine(known_isas())[0]
     model = kept_model(entries)
     if model is None:
-        # Before others are waited for, who may be compiling the kernel that measures.
-        postpone_compilation("NumbaAcc", "what measures this machine", is_kept=True)
+        # Before others are waited for: compiling it, where no pack has it, can be postponed.
+        kernel_addresses([_TRIAL], _isa_of_trials(known_isas()))
         with making_model(entries):  # processes that measure at the same time disturb each other
             # Another process may have kept its figures while this one waited.
             model = kept_model(entries) or measure_anew()[0]
@@ -133,7 +135,7 @@ def measure_machine(isas: Sequence[Isa]) -> tuple[MachineModel, bool]:
         Instruction sets that it has, best first.
     """
     report_progress(Progress("NumbaAcc", "measuring this machine", 0, 1))
-    isa = next((i for i in isas if i.matrix_unit == "amx" and may_use_matrix_unit()), isas[0])
+    isa = _isa_of_trials(isas)
     try:
         return _measured(isa), True
     except ImplausibleError as error:
@@ -141,6 +143,11 @@ def measure_machine(isas: Sequence[Isa]) -> tuple[MachineModel, bool]:
         return typical(isa), False
     finally:
         report_progress(Progress("NumbaAcc", "measuring this machine", 1, 1))
+
+
+def _isa_of_trials(isas: Sequence[Isa]) -> Isa:
+    """The instruction set that trials are compiled for."""
+    return next((i for i in isas if i.matrix_unit == "amx" and may_use_matrix_unit()), isas[0])
 
 
 def _measured(isa: Isa) -> MachineModel:
@@ -172,8 +179,7 @@ def _measured(isa: Isa) -> MachineModel:
 
 def _runner(isa: Isa, trials: Sequence[TimedLoop]) -> Callable[[int, int, int], int]:
     """Return a function that runs a numbered trial so many times on so many bytes; nanoseconds."""
-    kernel = calls.MachineTrial(0, 0, 0, 0).kernel
-    function = FUNCTION(kernel_addresses([kernel], isa)[kernel])
+    function = FUNCTION(kernel_addresses([_TRIAL], isa)[_TRIAL])
     memory = aligned(_FAR_BYTES + MEMORY_BYTES)
     memory[:] = 0  # pages are there before anything is timed
     setting = np.frombuffer(configuration(16, 16, 64), np.uint8)

@@ -108,7 +108,7 @@ def _digest(parts: tuple[object, ...], origin: str) -> str:
 @cache
 def _origin() -> str:
     """Digest of all sources and versions; empty if they cannot be read."""
-    sources = sources_digest()
+    sources = _digests().get(_ALL, "")
     text = f"{__version__} {_tools()} {sources}"
     return hashlib.sha256(text.encode()).hexdigest() if sources else ""
 
@@ -134,11 +134,6 @@ def code_digest(name: str) -> str:
     """
     digests = _digests()
     return digests.get(name) or (_digest_behind(modules_in(name)) if digests else "")
-
-
-def sources_digest() -> str:
-    """Digest of all sources that decide on what comes out; empty if they cannot be read."""
-    return _digests().get(_ALL, "")
 
 
 @cache

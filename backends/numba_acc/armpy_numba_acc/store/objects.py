@@ -29,7 +29,7 @@ from armpy_numba_acc.store.settings import disk_entries
 _log = logging.getLogger("armpy.NumbaAcc")
 
 _KIND = "object"
-_TEXT = "text"
+_LOOPS = "loops"
 _LOCK = threading.RLock()
 _ADDRESSES: dict[tuple[str, Kernel], int] = {}
 
@@ -122,8 +122,9 @@ def object_codes(
             codes[kernel] = bytes(parts[0])
     num_kept = len(codes)
     packs: Counter[str] = Counter()
-    for kernel in kernels:
-        if kernel not in codes and (packed := store.packed_code(kernel, isa)) is not None:
+    if num_kept < len(kernels):
+        missing = [kernel for kernel in kernels if kernel not in codes]
+        for kernel, packed in store.packed_codes(missing, isa).items():
             codes[kernel] = packed.code
             packs[f"from {packed.where}"] += 1
     absent = [kernel for kernel in kernels if kernel not in codes]
@@ -139,6 +140,8 @@ def object_codes(
         postpone_compilation("NumbaAcc", f"{len(absent)} kernels", is_kept=is_kept)
     sources = {"kept": num_kept, **packs, "compiled": len(absent)}
     origins = ", ".join(f"{count} {origin}" for origin, count in sources.items() if count)
+    if absent and entries is not None and entries.problem:
+        origins += f"; not kept: {entries.problem}"
     if entries is not None or packs:
         reason = "" if num_kept == len(kernels) else origins
         report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
@@ -212,30 +215,30 @@ def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes
 def _compiled(kernel: Kernel, isa: Isa) -> bytes:
     """A kernel's object code, made now."""
     check_working_directory()
-    return llvm.build_kernel(kernel, isa, _kept_text)
+    return llvm.build_kernel(kernel, isa, _kept_loops)
 
 
-def shared_texts(kernels: Sequence[Kernel], isa: Isa) -> dict[str, bytes]:
-    """Texts that kernels are made with, by name, as packs have them among kernels."""
-    texts: dict[str, str] = {}
+def shared_loops(kernels: Sequence[Kernel], isa: Isa) -> dict[str, bytes]:
+    """Loops that kernels are made with, by name, as packs have them among kernels."""
+    loops: dict[str, bytes] = {}
     for kernel in kernels:
-        texts |= llvm.text_for(kernel, isa, _kept_text)
-    return {name: text.encode() for name, text in texts.items()}
+        loops |= llvm.loops_for(kernel, isa, _kept_loops)
+    return loops
 
 
-def _kept_text(name: str, isa: Isa, make: Callable[[], str]) -> str:
-    """A text that kernels are made with: from disk, from a kernel pack, or made now and kept."""
+def _kept_loops(name: str, isa: Isa, make: Callable[[], bytes]) -> bytes:
+    """Loops that kernels are made with: from disk, from a kernel pack, or made now and kept."""
     entries, kernel = disk_entries(), Kernel(name)
     key = object_key(kernel, isa) if entries is not None else ""
-    if entries is not None and key and (parts := entries.read(_TEXT, key)):
-        return bytes(parts[0]).decode()
-    if (packed := store.packed_code(kernel, isa)) is not None:
-        return packed.code.decode()
-    text = make()
+    if entries is not None and key and (parts := entries.read(_LOOPS, key)):
+        return bytes(parts[0])
+    if packed := store.packed_codes([kernel], isa):
+        return packed[kernel].code
+    loops = make()
     if entries is not None and key and is_current():
         about = f"{name} for {isa.name}"
-        entries.write(_TEXT, key, [text.encode()], about, f"kernels for {isa.name}, of all models")
-    return text
+        entries.write(_LOOPS, key, [loops], about, f"kernels for {isa.name}, of all models")
+    return loops
 
 
 def _report(done: int, total: int) -> None:

@@ -1,20 +1,29 @@
-"""Kernels that were compiled elsewhere, in kernel packs."""
+"""Kernels that were compiled elsewhere, in kernel packs.
+
+Notes
+-----
+A pack says from which sources each of its kernels comes, as a digest for each name: that of a
+kernel's module, or of what kernels share. A kernel is taken if its sources are the same here.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 from weakref import WeakSet
 
 from armpy.errors import BackendUnavailableError, ParserError
-from armpy.store.archive.kernel_packs import KernelPack, packs_of
+from armpy.store.archive.kernel_packs import SUFFIX, KernelPack, packs_of
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.targets import (
+    PROCESSORS,
     Target,
     described,
+    named_target,
     runs_on,
     target_of,
 )
@@ -23,8 +32,8 @@ from armpy_numba_acc.store.keys import code_digest
 
 _ID = "NumbaAcc"
 
-_DIGITS = 16
-"""Of a digest that stand in a name: enough to tell versions of a kernel apart."""
+OWN_PACKS = Path(__file__).parents[1] / "packs"
+"""Folder of the packs that come with NumbaAcc, named by their targets."""
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
@@ -36,44 +45,41 @@ class PackedCode(NamedTuple):
     where: str
 
 
-def about_kernels(target: Target) -> dict[str, object]:
-    """Describe a pack's kernels, for `why_not`."""
-    return {**described(target), "abi": abi_digest()}
-
-
-def packed_name(name: str, symbol: str) -> str:
-    """Name in a pack of a kernel, or of what kernels share: with the sources that it comes from.
+def about_kernels(target: Target, names: Iterable[str]) -> dict[str, object]:
+    """Describe a pack's kernels, for `why_not`.
 
     Parameters
     ----------
-    name, symbol
-        As of `Kernel`.
+    names
+        Of the kernels' modules, and of what kernels share.
 
     Raises
     ------
     BackendUnavailableError
         If the sources have changed since this process has read them.
     """
-    if digest := code_digest(name):
-        return _named(symbol, digest)
-    raise BackendUnavailableError(
-        f"a pack cannot be made: the kernel '{symbol}' would have no version",
-        where=_ID,
-        expected="the sources that this process has read",
-        actual="others on disk",
-        fix="Start anew",
-    )
+    sources = {name: code_digest(name) for name in dict.fromkeys(names)}
+    if not all(sources.values()):
+        raise BackendUnavailableError(
+            "a pack cannot be made: its kernels would have no version",
+            where=_ID,
+            expected="the sources that this process has read",
+            actual="others on disk",
+            fix="Start anew",
+        )
+    return {**described(target), "abi": abi_digest(), "sources": sources}
 
 
-def _named(symbol: str, digest: str) -> str:
-    return f"{symbol} from {digest[:_DIGITS]}"
+def own_packs() -> tuple[str, ...]:
+    """Paths of the packs that come with NumbaAcc."""
+    return tuple(sorted(map(str, OWN_PACKS.glob(f"*{SUFFIX}"))))
 
 
 def why_not(about: Mapping[str, object], isa: Isa) -> str:
     """Why a pack's kernels cannot be used for an instruction set; empty if they can.
 
     They can if they are for an instruction set whose programs are laid out alike; the processor's
-    model only decides on how LLVM orders instructions. Their names say which sources they are from.
+    model only decides on how LLVM orders instructions. At least one must be from these sources.
 
     Parameters
     ----------
@@ -97,34 +103,53 @@ def why_not(about: Mapping[str, object], isa: Isa) -> str:
             if theirs_field != two
         ]
         return f"its {target.isa.name} differs from this processor's in {', '.join(others)}"
+    sources = about.get("sources")
+    if not isinstance(sources, dict) or not any(_is_current(name, about) for name in sources):
+        return "none of its kernels was made from this NumbaAcc's sources"
     return ""
 
 
-def packed_code(kernel: Kernel, isa: Isa) -> PackedCode | None:
-    """A kernel's object code from a pack; None if there is none from these very sources."""
-    digest = code_digest(kernel.name)
-    if not digest:
-        return None
-    for pack in _fitting(packs_of(_ID), isa.strict()):
-        if pack in _damaged:
+def packed_codes(kernels: Sequence[Kernel], isa: Isa) -> dict[Kernel, PackedCode]:
+    """Object code, or loops that kernels share, from packs: what these very sources gave."""
+    codes: dict[Kernel, PackedCode] = {}
+    for pack in _fitting(isa.strict()):
+        missing = {
+            kernel.symbol: kernel
+            for kernel in kernels
+            if kernel not in codes and _is_current(kernel.name, pack.about)
+        }
+        if pack in _damaged or not missing:
             continue
         try:
-            code = pack.find(_named(kernel.symbol, digest))
+            found = pack.find(missing)
         except ParserError as error:
             _damaged.add(pack)
             _log.warning("kernels are compiled, as their pack cannot be used: %s", error)
             continue
-        if code is not None:
-            return PackedCode(code, pack.where)
-    return None
+        codes |= {missing[name]: PackedCode(code, pack.where) for name, code in found.items()}
+    return codes
+
+
+def _is_current(name: str, about: Mapping[str, object]) -> bool:
+    """Return whether a pack's code comes from the sources that are here."""
+    sources = about.get("sources")
+    digest = code_digest(name) if isinstance(name, str) else ""
+    return bool(digest) and isinstance(sources, dict) and sources.get(name) == digest
 
 
 _damaged: WeakSet[KernelPack] = WeakSet()
 """Packs that nothing more is read of."""
 
 
+def _fitting(isa: Isa) -> tuple[KernelPack, ...]:
+    """The packs that fit an instruction set."""
+    targets = [name for name in PROCESSORS if named_target(name).isa.name == isa.name]
+    own = [path for path in own_packs() if Path(path).stem in targets]
+    return _sorted(packs_of(_ID, own), isa)
+
+
 @lru_cache(maxsize=8)
-def _fitting(packs: tuple[KernelPack, ...], isa: Isa) -> tuple[KernelPack, ...]:
+def _sorted(packs: tuple[KernelPack, ...], isa: Isa) -> tuple[KernelPack, ...]:
     """The packs that fit an instruction set, this very processor's first."""
     fitting: list[tuple[Target, KernelPack]] = []
     for pack in packs:

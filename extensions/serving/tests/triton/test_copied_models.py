@@ -126,7 +126,7 @@ CODE_NAMES = (
     "scipy.py",
     "model.py",
     f"__pycache__/model.{sys.implementation.cache_tag}.pyc",
-    "armpy_kernels/x.kernels",
+    "packs/x.kernels",
     "armpy.json",
     "model.onnx",
 )

@@ -1,0 +1,94 @@
+"""The kernel packs that come with NumbaAcc: what their lists name, from the sources of today."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from armpy_numba_acc import ahead
+from armpy_numba_acc.llvm.build import build_kernel
+from armpy_numba_acc.machine.kernel import Kernel
+from armpy_numba_acc.machine.processors.targets import named_target, runs_on
+from armpy_numba_acc.store.abi import abi_digest
+from armpy_numba_acc.store.keys import code_digest
+from armpy_numba_acc.store.packs import OWN_PACKS, own_packs
+
+from armpy.store.archive.container import open_container
+from armpy.store.archive.kernel_packs import KernelPack
+from backends.numba_acc.tests.support import instructions
+
+LISTS = sorted(OWN_PACKS.glob("*.txt"))
+REMEDY = "run scripts/build_kernels.py and commit what it writes"
+
+
+def kernels_of(path: Path) -> list[Kernel]:
+    lines = (line.split(" ") for line in path.read_text("utf-8").splitlines())
+    return [
+        Kernel(name, tuple(int(word) if word.isdecimal() else word for word in words))
+        for name, *words in lines
+    ]
+
+
+def test_each_list_has_a_pack() -> None:
+    assert [Path(path).stem for path in own_packs()] == [path.stem for path in LISTS]
+    assert len(LISTS) == 8
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_a_pack_has_what_its_list_names_and_is_current(path: Path) -> None:
+    pack = KernelPack(open_container(path.with_suffix(".kernels")))
+    pack.check()
+    kernels = kernels_of(path)
+    listed = {kernel.symbol for kernel in kernels}
+    loops = {name for name in pack.names() if "." in name and name.startswith("armpy_numba_acc.")}
+    assert loops
+    assert {*pack.names()} == listed | loops, REMEDY
+    names = {kernel.name for kernel in kernels} | loops
+    assert pack.about["sources"] == {name: code_digest(name) for name in names}, REMEDY
+    assert pack.about["abi"] == abi_digest(), REMEDY
+    assert pack.about["isa"] == [*named_target(path.stem).isa]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "kernel",
+    [Kernel("executor"), Kernel("pad_image"), Kernel("softmax", ("softmax",))],
+    ids=lambda kernel: kernel.symbol,
+)
+@pytest.mark.parametrize("target", ["x86-64-v3", "neoverse-v1"])
+def test_the_code_is_what_the_sources_give(kernel: Kernel, target: str) -> None:
+    pack = KernelPack(open_container(OWN_PACKS / f"{target}.kernels"))
+    code = pack.find([kernel.symbol])[kernel.symbol]
+    assert instructions(code) == instructions(build_kernel(kernel, named_target(target).isa))
+
+
+_FIRST_START = """
+import sys
+import armpy
+model = armpy.load(sys.argv[1], backends=["NumbaAcc"])
+print(*(use for use in model.placement.cache_uses if "kernels" in use.what), sep="\\n")
+print("numba" in sys.modules)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    all(runs_on(named_target(path.stem)) for path in LISTS), reason="no pack is for this machine"
+)
+def test_a_first_start_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ARMPY_KERNELS")
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
+    # With measured figures, another kernel may be best from one run to the next.
+    monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "typical")
+    command = [sys.executable, "-c", _FIRST_START, "examples/digits/digits_int8.tflite"]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert "compiled" not in printed
+    assert f"from {OWN_PACKS}" in printed
+    assert printed.endswith("False\n")
+
+
+def test_kernels_for_other_targets_are_saved_with_what_they_share() -> None:
+    saved = ahead.saved_kernels([Kernel("lookup", (1, 1))], named_target("neoverse-n1"))
+    assert {*saved.kernels} == {"lookup_1_1", "armpy_numba_acc.kernels.lookup._lookup_bytes"}

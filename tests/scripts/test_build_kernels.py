@@ -1,0 +1,36 @@
+"""The script that builds the kernel packs which come with NumbaAcc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from armpy.store.archive.container import open_container
+from armpy.store.archive.kernel_packs import KernelPack
+from scripts import build_kernels
+from tests.support.example_backends import DIGITS
+
+pytest.importorskip("numba")
+pytestmark = pytest.mark.slow
+
+
+def test_lists_are_made_from_models_and_packs_from_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(build_kernels, "OWN_PACKS", tmp_path)
+    bad = tmp_path / "bad.tflite"
+    bad.write_bytes(b"no model")
+    arguments = ["--select", str(DIGITS), str(bad), "--targets", "neoverse-n1"]
+    assert build_kernels.main(arguments) == 1
+    assert f"{bad} is left out" in capsys.readouterr().out
+    listed = (tmp_path / "neoverse-n1.txt").read_text("utf-8").splitlines()
+    assert "executor" in listed
+    assert "worker 8192" in listed
+    pack = KernelPack(open_container(tmp_path / "neoverse-n1.kernels"))
+    assert {line.replace(" ", "_") for line in listed} <= {*pack.names()}
+    assert pack.about["target"] == "neoverse-n1"
+    (tmp_path / "neoverse-n1.txt").write_text("lookup 1 1\n", "utf-8")
+    assert build_kernels.main(["--targets", "neoverse-n1"]) == 0
+    pack = KernelPack(open_container(tmp_path / "neoverse-n1.kernels"))
+    assert pack.names() == ["armpy_numba_acc.kernels.lookup._lookup_bytes", "lookup_1_1"]
