@@ -193,6 +193,14 @@ def test_a_backends_own_packs_are_found_after_those_of_the_variable(
     assert packs_of("Acc", [str(own)]) == ()
 
 
+def test_a_backends_own_pack_is_trusted_as_its_modules_are(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(kernel_packs.VARIABLE)
+    path.chmod(0o666)
+    assert [pack.where for pack in packs_of("Acc", [str(path)])] == [str(path)]
+
+
 def test_a_file_copied_over_a_pack_in_use_changes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

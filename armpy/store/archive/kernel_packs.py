@@ -188,7 +188,8 @@ def packs_of(backend_id: BackendId, own: Sequence[str] = ()) -> tuple[KernelPack
     """The packs with a backend's kernels, as in `found_packs`.
 
     What cannot be used is left out, with a warning: the kernels are compiled then. Code is taken
-    from files that no other user can have written, as from compiled models.
+    from files that no other user can have written, as from compiled models, or that come with the
+    backend, as its modules do.
 
     Parameters
     ----------
@@ -210,7 +211,10 @@ def found_packs(own: Sequence[str] = ()) -> tuple[FoundPack, ...]:
 @lru_cache(maxsize=8)
 def _found(setting: str, own: tuple[str, ...]) -> tuple[FoundPack, ...]:
     """`found_packs` for a value of the environment variable, each opened once per process."""
-    packs = tuple(map(_opened, _paths(setting, own)))
+    if setting.lower() == "off":
+        return ()
+    named = [_opened(path, is_trusted=False) for path in _paths(setting)]
+    packs = (*named, *(_opened(path, is_trusted=True) for path in own))
     folders: set[str] = set()
     for file in packs:
         if file.reason:
@@ -222,9 +226,8 @@ def _found(setting: str, own: tuple[str, ...]) -> tuple[FoundPack, ...]:
     return packs
 
 
-def _paths(setting: str, own: Sequence[str]) -> list[str]:
-    if setting.lower() == "off":
-        return []
+def _paths(setting: str) -> list[str]:
+    """Paths of the packs that the environment variable names."""
     paths: list[str] = []
     for place in filter(None, map(str.strip, setting.split(os.pathsep))):
         try:
@@ -232,18 +235,19 @@ def _paths(setting: str, own: Sequence[str]) -> list[str]:
             paths += [os.path.join(place, name) for name in names]
         except OSError:  # it is a file; a missing one is reported where it is opened
             paths.append(place)
-    return list(dict.fromkeys([*paths, *own]))
+    return list(dict.fromkeys(paths))
 
 
-def _opened(path: str) -> FoundPack:
-    """A pack, or why it is not used."""
+def _opened(path: str, *, is_trusted: bool) -> FoundPack:
+    """A pack, or why it is not used; one that is not trusted may be written by nobody else."""
     try:
         if os.path.getsize(path) > _LARGEST_PACK:
             return FoundPack(path, None, f"it is larger than {_LARGEST_PACK >> 20} MiB")
         # Read: copying another file over a mapped one would end the process.
         container = open_container(path, is_mapped=False)
         # Only of files in memory is nothing known, and this one was opened by its path.
-        if container.info is not None and (reason := why_exposed(path, container.info)):
+        reason = "" if is_trusted or not container.info else why_exposed(path, container.info)
+        if reason:
             fix = "Install it as the user who runs armpy or as root, or copy it to a place of yours"
             return FoundPack(path, None, f"{reason}. {fix}")
         return FoundPack(path, KernelPack(container))
