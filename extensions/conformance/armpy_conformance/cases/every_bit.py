@@ -7,6 +7,7 @@ float32 in float16 or integers in floats, gives other results.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -53,7 +54,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.sampling.case_template import CaseTemplate, Types, of
+from armpy_conformance.sampling.case_template import CaseTemplate, Types, indexed, of
 from armpy_tools.compare.seeded_values import Values, anything, below, stored, thorough
 
 _INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)
@@ -145,27 +146,15 @@ def _moved() -> Iterator[CaseTemplate]:
         lambda types: types[1] in (DataType.FLOAT32, *_INTEGERS),
         (anything, long_numbers),
     )
-    for label, infos in {"narrow": _by_narrow, "wide": _by_wide}.items():
+    for label, index_type in {"narrow": DataType.SIGNED32, "wide": DataType.SIGNED64}.items():
         yield CaseTemplate(
             f"every-bit-{label}-indices",
             Gather(0),
             ((5, 3), (4,)),
             _WORDS,
             (long_numbers, below(5)),
-            infos=infos,
+            infos=partial(indexed, index_type=index_type),
         )
-
-
-def _by_narrow(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
-    """Elements of some type, and indices of 32 bits."""
-    data, indices = template.shapes
-    return [TensorInfo(data, types[0]), TensorInfo(indices, DataType.SIGNED32)]
-
-
-def _by_wide(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
-    """Elements of some type, and indices of 64 bits."""
-    data, indices = template.shapes
-    return [TensorInfo(data, types[0]), TensorInfo(indices, DataType.SIGNED64)]
 
 
 def _arithmetic() -> Iterator[CaseTemplate]:

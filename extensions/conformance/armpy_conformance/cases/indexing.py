@@ -17,9 +17,8 @@ from armpy.ops import (
     TopkV2,
     Unique,
 )
-from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.sampling.case_template import CaseTemplate, Selection, Types, every, of
+from armpy_conformance.sampling.case_template import CaseTemplate, Selection, every, indexed, of
 from armpy_tools.compare.seeded_values import Values, below, distinct, exactly, few
 
 _MOVED = of(
@@ -75,7 +74,7 @@ def case_templates() -> Iterator[CaseTemplate]:
             shapes,
             types,
             (values, indices, values),
-            infos=_infos,
+            infos=indexed,
         )
     for kind in (ReduceOperation.SUM, ReduceOperation.PROD):
         name = kind.name.lower()
@@ -93,14 +92,3 @@ def case_templates() -> Iterator[CaseTemplate]:
     yield CaseTemplate("smallest", TopkV2(3, largest=False), ((2, 6),), every, (distinct,))
     yield CaseTemplate("smallest-ties", TopkV2(4, largest=False), ((3, 6),), values=(few,))
     yield CaseTemplate("smallest-last", TopkV2(4, True, largest=False), ((3, 6),), values=(few,))
-
-
-def _infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
-    """Elements of some type, indices in int32, and updates."""
-    quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
-    return [
-        TensorInfo(shape, DataType.SIGNED32)
-        if number == 1
-        else TensorInfo(shape, types[0], quantization)
-        for number, shape in enumerate(template.shapes)
-    ]

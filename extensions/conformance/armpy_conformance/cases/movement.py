@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from armpy.ops import (
     BroadcastTo,
@@ -31,9 +32,8 @@ from armpy.ops import (
     Transpose,
     Unstack,
 )
-from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every, of
+from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, indexed, of
 from armpy_tools.compare.seeded_values import anything, below, distinct, exactly
 
 _BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)
@@ -184,9 +184,7 @@ def _lookups() -> Iterator[CaseTemplate]:
                 shapes,
                 _WIDTHS if first and not wide else of(DataType.FLOAT32, DataType.QASYMM_S8),
                 (distinct, below(limit)),
-                infos=lambda template, types, index_type=index_type: _indexed(  # type: ignore[misc]
-                    template, types, index_type
-                ),
+                infos=partial(indexed, index_type=index_type),
             )
 
     for rank, axis in itertools.product((2, 3, 4, 5), range(5)):
@@ -199,15 +197,8 @@ def _lookups() -> Iterator[CaseTemplate]:
             (shape, (2, 3)),
             of(DataType.FLOAT32),
             (distinct, below(shape[axis])),
-            infos=lambda template, types: _indexed(template, types, DataType.SIGNED32),
+            infos=indexed,
         )
-
-
-def _indexed(template: CaseTemplate, types: Types, index_type: DataType) -> list[TensorInfo | None]:
-    """Elements of some type, and indices of another."""
-    data, indices = template.shapes
-    quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
-    return [TensorInfo(data, types[0], quantization), TensorInfo(indices, index_type)]
 
 
 def _generation() -> Iterator[CaseTemplate]:

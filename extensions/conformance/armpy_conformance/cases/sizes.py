@@ -55,7 +55,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
-from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, of
+from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, indexed, of
 from armpy_tools.compare.seeded_values import Values, anything, below, distinct, grid
 
 LONG = 65_543
@@ -109,13 +109,6 @@ def _far_indices(_: np.random.Generator, info: TensorInfo) -> Array:
     )
 
 
-def _gathered(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
-    """Elements, and where they are."""
-    data, indices = template.shapes
-    quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
-    return [TensorInfo(data, types[0], quantization), TensorInfo(indices, DataType.SIGNED32)]
-
-
 def _long_dimensions() -> Iterator[CaseTemplate]:
     """Dimensions, and places in them, above 65,535."""
     column, row = (LONG, 1), (1, LONG)
@@ -148,7 +141,7 @@ def _long_dimensions() -> Iterator[CaseTemplate]:
         ((LONG, 2), (5,)),
         _bytes,
         (anything, _far_indices),
-        infos=_gathered,
+        infos=indexed,
     )
     yield line(
         "long-wide",
@@ -307,5 +300,5 @@ def _odd_rows_of_bytes() -> Iterator[CaseTemplate]:
         ((2, 5, 13), (4,)),
         widths,
         (distinct, below(5)),
-        infos=_gathered,
+        infos=indexed,
     )

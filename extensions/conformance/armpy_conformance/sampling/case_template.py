@@ -241,6 +241,15 @@ def _input_infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None
     return infos
 
 
+def indexed(
+    template: CaseTemplate, types: Types, index_type: DataType = DataType.SIGNED32
+) -> list[TensorInfo | None]:
+    """Infos of elements of the first type and, as the second input, of indices into them."""
+    infos = _input_infos(template, (types[0],) * len(template.shapes))
+    infos[1] = TensorInfo(template.shapes[1], index_type)
+    return infos
+
+
 def _tag(inputs: Sequence[TensorInfo | None], outputs: Sequence[TensorInfo]) -> str:
     """Short text of the types: those of the inputs, and the output's where it differs."""
     names = [info.data_type.name.lower() for info in inputs if info is not None]

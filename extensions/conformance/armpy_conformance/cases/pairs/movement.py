@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from armpy.ops import (
@@ -33,12 +34,11 @@ from armpy.ops import (
     Transpose,
     Unstack,
 )
-from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.pairs.elementwise import RANKS
 from armpy_conformance.cases.pairs.form_table import MOVED, Choice, FormTable
 from armpy_conformance.cases.pairs.rows import AXES, has_axis
-from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types
+from armpy_conformance.sampling.case_template import CaseTemplate, Scale, indexed
 from armpy_tools.compare.seeded_values import Values, anything, below, between, distinct, few
 
 _SHAPES = {name: RANKS[name] for name in ("", "rank-1", "rank-3", "rank-4", "rank-5")}
@@ -213,21 +213,6 @@ def _indices(choice: Choice, limit: int) -> Values:
     return between(-limit, limit - 1) if choice["wraps_negative"] else below(limit)
 
 
-def _looked_up(choice: Choice) -> Any:  # Any: makes infos, as of a template
-    """Make infos with indices of the chosen type in the second place."""
-
-    def infos(template: CaseTemplate, types: Types) -> list[TensorInfo | None]:
-        quantization = template.scales[0].of(types[0]) if types[0].is_quantized else None
-        return [
-            TensorInfo(shape, choice["index type"])
-            if number == 1
-            else TensorInfo(shape, types[0], quantization)
-            for number, shape in enumerate(template.shapes)
-        ]
-
-    return infos
-
-
 def _gather(choice: Choice) -> CaseTemplate:
     shape, axis = choice["shape"], _axis_of(choice)
     batch = choice["batch_dims"]
@@ -238,7 +223,7 @@ def _gather(choice: Choice) -> CaseTemplate:
         (shape, indices),
         values=(distinct, _indices(choice, shape[axis])),
         constants=choice["constants"],
-        infos=_looked_up(choice),
+        infos=partial(indexed, index_type=choice["index type"]),
     )
 
 
@@ -255,7 +240,7 @@ def _gather_elements(choice: Choice) -> CaseTemplate:
         GatherElements(),
         (shape, indices),
         values=(distinct, _indices(choice, shape[axis])),
-        infos=_looked_up(choice),
+        infos=partial(indexed, index_type=choice["index type"]),
     )
 
 
@@ -281,7 +266,7 @@ def _gather_nd(choice: Choice) -> CaseTemplate:
         (shape, indices),
         values=(distinct, _indices(choice, limit)),
         constants=choice["constants"],
-        infos=_looked_up(choice),
+        infos=partial(indexed, index_type=choice["index type"]),
     )
 
 
@@ -294,7 +279,7 @@ def _scatter_elements(choice: Choice) -> CaseTemplate:
         ScatterElements(),
         (shape, indices, indices),
         values=(few, _indices(choice, shape[axis]), few),
-        infos=_looked_up(choice),
+        infos=partial(indexed, index_type=choice["index type"]),
     )
 
 
@@ -306,7 +291,7 @@ def _scatter_nd(choice: Choice) -> CaseTemplate:
         ScatterNd(),
         (shape, indices, updates),
         values=(few, _indices(choice, limit), few),
-        infos=_looked_up(choice),
+        infos=partial(indexed, index_type=choice["index type"]),
     )
 
 
@@ -376,7 +361,7 @@ def _reverse_sequence(choice: Choice) -> CaseTemplate:
         ReverseSequence(sequence, batch),
         (shape, (shape[batch],)),
         values=(distinct, between(0, shape[sequence])),
-        infos=_looked_up(choice),
+        infos=partial(indexed, index_type=choice["index type"]),
     )
 
 
@@ -449,7 +434,7 @@ def tables() -> tuple[FormTable, ...]:
 def _tables() -> tuple[FormTable, ...]:
     """Tables of operations on elements of any type."""
     along: dict[str, Any] = {"shape": _SHAPES, "axis": AXES}  # Any: as of a factor
-    indexed: dict[str, Any] = {"index type": _INDEX_TYPES}  # Any: as of a factor
+    with_indices: dict[str, Any] = {"index type": _INDEX_TYPES}  # Any: as of a factor
     constant_indices = {"": (), "constant-indices": (1,)}
     edges = {"": 1, "from-0": 0, "from-2": 2}
     return (
@@ -508,7 +493,7 @@ def _tables() -> tuple[FormTable, ...]:
             Gather,
             {
                 **along,
-                **indexed,
+                **with_indices,
                 "batch_dims": {"": 0, "batch": 1},
                 "indices": {"": (4,), "one": (), "rows": (2, 3)},
                 "constants": constant_indices,
@@ -518,7 +503,7 @@ def _tables() -> tuple[FormTable, ...]:
         ),
         FormTable(
             GatherElements,
-            {**along, **indexed, "more": {"": False, "more": True}},
+            {**along, **with_indices, "more": {"": False, "more": True}},
             _gather_elements,
             has_axis,
         ),
@@ -526,13 +511,13 @@ def _tables() -> tuple[FormTable, ...]:
             GatherNd,
             {
                 "depth": {**_DEPTHS, **_BATCHED_DEPTHS},
-                **indexed,
+                **with_indices,
                 "constants": constant_indices,
             },
             _gather_nd,
         ),
-        FormTable(ScatterElements, {**along, **indexed}, _scatter_elements, has_axis),
-        FormTable(ScatterNd, {"depth": _DEPTHS, **indexed}, _scatter_nd, _fits_scatter),
+        FormTable(ScatterElements, {**along, **with_indices}, _scatter_elements, has_axis),
+        FormTable(ScatterNd, {"depth": _DEPTHS, **with_indices}, _scatter_nd, _fits_scatter),
         FormTable(
             OneHot,
             {
