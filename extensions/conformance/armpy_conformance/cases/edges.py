@@ -278,8 +278,7 @@ def _square_broadcasts() -> Iterator[CaseTemplate]:
     rows: Sequence[tuple[Operation, Sequence[tuple[int, ...]]]] = (
         *((ElementwiseBinary(BinaryOperation.SUB), shapes) for shapes in _SQUARES),
         *((Comparison(ComparisonOperation.LESS), shapes) for shapes in _SQUARES),
-        (Prelu(), _SQUARES[0]),
-        (Prelu(), _SQUARES[1]),
+        *((Prelu(), shapes) for shapes in _SQUARES[:2]),
         (BroadcastTo((5, 5)), ((5,),)),
         (BroadcastTo((3, 3, 3)), ((3, 3),)),
     )
@@ -290,9 +289,8 @@ def _square_broadcasts() -> Iterator[CaseTemplate]:
         types = of(DataType.BOOLEAN)
         name = "x".join(str(len(shape)) for shape in shapes)
         yield CaseTemplate(f"square-rank-{name}", LogicalBinary(), shapes, types, (anything,))
-    sides = {"condition": 0, "left": 1, "right": 2}
-    for side, index in sides.items():
-        for square in _SQUARE_CHOICES:
+    for index, side in enumerate(("condition", "left", "right")):
+        for square in ((5, 5), (3, 3, 3)):
             three: list[tuple[int, ...]] = [square] * 3
             three[index] = square[1:]
             yield CaseTemplate(
@@ -303,8 +301,6 @@ def _square_broadcasts() -> Iterator[CaseTemplate]:
                 (anything,),
             )
 
-
-_SQUARE_CHOICES: Sequence[tuple[int, ...]] = ((5, 5), (3, 3, 3))
 
 _SQUARES: Sequence[Sequence[tuple[int, ...]]] = (
     ((5, 5), (5,)),

@@ -54,8 +54,8 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.sampling.case_template import CaseTemplate, Types, indexed, of
-from armpy_tools.compare.seeded_values import Values, anything, below, stored, thorough
+from armpy_conformance.sampling.case_template import CaseTemplate, indexed, of
+from armpy_tools.compare.seeded_values import anything, below, stored, thorough
 
 _INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)
 _WORDS = of(DataType.FLOAT32, *_INTEGERS)
@@ -88,8 +88,7 @@ def long_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
         return stored(odd / 2.0**_MANTISSA_BITS, info)
     least, most = _INTEGER_BITS[info.data_type]
     odd = 2 * rng.integers(2 ** (least - 1), 2 ** (most - 1), info.known_shape) + 1
-    signs = rng.choice(np.array([-1, 1]), info.known_shape)
-    return stored(odd * signs, info)
+    return stored(odd * _signs(rng, info), info)
 
 
 def close_numbers(rng: np.random.Generator, info: TensorInfo) -> Array:
@@ -168,10 +167,9 @@ def _arithmetic() -> Iterator[CaseTemplate]:
     ):
         name = f"{function.name.lower()}-every-bit"
         yield CaseTemplate(name, ElementwiseBinary(function), pair, _WORDS, (long_numbers,))
-    for factors in ((long_numbers, _signs), (_signs, long_numbers)):
-        name = "mul-every-bit" if factors[0] is long_numbers else "mul-every-bit-right"
-        operation = ElementwiseBinary(BinaryOperation.MUL)
-        yield CaseTemplate(name, operation, pair, _WORDS, factors)
+    product = ElementwiseBinary(BinaryOperation.MUL)
+    yield CaseTemplate("mul-every-bit", product, pair, _WORDS, (long_numbers, _signs))
+    yield CaseTemplate("mul-every-bit-right", product, pair, _WORDS, (_signs, long_numbers))
     for unary in (UnaryOperation.ABS, UnaryOperation.NEG):
         name = f"{unary.name.lower()}-every-bit"
         yield CaseTemplate(name, ElementwiseUnary(unary), ((3, 8),), _WORDS, (long_numbers,))
@@ -211,28 +209,21 @@ def _weighted() -> Iterator[CaseTemplate]:
             yield CaseTemplate(label, operation, shapes, _FLOAT, factors, constants=constants)
 
 
-def _words(types: Types) -> bool:
-    """Select what has close numbers."""
-    return types[0] in (DataType.FLOAT32, *_INTEGERS)
-
-
 def _orders() -> Iterator[CaseTemplate]:
     """Comparisons of close numbers, and of numbers of the whole range, signed or not."""
-    values: Mapping[str, Values] = {"close": close_numbers, "whole-range": thorough}
-    for label, drawn in values.items():
-        types = _words if label == "close" else _ORDERED
-        for function in ComparisonOperation:
-            if label == "close":
-                name = f"{function.name.lower()}-{label}"
-                yield CaseTemplate(name, Comparison(function), ((5, 8),) * 2, types, (drawn,))
-        for position in ArgMinMaxFunction:
-            name = f"{position.name.lower()}-{label}"
-            yield CaseTemplate(name, ArgMinMax(position, 1), ((5, 40),), types, (drawn,))
-        for largest in (True, False):
-            name = f"{'largest' if largest else 'smallest'}-{label}"
-            yield CaseTemplate(name, TopkV2(3, largest=largest), ((5, 40),), types, (drawn,))
-        for kind in (ReduceOperation.MAX, ReduceOperation.MIN):
-            name = f"{kind.name.lower()}-{label}"
-            yield CaseTemplate(name, Reduce(kind, (1,)), ((5, 40),), types, (drawn,))
+    for function in ComparisonOperation:
+        name = f"{function.name.lower()}-close"
+        yield CaseTemplate(name, Comparison(function), ((5, 8),) * 2, _WORDS, (close_numbers,))
+    choices: Sequence[tuple[str, Operation]] = (
+        *((function.name.lower(), ArgMinMax(function, 1)) for function in ArgMinMaxFunction),
+        ("largest", TopkV2(3)),
+        ("smallest", TopkV2(3, largest=False)),
+        ("max", Reduce(ReduceOperation.MAX, (1,))),
+        ("min", Reduce(ReduceOperation.MIN, (1,))),
+    )
+    for name, operation in choices:
+        yield CaseTemplate(f"{name}-close", operation, ((5, 40),), _WORDS, (close_numbers,))
+    for name, operation in choices:
+        yield CaseTemplate(f"{name}-whole-range", operation, ((5, 40),), _ORDERED, (thorough,))
     largest_of_window = Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2))
     yield CaseTemplate("max-whole-range", largest_of_window, ((2, 4, 6, 5),), _ORDERED, (thorough,))

@@ -61,12 +61,10 @@ def rows(rng: np.random.Generator, info: TensorInfo) -> Array:
         return unusual(rng, info)  # there is no room for them
     values = np.asarray(anything(rng, info), np.float64).reshape(-1, shape[-1])
     values[0] = np.nan
-    for row, (place, other) in enumerate(
-        ((0, np.inf), (-1, -np.inf), (values.shape[1] // 2, 0)), 1
-    ):
+    for row, place, other in ((1, 0, np.inf), (2, -1, -np.inf), (3, shape[-1] // 2, 0)):
         values[row] = np.where(np.isfinite(values[row]), values[row], 0)
         values[row, 1], values[row, place] = other, np.nan
-    values[4] = rng.choice((0.0, -0.0), values.shape[1])
+    values[4] = rng.choice((0.0, -0.0), shape[-1])
     values[5], values[6] = -np.inf, np.inf
     return stored(values.reshape(shape), info)
 

@@ -149,20 +149,24 @@ def _long_dimensions() -> Iterator[CaseTemplate]:
         ((1, 1, LONG, 1), (2, 1, 3, 1), None),
         _bytes_and_weights,
     )
-    deep = DepthwiseConvolution2d(padding=_SAME)
-    weights = _bytes_and_weights
-    yield line("long-wide", deep, ((1, 1, LONG, 1), (1, 1, 3, 1), None), weights)
-    yield line("long-batch", FullyConnected(), ((LONG, 2), (3, 2), (3,)), weights)
-    yield line("long-units", FullyConnected(), ((1, 2), (LONG, 2), (LONG,)), weights)
+    yield line(
+        "long-wide",
+        DepthwiseConvolution2d(padding=_SAME),
+        ((1, 1, LONG, 1), (1, 1, 3, 1), None),
+        _bytes_and_weights,
+    )
+    dense = FullyConnected()
+    yield line("long-batch", dense, ((LONG, 2), (3, 2), (3,)), _bytes_and_weights)
+    yield line("long-units", dense, ((1, 2), (LONG, 2), (LONG,)), _bytes_and_weights)
     yield line("long-rows", BatchMatMul(), ((1, LONG, 2), (1, 2, 3)), _FLOAT, constants=())
 
 
 def _caches() -> Iterator[CaseTemplate]:
     """Tensors larger than usual caches; errors show in the last elements."""
     for label, size in (("256-kib", _WIDE_CACHE), ("2-mib", _WIDEST_CACHE)):
-        square = ElementwiseUnary(UnaryOperation.ABS)
+        absolute = ElementwiseUnary(UnaryOperation.ABS)
         yield CaseTemplate(label, ElementwiseBinary(), ((size,), (size,)), _FLOAT, (anything,))
-        yield CaseTemplate(label, square, ((size,),), _FLOAT, (anything,))
+        yield CaseTemplate(label, absolute, ((size,),), _FLOAT, (anything,))
     many = ((_MANY_ELEMENTS,), (1,))
     yield CaseTemplate("2-20-elements", ElementwiseBinary(), many, _FLOAT, (anything,))
     relu = Activation(ActivationFunction.RELU)
@@ -173,8 +177,8 @@ def _caches() -> Iterator[CaseTemplate]:
     yield CaseTemplate("2-20-elements", Softmax(), rows, _FLOAT, (anything,))
     yield CaseTemplate("2-mib", Transpose((1, 0)), ((731, 729),), _FLOAT, (anything,))
     yield CaseTemplate("2-mib", Concat(1), ((3, 90_001), (3, 90_003)), _FLOAT, (anything,))
-    average = Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2))
-    yield CaseTemplate("2-mib", average, ((2, 129, 131, 17),), _FLOAT, (anything,))
+    largest = Pooling2d(PoolingAlgorithm.MAX, (2, 2), (2, 2))
+    yield CaseTemplate("2-mib", largest, ((2, 129, 131, 17),), _FLOAT, (anything,))
     for label, types in _WEIGHTED.items():
         yield line(f"256-kib-{label}", FullyConnected(), ((3, 769), (513, 769), (513,)), types)
     shapes = ((2, 1537), (401, 1537), (401,))
@@ -264,12 +268,13 @@ def _long_rows() -> Iterator[CaseTemplate]:
         ReduceOperation.MAX,
         ReduceOperation.MIN,
     ):
-        for axis, name in ((1, "rows"), (0, "columns")):
-            lines = shape if axis else ((2_311, 3),)
-            label = f"long-{name}-{operation.name.lower()}"
-            yield CaseTemplate(label, Reduce(operation, (axis,)), lines, types, (grid,))
-    for rows in (Softmax(), LogSoftmax(), L2Normalization(), Cumulate(axis=1)):
-        yield CaseTemplate("long-rows", rows, shape, types, (grid,))
+        name = operation.name.lower()
+        rows, columns = Reduce(operation, (1,)), Reduce(operation, (0,))
+        yield CaseTemplate(f"long-rows-{name}", rows, shape, types, (grid,))
+        yield CaseTemplate(f"long-columns-{name}", columns, ((2_311, 3),), types, (grid,))
+    others: tuple[Operation, ...] = (Softmax(), LogSoftmax(), L2Normalization(), Cumulate(axis=1))
+    for other in others:
+        yield CaseTemplate("long-rows", other, shape, types, (grid,))
 
 
 def _odd_rows_of_bytes() -> Iterator[CaseTemplate]:

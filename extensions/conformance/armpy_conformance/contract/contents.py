@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -177,15 +178,16 @@ def executions_that_differ_in_one_element(subject: BackendUnderTest) -> None:
     has to be found by all that it depends on.
     """
     has_any = False
-    for case in dict.fromkeys((*samples(subject), *_with_long_rows(subject))):
+    for case in dict.fromkeys((*samples(subject), *_with_long_inputs(subject))):
         trials = [sample_bench(subject, case)]
         for feeds in _changed_feeds(trials[0]):
             with suppress(ArmpyError):  # other inputs mean nothing to the operation
                 trial = bench(subject, trials[0].graph, feeds)
-                trials += [trial] if _differ(trials[0], trial) else []
+                if _differ(trials[0], trial):
+                    trials.append(trial)
         has_any = has_any or len(trials) > 1
         network_id = subject.runtime.load_network(trials[0].graph)
-        for trial in (trials[0], *trials[1:], trials[0]):
+        for trial in (*trials, trials[0]):
             trial.run(subject.runtime, network_id, "after inputs that differ in one element")
         subject.runtime.unload_network(network_id)
     if not has_any:
@@ -196,17 +198,15 @@ _LONG_BYTES = 256
 """An input that is longer than the beginning that some caches look at."""
 
 
-def _with_long_rows(subject: BackendUnderTest) -> Sequence[Case]:
+def _with_long_inputs(subject: BackendUnderTest) -> Iterator[Case]:
     """The samples with inputs of at least so many bytes, where their operations take these."""
-    longer = []
     for case in samples(subject):
-        smallest = min(
-            (i.data.nbytes for i in case.inputs if i is not None and not i.is_constant), default=0
-        )
-        with suppress(ArmpyError):
-            grown = enlarged(case, -(-_LONG_BYTES // smallest)) if smallest else case
-            longer += [grown] if subject.takes(specialize(grown.graph())) else []
-    return longer
+        smallest = min((array.nbytes for array in case.feeds().values()), default=0)
+        if smallest:
+            with suppress(ArmpyError):
+                longer = enlarged(case, math.ceil(_LONG_BYTES / smallest))
+                if subject.takes(specialize(longer.graph())):
+                    yield longer
 
 
 def _changed_feeds(trial: Bench) -> Iterator[Mapping[str, Array]]:
@@ -229,8 +229,8 @@ def functions_for_arrays_are_like_executions(subject: BackendUnderTest) -> None:
     """What `IWorkload.for_arrays` gives computes what `execute` does, in turn with it."""
     backend = backend_of_runtime(subject)
     has_any = False
-    several = next((case for case in one_of_each(subject) if len(case.outputs) > 1), None)
-    for case in (*samples(subject), *([several] if several is not None else [])):
+    with_several_outputs = [case for case in one_of_each(subject) if len(case.outputs) > 1]
+    for case in (*samples(subject), *with_several_outputs[:1]):
         driven = Driven(backend, sample_bench(subject, case))
         if len(driven.steps) != 1:
             continue

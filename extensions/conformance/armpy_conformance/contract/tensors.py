@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -35,12 +34,6 @@ def _tensors(
             for name, value in driven.sources.items():
                 yield memory.handles[value], driven.bench.feeds[name]
         memory.release()
-
-
-def _of_matrices(subject: BackendUnderTest) -> Sequence[Case]:
-    """One case whose first input has several rows and columns, if there is any."""
-    cases = (case for case in one_of_each(subject) if case.inputs[0] is not None)
-    return [*islice((c for c in cases if _is_matrix(c.inputs[0])), 1)]
 
 
 def _is_matrix(item: CaseInput | None) -> bool:
@@ -103,7 +96,8 @@ def maps_keep_what_is_not_written(subject: BackendUnderTest) -> None:
 
 def copies_are_like_maps(subject: BackendUnderTest) -> None:
     """Copying in and out moves every element, of any array of the tensor's shape, and no other."""
-    for handle, elements in _tensors(subject, _of_matrices(subject)):
+    of_matrices = [case for case in one_of_each(subject) if _is_matrix(case.inputs[0])]
+    for handle, elements in _tensors(subject, of_matrices[:1]):
         spread = np.zeros((*elements.shape, 2), elements.dtype)
         spread[..., 0] = elements
         poison(handle)

@@ -83,13 +83,8 @@ def _turned(graph: Graph, feeds: Mapping[str, Array], times: int) -> dict[str, A
     }
 
 
-def _chained(subject: BackendUnderTest) -> Bench:
+def _chained(subject: BackendUnderTest, num_layers: int = _LAYERS) -> Bench:
     """A chain of layers, of which a compiler makes one."""
-    return _chain_of(subject, _LAYERS)
-
-
-def _chain_of(subject: BackendUnderTest, num_layers: int) -> Bench:
-    """A chain of a number of layers."""
     builder = chain(subject)
     value = builder.source
     for _ in range(num_layers):
@@ -189,7 +184,7 @@ def threads_load_networks(subject: BackendUnderTest) -> None:
     single = sample_bench(subject, samples(subject)[0])
     groups = [[single] * _THREADS]
     if any(_can_be_chained(subject)):
-        groups.append([_chain_of(subject, 1 + number) for number in range(_THREADS)])
+        groups.append([_chained(subject, 1 + number) for number in range(_THREADS)])
     for benches in groups:
 
         def work(number: int, benches: Sequence[Bench] = benches) -> None:
