@@ -137,9 +137,19 @@ def case_templates() -> Iterator[CaseTemplate]:
         scales=(Scale(1 / 32, 0.3), Scale(1 / 16, -0.5)),
         output=Scale(1 / 16, 0.0),
     )
+    yield from _joins()
     yield from _padding()
     yield from _lookups()
     yield from _generation()
+
+
+def _joins() -> Iterator[CaseTemplate]:
+    """Concat along each axis of each rank."""
+    types, values = of(DataType.FLOAT32), (distinct,)
+    for rank in range(1, 6):
+        parts = ((2, 3, 1, 2, 3)[:rank],) * 3
+        for axis in range(rank):
+            yield CaseTemplate(f"axis-{axis}-of-rank-{rank}", Concat(axis), parts, types, values)
 
 
 def _padding() -> Iterator[CaseTemplate]:

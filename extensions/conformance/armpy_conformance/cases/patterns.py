@@ -29,6 +29,7 @@ from armpy.ops import (
     Reduce,
     ReduceOperation,
     Reshape,
+    Slice,
     Softmax,
     Transpose,
     TransposeConvolution2d,
@@ -207,6 +208,7 @@ def _networks() -> dict[str, Callable[[Builder], Value]]:
         "chain-of-dense": _dense_chain,
         "chain-of-moves": _moves,
         "branches": _branches,
+        "many-at-once": _many_at_once,
         "read-twice": _read_twice,
         "attention": _attention,
         "image-network": _image_network,
@@ -277,6 +279,13 @@ def _branches(b: Builder) -> Value:
     x = b.input(2, 6, 6, 3)
     left, right = b.activate(b.convolution(x, 4)), b.activate(b.convolution(x, 4, 1))
     return b.binary(left, right, BinaryOperation.ADD)
+
+
+def _many_at_once(b: Builder) -> Value:
+    """Forty small tensors, all of which are needed in the end."""
+    x = b.input(40, 3)
+    rows = [b.activate(b.move(Slice((row, 0), (1, 3)), x)) for row in range(40)]
+    return b.move(Concat(0), *reversed(rows))
 
 
 def _read_twice(b: Builder) -> Value:

@@ -28,6 +28,9 @@ AXES: dict[str, tuple[int, ...] | None] = {
     "repeated": (1, -3),
 }
 
+_AXES_OF_SUMS = ("first", "middle", "repeated")
+"""Axes that, without kept dimensions, are tried with sums alone: pairs have the others."""
+
 
 def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
@@ -61,10 +64,8 @@ def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
     if operation is ReduceOperation.PROD:
         scales, output = (Scale(1 / 64, 0.0),), Scale(1 / 64, 0.1)
     for label, axes in AXES.items():
-        if operation is not ReduceOperation.SUM and label in ("first", "middle", "repeated"):
-            continue
         for keep_dims in (False, True):
-            if keep_dims and label not in ("all", "two", "last"):
+            if label in _AXES_OF_SUMS and not keep_dims and operation is not ReduceOperation.SUM:
                 continue
             yield CaseTemplate(
                 f"{name}-{label}{'-keep' if keep_dims else ''}",

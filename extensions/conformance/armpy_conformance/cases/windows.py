@@ -101,6 +101,20 @@ def _pooling() -> Iterator[CaseTemplate]:
                     _BYTES,
                     scales=(Scale(1 / 16, where),),
                 )
+    for algorithm, padding, layout, (down, right) in itertools.product(
+        PoolingAlgorithm,
+        (Padding.VALID, Padding.SAME),
+        (DataLayout.NHWC, NCHW),
+        ((1, 2), (2, 1), (2, 2)),
+    ):
+        name = f"{algorithm.name}-{padding.name}-{layout.name}".lower()
+        yield CaseTemplate(
+            f"{name}-stride-{down}x{right}",
+            Pooling2d(algorithm, (3, 2), (down, right), padding, data_layout=layout),
+            ((2, 3, 7, 6) if layout is NCHW else (2, 7, 6, 3),),
+            of(DataType.FLOAT32),
+            (grid,),
+        )
 
 
 def _pooling_volumes() -> Iterator[CaseTemplate]:
