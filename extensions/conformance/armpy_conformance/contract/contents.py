@@ -68,12 +68,18 @@ def _alike(subject: BackendUnderTest, case: Case) -> Iterator[Case]:
 
 
 def _other_elements(case: Case) -> Iterator[Case]:
-    """The case with one element of each constant changed: the first, or the last."""
+    """The case with one element of each constant changed, in each of a few places."""
     for index, item in enumerate(case.inputs):
         if item is None or not item.is_constant or not is_value(item.info.data_type):
             continue
-        for place in {0, item.data.size - 1}:
+        for place in _places(item.data):
             yield _with_input(case, index, replace(item, elements=_changed(item.data, place)))
+
+
+def _places(elements: Array) -> list[int]:
+    """The first, the middle and the last element: a cache may look at some of them alone."""
+    size = elements.size
+    return sorted({0, size // 2, size - 1}) if size else []
 
 
 def _changed(elements: Array, place: int) -> Array:
@@ -174,8 +180,8 @@ def executions_that_differ_in_one_element(subject: BackendUnderTest) -> None:
 
     Notes
     -----
-    The inputs take turns, first elements before last ones: what a backend keeps of an execution
-    has to be found by all that it depends on.
+    The inputs take turns: what a backend keeps of an execution has to be found by all that it
+    depends on.
     """
     has_any = False
     for case in dict.fromkeys((*samples(subject), *_with_long_inputs(subject))):
@@ -210,11 +216,11 @@ def _with_long_inputs(subject: BackendUnderTest) -> Iterator[Case]:
 
 
 def _changed_feeds(trial: Bench) -> Iterator[Mapping[str, Array]]:
-    """Inputs of which one differs in its first element or in its last one."""
+    """Inputs of which one differs in one element."""
     infos = {value.name: value.info for value in trial.graph.inputs}
     for name, array in trial.feeds.items():
-        if is_value(infos[name].data_type) and array.size:
-            for place in sorted({0, array.size - 1}):
+        if is_value(infos[name].data_type):
+            for place in _places(array):
                 yield {**trial.feeds, name: _changed(array, place)}
 
 

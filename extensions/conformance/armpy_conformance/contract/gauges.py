@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import ItemsView, Iterator, KeysView, ValuesView
 from contextlib import suppress
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -173,8 +174,8 @@ def nothing_grows_from_runtime_to_runtime(subject: BackendUnderTest) -> None:
 
 
 def _load_and_run(runtime: Runtime, bench: Bench) -> None:
-    """Load a network, execute it once, unload it."""
-    network_id = runtime.load_network(bench.graph)
+    """Load a network with constants of its own, execute it once, unload it."""
+    network_id = runtime.load_network(deepcopy(bench.graph))
     runtime.enqueue_workload(network_id, dict(bench.feeds))
     runtime.unload_network(network_id)
 
