@@ -13,7 +13,6 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -25,7 +24,12 @@ from armpy.plugins import BackendRegistry
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.case import Case
 from armpy_conformance.processes.declared_facts import facts_of
-from armpy_conformance.processes.process_state import SPECIAL_FILTERS, ProcessState, flush_output
+from armpy_conformance.processes.process_state import (
+    SPECIAL_FILTERS,
+    ProcessState,
+    flush_output,
+    ignore_warnings,
+)
 
 _CHILD = """\
 import sys
@@ -195,7 +199,7 @@ def live(folder: str) -> None:  # pragma: no cover - runs in the process
     request: _Request = pickle.loads((Path(folder) / "request").read_bytes())
     # Log messages and warnings go where the application decides, and are no output.
     logging.disable()
-    warnings.simplefilter("ignore")
+    ignore_warnings()
     _warm_up(request.cases)
     report: dict[str, object] = {}
     try:
