@@ -8,10 +8,11 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
-from pathlib import Path
 
 import numpy as np
+from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
     BackendOption,
@@ -83,15 +84,27 @@ class KeptConstants(Fault):
         self._key = key
         self._kept: dict[object, Array] = {}
 
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        handles = list(inputs)
-        for index, constant in enumerate(step.info.constants):
-            info = step.info.inputs[index]
-            if constant is not None and constant.size and info is not None:
-                key = (index, constant.shape, constant.dtype.str, self._key(step, constant))
-                kept = self._kept.setdefault(key, constant.copy())
-                handles[index] = HostTensorHandle(info, kept)
-        step.right.execute(handles, outputs)
+    def wrap(self, step: Step) -> IWorkload:
+        constants = [
+            None if constant is None else self._kept_for(step, index, constant)
+            for index, constant in enumerate(step.info.constants)
+        ]
+        info = replace(step.info, constants=tuple(constants))
+        right = ReferenceWorkloadFactory().create_workload(step.operation, info)
+
+        def execute(inputs: Handles, outputs: Outputs) -> None:
+            handles = [
+                handle if handle is None or kept is None else HostTensorHandle(handle.info, kept)
+                for handle, kept in zip(inputs, constants, strict=True)
+            ]
+            right.execute(handles, outputs)
+
+        return FunctionWorkload(execute)
+
+    def _kept_for(self, step: Step, index: int, constant: Array) -> Array:
+        """A copy of the first constant with the key of this one."""
+        key = (index, constant.shape, constant.dtype.str, self._key(step, constant))
+        return self._kept.setdefault(key, constant.copy())
 
 
 def by_address(_: Step, constant: Array) -> object:
@@ -702,91 +715,86 @@ class DoesOnUnload(IBackendContext):
         self._act()
 
 
-LEFT: list[object] = []
-"""What is never given back."""
-
-
-def waiting_thread() -> None:
-    """A thread that waits for ever."""
-    thread = threading.Thread(target=threading.Event().wait, daemon=True)
-    thread.start()
-
-
-def hundred_warnings() -> None:
-    """A filter in front of the application's."""
+def filter_warnings() -> None:
+    """Ignore the warnings of the whole application."""
     warnings.simplefilter("ignore")
-
-
-def open_file() -> None:
-    """A descriptor that stays open."""
-    os.open(os.devnull, os.O_RDONLY)
-
-
-def graph_in_file() -> None:
-    """A file in the working directory."""
-    Path("graph.dot").write_text("digraph {}", "utf-8")
 
 
 class KeepsConstants(Plain):
     """Keeps the constants of all networks."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._left: list[Array] = []
+
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        return Hoarding(self.fault)
+        return Hoarding(self.fault, self._left)
 
 
 class Hoarding(Factory):
     """Keeps the constants of its layers."""
 
+    def __init__(self, fault: Fault, left: list[Array]) -> None:
+        super().__init__(fault)
+        self._left = left
+
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
-        LEFT.extend(constant for constant in info.constants if constant is not None)
+        self._left.extend(constant for constant in info.constants if constant is not None)
         return super().create_workload(operation, info)
 
-
-CONTRACT = "contract/"
 
 BLIND_FAULTS: dict[str, Planted] = {
     **BLIND_VALUE_FAULTS,
     **BLIND_SUBTLE_FAULTS,
     **BLIND_OBJECT_FAULTS,
-    "blind-constants/address": Planted(CONTRACT, lambda: Plain(KeptConstants(by_address))),
-    "blind-constants/name": Planted(CONTRACT, lambda: Plain(KeptConstants(by_name))),
-    "blind-constants/ends": Planted(CONTRACT, lambda: Plain(KeptConstants(by_ends))),
+    "blind-constants/address": Planted("FullyConnected/", lambda: Plain(KeptConstants(by_address))),
+    "blind-constants/name": Planted(
+        "contract/contents/networks", lambda: Plain(KeptConstants(by_name))
+    ),
+    "blind-constants/ends": Planted(
+        "contract/contents/networks", lambda: Plain(KeptConstants(by_ends))
+    ),
     "blind-constants/packed-once": Planted("FullyConnected/", lambda: Plain(PackedOnce())),
     "blind-memory/remembers": Planted("contract/contents/executions", lambda: Plain(Remembers())),
     "blind-memory/in-place": Planted("Activation/", lambda: Plain(InPlace())),
     "blind-memory/assumes-zeros": Planted("Pad/", lambda: Plain(AssumesZeros())),
-    "blind-memory/ring": Planted(CONTRACT, Ring),
-    "blind-memory/short-lives": Planted(CONTRACT, PlansItself),
+    "blind-memory/ring": Planted("pattern/many-at-once", Ring),
+    "blind-memory/short-lives": Planted("contract/arenas/", PlansItself),
     "blind-memory/raw-copy": Planted("contract/tensors/", CopiesRaw),
     "blind-memory/full-bytes": Planted("Comparison/", lambda: Plain(FullBytes())),
     "blind-memory/ascii": Planted("String", Latin),
-    "blind-time/slow-start": Planted(CONTRACT, lambda: Plain(SlowStart())),
-    "blind-time/one-thread": Planted(CONTRACT, lambda: Plain(OneThread())),
-    "blind-time/early": Planted(CONTRACT, lambda: Plain(Queues(lambda _: Done()))),
-    "blind-time/no-order": Planted(CONTRACT, lambda: Plain(Queues(Joined))),
-    "blind-time/swallows": Planted(CONTRACT, lambda: Plain(Swallows())),
-    "blind-time/uncancelled": Planted(CONTRACT, Uncancelled),
+    "blind-time/slow-start": Planted("contract/threads/", lambda: Plain(SlowStart())),
+    "blind-time/one-thread": Planted("contract/threads/", lambda: Plain(OneThread())),
+    "blind-time/early": Planted(
+        "contract/executions/bound", lambda: Plain(Queues(lambda _: Done()))
+    ),
+    "blind-time/no-order": Planted("contract/threads/", lambda: Plain(Queues(Joined))),
+    "blind-time/swallows": Planted("contract/executions/failures", lambda: Plain(Swallows())),
+    "blind-time/uncancelled": Planted("contract/executions/executions-stop", Uncancelled),
     "blind-flow/runs-once": Planted("While/", lambda: Flow(RunsOnce())),
     "blind-flow/unrolled": Planted("While/", lambda: Flow(Unrolled())),
     "blind-flow/outer-condition": Planted("If/", lambda: Flow(OuterCondition())),
     "blind-flow/stale-else": Planted("If/", lambda: Flow(StaleElse())),
-    "blind-program/swapped-outputs": Planted(CONTRACT, lambda: Fused(SwappedOutputs())),
-    "blind-program/fuses-seen": Planted(CONTRACT, lambda: Fused(FusesSeen())),
-    "blind-program/same-operand": Planted(CONTRACT, lambda: Fused(SameOperand())),
-    "blind-program/spent": Planted(CONTRACT, lambda: WithPrograms(SpentPrograms(), Spent())),
+    "blind-program/swapped-outputs": Planted("contract/graphs/", lambda: Fused(SwappedOutputs())),
+    "blind-program/fuses-seen": Planted("contract/compiled/patterns", lambda: Fused(FusesSeen())),
+    "blind-program/same-operand": Planted(
+        "contract/compiled/patterns", lambda: Fused(SameOperand())
+    ),
+    "blind-program/spent": Planted(
+        "contract/compiled/kept", lambda: WithPrograms(SpentPrograms(), Spent())
+    ),
     "blind-program/loaded-once": Planted("contract/compiled/", lambda: WithPrograms(LoadedOnce())),
-    "blind-program/gullible": Planted(CONTRACT, lambda: WithPrograms(Gullible())),
+    "blind-program/gullible": Planted("contract/compiled/saved", lambda: WithPrograms(Gullible())),
     "blind-answer/casts": Planted("Cast/", CastsAnything),
     "blind-answer/counts": Planted("contract/support/", CountsElements),
     "blind-answer/wordless": Planted("contract/support/", Wordless),
-    "blind-answer/tired": Planted("Convolution2d/", Tired),
+    "blind-answer/tired": Planted("contract/support/answers-do", Tired),
     "blind-answer/free-memory": Planted("contract/identity/", NegativeMemory),
     "blind-answer/version": Planted("contract/identity/", BuildTime),
     "blind-answer/one-tile": Planted("contract/runtimes/", OneTile),
-    "blind-manners/file": Planted(CONTRACT, lambda: DoesBefore(graph_in_file)),
-    "blind-manners/descriptor": Planted(CONTRACT, lambda: DoesBefore(open_file)),
-    "blind-manners/thread": Planted(CONTRACT, lambda: DoesBefore(waiting_thread)),
-    "blind-manners/warnings": Planted(CONTRACT, lambda: DoesBefore(hundred_warnings)),
+    "blind-manners/warnings": Planted(
+        "contract/process/settings", lambda: DoesBefore(filter_warnings)
+    ),
     "blind-manners/collector": Planted("contract/process/settings", lambda: DoesBefore(gc.disable)),
     "blind-manners/umask": Planted(
         "contract/process/settings", lambda: DoesBefore(lambda: os.umask(0o077))
@@ -795,6 +803,6 @@ BLIND_FAULTS: dict[str, Planted] = {
         "contract/process/nothing",
         lambda: Plain(context=DoesOnUnload(lambda: os.write(1, b"unloaded\n"))),
     ),
-    "blind-manners/constants": Planted(CONTRACT, KeepsConstants),
+    "blind-manners/constants": Planted("contract/gauges/nothing-grows-from-load", KeepsConstants),
 }
 """By class and name."""

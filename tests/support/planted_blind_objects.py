@@ -239,18 +239,18 @@ class CompilesOneAtATime(Fused):
         return super().optimize_subgraph_view(current, request)
 
 
-CONTRACT = "contract/"
-
 BLIND_OBJECT_FAULTS: dict[str, Planted] = {
-    "blind-object/context": Planted(CONTRACT, SharedContext),
-    "blind-object/dirty": Planted(CONTRACT, lambda: Plain(DirtyAfterError())),
-    "blind-object/256th": Planted(CONTRACT, lambda: Plain(EveryNth(256))),
+    "blind-object/context": Planted("contract/process/settings", SharedContext),
+    "blind-object/dirty": Planted("contract/executions/failures", lambda: Plain(DirtyAfterError())),
+    "blind-object/256th": Planted(
+        "contract/lifecycle/executions-go", lambda: Plain(EveryNth(256)), soak=300
+    ),
     "blind-object/idle": Planted("contract/arenas/idle", lambda: Plain(LosesWeights())),
     "blind-object/bound": Planted(
         "contract/executions/bound-executions-are", lambda: Plain(Binds())
     ),
     "blind-object/first-array": Planted("contract/contents/", lambda: Plain(WritesFirst())),
-    "blind-object/allocator": Planted(CONTRACT, IgnoresAllocator),
+    "blind-object/allocator": Planted("contract/runtimes/", IgnoresAllocator),
     "blind-object/offset": Planted("contract/imports/", ImportsFromStart),
     "blind-object/compiles": Planted("contract/threads/threads-load", CompilesOneAtATime),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,7 @@ def judged(
 
 EVERY_FAULT = {
     **FAULTS,
+    **BLIND_FAULTS,
     **FORM_FAULTS,
     **GRAPH_FAULTS,
     **GROWTH_FAULTS,
@@ -79,7 +80,7 @@ EVERY_FAULT = {
     **VALUE_FAULTS,
 }
 MISSED = {
-    "moves/concat-constant-between": "three things have to come together, the tables do for two",
+    "blind-object/allocator": "the host does not see where a device takes its memory from",
     "graphs/blocks-cancel": "no pattern has blocks that are cut otherwise than they were made",
 }
 
@@ -89,36 +90,6 @@ def _faults() -> Iterator[Any]:
     for name in EVERY_FAULT:
         is_missed = pytest.mark.xfail(strict=True, reason=MISSED.get(name, ""))
         yield pytest.param(name, marks=[is_missed] if name in MISSED else [])
-
-
-BLIND_MISSED: Mapping[str, str] = {
-    "blind-constants/address": "an address is used again by chance alone",
-    "blind-object/256th": "executions are that many only where a soak is asked for",
-    "blind-object/allocator": "the host does not see where a device takes its memory from",
-    "blind-memory/ring": "few networks have as many small tensors",
-    "blind-memory/ascii": "the kit has no elements of strings",
-    "blind-answer/tired": "a layer that is refused later counts as unsupported",
-    "blind-manners/constants": "constants of a few bytes are below what counts as growth",
-    "blind-manners/file": "files of the working directory are not watched",
-    "blind-manners/warnings": "filters of warnings are not watched",
-}
-
-
-def _blind_faults() -> Iterator[str]:
-    """Names of the faults with an area of their own that are found."""
-    for name, planted in BLIND_FAULTS.items():
-        if name not in BLIND_MISSED and planted.area != "contract/":
-            yield name
-
-
-@pytest.mark.sampled(7)
-@pytest.mark.parametrize("name", list(_blind_faults()))
-def test_a_blind_fault_is_found(name: str) -> None:
-    planted = BLIND_FAULTS[name]
-    with restored_settings():
-        results = judged(planted.make(), planted.area, stops=True, soak=planted.soak)
-    assert results
-    assert results[-1].outcome.is_bad
 
 
 @pytest.mark.sampled(11)
