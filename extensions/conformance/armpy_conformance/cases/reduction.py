@@ -28,14 +28,12 @@ AXES: dict[str, tuple[int, ...] | None] = {
     "repeated": (1, -3),
 }
 
-_AXES_OF_SUMS = ("first", "middle", "repeated")
-"""Axes that, without kept dimensions, are tried with sums alone: pairs have the others."""
-
 
 def case_templates() -> Iterator[CaseTemplate]:
     """Lines of the table."""
     for operation in ReduceOperation:
         yield from _reductions(operation)
+        yield from _kept_dimensions(operation)
     for function in ArgMinMaxFunction:
         name = function.name.lower()
         for output_type in (DataType.SIGNED32, DataType.SIGNED64):
@@ -64,8 +62,10 @@ def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
     if operation is ReduceOperation.PROD:
         scales, output = (Scale(1 / 64, 0.0),), Scale(1 / 64, 0.1)
     for label, axes in AXES.items():
+        if operation is not ReduceOperation.SUM and label in ("first", "middle", "repeated"):
+            continue
         for keep_dims in (False, True):
-            if label in _AXES_OF_SUMS and not keep_dims and operation is not ReduceOperation.SUM:
+            if keep_dims and label not in ("all", "two", "last"):
                 continue
             yield CaseTemplate(
                 f"{name}-{label}{'-keep' if keep_dims else ''}",
@@ -88,6 +88,20 @@ def _reductions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
             (anything,),
             scales,
             output,
+        )
+
+
+def _kept_dimensions(operation: ReduceOperation) -> Iterator[CaseTemplate]:
+    """Lines of one kind of reduction that keeps its dimensions, along the other axes."""
+    values = powers if operation is ReduceOperation.PROD else grid
+    types = of(DataType.BOOLEAN if operation in _LOGICAL else DataType.FLOAT32)
+    for label in ("none", "first", "middle", "outer", "repeated"):
+        yield CaseTemplate(
+            f"{operation.name.lower()}-{label}-keep",
+            Reduce(operation, AXES[label], keep_dims=True),
+            ((2, 3, 2, 3),),
+            types,
+            (values,),
         )
 
 
