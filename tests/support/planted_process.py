@@ -203,7 +203,7 @@ PROCESS_FAULTS: dict[str, PlantedModule] = {
     "process/native-abort-handler": _at_load(
         "ctypes.CDLL(None).signal(int(signal.SIGTERM), ctypes.c_void_p(1))", "SIGTERM"
     ),
-    "process/fault-handler": _at_import("faulthandler.enable()", "faulthandler"),
+    "process/fault-handler": _at_import("faulthandler.enable()", "handler of SIGSEGV"),
     "process/recursion-limit": _at_import("sys.setrecursionlimit(100_000)", "recursion"),
     "process/hook-of-exceptions": _at_import("sys.excepthook = lambda *_: None", "excepthook"),
     "process/hook-of-threads": _at_import("threading.excepthook = lambda _: None", "excepthook"),
