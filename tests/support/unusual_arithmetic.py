@@ -66,7 +66,8 @@ def without_nan(
     function = getattr(operation, "operation", None)
     ufuncs = {ops.BinaryOperation.MAXIMUM: np.fmax, ops.BinaryOperation.MINIMUM: np.fmin}
     arrays = [array for array in given if array is not None]
-    if function in ufuncs:
+    is_clamped = operation.attributes().get("activation") is not ops.FusedActivation.NONE
+    if function in ufuncs and not is_clamped:
         return [ufuncs[function](arrays[0], arrays[1])]
     return by_reference(operation, info, given)
 
