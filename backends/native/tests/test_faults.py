@@ -261,7 +261,8 @@ static void *talk(void *host_)
         deadline_s = time.monotonic() + 60
         while "the end" not in caplog.messages and time.monotonic() < deadline_s:
             time.sleep(0.01)
-    assert caplog.messages[-3:] == ["after close", "", "the end"]
+    # The library is opened more than once, and its threads speak at the same time.
+    assert {"after close", "", "the end"} <= {*caplog.messages}
 
 
 SAVING = """
