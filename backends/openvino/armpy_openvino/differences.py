@@ -95,6 +95,8 @@ def _comparison(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Comparison)
     if infos[0].data_type.is_quantized:
         return "OpenVINO compares rounded numbers"
+    if infos[0].data_type is DataType.SIGNED32:
+        return "OpenVINO compares integers as floats"
     if infos[0].data_type.is_float and operation.operation in _GREATER:
         return "OpenVINO takes NaN for greater than numbers"
     return ""
@@ -162,6 +164,8 @@ def _reduce(operation: Operation, infos: Infos, _: Infos) -> str:
     assert isinstance(operation, Reduce)
     if infos[0].data_type is DataType.SIGNED32:
         return "OpenVINO reduces integers as floats"
+    if operation.rounds_down:
+        return "OpenVINO rounds means otherwise"
     if operation.operation in (ReduceOperation.MIN, ReduceOperation.MAX, ReduceOperation.PROD):
         return f"OpenVINO's {operation.operation.name} of NaN and infinities differs"
     return ""
