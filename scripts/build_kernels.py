@@ -71,7 +71,7 @@ def listed(target: str) -> list[Kernel]:
 
 def _parsed(name: str, *parameters: str) -> Kernel:
     """A kernel of the words of a line."""
-    return Kernel(name, tuple(int(word) if word.isdecimal() else word for word in parameters))
+    return Kernel(name, tuple(int(w) if w.lstrip("-").isdecimal() else w for w in parameters))
 
 
 def select(models: Iterable[str], targets: Sequence[str]) -> bool:
@@ -98,7 +98,7 @@ def views_of(path: str) -> list[SubgraphView]:
     """The regions of a model that NumbaAcc compiles."""
     # The graphs stay mapped when it is closed, and its programs are not needed.
     with armpy.load(path, backends=["NumbaAcc", "CpuRef"]) as model:
-        return [view for backend_id, view in compiled_views(model.handle.loaded)]
+        return [view for _, view in compiled_views(model.handle.loaded)]
 
 
 if __name__ == "__main__":

@@ -418,11 +418,13 @@ def _parsed(contents: Array) -> tuple[_Header, list[Array]]:
 
 def warn_not_kept(reason: str) -> None:
     """Warn, once per process, that what is made has to be made anew by each start."""
-    # What else cannot be kept mostly has the same reason.
-    level = logging.INFO if _WARNED else logging.WARNING
-    _WARNED.append(reason)
+    if reason in _REASONS:
+        return
+    # What else cannot be kept mostly has the same cause.
+    level = logging.INFO if _REASONS else logging.WARNING
+    _REASONS.add(reason)
     _log.log(level, "nothing is kept: %s. Each start compiles anew: ask 'armpy doctor'", reason)
 
 
-_WARNED: list[str] = []
-"""Reasons that `warn_not_kept` was given in this process."""
+_REASONS: set[str] = set()
+"""What `warn_not_kept` has said in this process."""

@@ -222,7 +222,7 @@ def test_of_folders_that_cannot_be_written_a_process_warns_once(
     def fail(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(entries_module, "_WARNED", [])
+    monkeypatch.setattr(entries_module, "_REASONS", set())
     with monkeypatch.context() as patch, caplog.at_level(logging.WARNING, "armpy.store"):
         patch.setattr(own_files, "open", fail, raising=False)
         for name in ("one", "two"):
@@ -232,6 +232,11 @@ def test_of_folders_that_cannot_be_written_a_process_warns_once(
         f"nothing is kept: {tmp_path / 'one'}: Read-only file system. Each start compiles anew: "
         "ask 'armpy doctor'"
     ]
+    caplog.clear()
+    with caplog.at_level(logging.INFO, "armpy.store"):
+        entries_module.warn_not_kept("the user has no home directory")
+        entries_module.warn_not_kept("the user has no home directory")
+    assert [record.levelname for record in caplog.records] == ["INFO"]
     working = Entries(tmp_path / "one", LIMIT)
     working.write("a", "0", [b"zero"], "")
     assert working.problem == ""

@@ -132,9 +132,6 @@ IMAGES_OF_256_KIB = Sized(
 _STOPS = {Capability.CANCELLABLE_EXECUTION: True}
 """Declared by a backend that goes on."""
 
-_GOES_ON = " cancelled"
-"""Of "as if it had not been cancelled", or "2 s after it was cancelled" on a slow machine."""
-
 SHARING_FAULTS: dict[str, Planted] = {
     **{
         f"threads/scratch-of-{name}": Planted(
@@ -153,12 +150,12 @@ SHARING_FAULTS: dict[str, Planted] = {
     "declared/never-stops": Planted(
         "contract/executions/executions-stop",
         lambda: Plain(operations={ElementwiseUnary}, capabilities=_STOPS),
-        _GOES_ON,
+        "as if it had not been cancelled",
     ),
     "declared/no-deadline": Planted(
         "contract/executions/deadlines",
         lambda: Plain(operations={ElementwiseUnary}, capabilities=_STOPS),
-        _GOES_ON,
+        "as if it had not been cancelled",
     ),
     "lifecycle/table-of-16": Planted(
         "contract/lifecycle/many", lambda: TableOf(16), "40 networks loaded"

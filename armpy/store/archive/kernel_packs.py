@@ -12,14 +12,12 @@ that needs thirty kernels of some thousand inflates a few blocks.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import logging
 import os
 import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from armpy import __version__
@@ -35,6 +33,13 @@ from armpy.store.archive.magic import KIND_KERNELS
 
 if TYPE_CHECKING:
     from armpy.types import BackendId
+
+try:
+    import lzma
+except ImportError:
+    _HAS_LZMA = False
+else:
+    _HAS_LZMA = True
 
 VARIABLE = "ARMPY_KERNELS"
 """Environment variable with packs, or folders of them, separated as in ``PATH``; or ``off``."""
@@ -265,30 +270,29 @@ def _key(name: str) -> bytes:
 
 def _compressed(block: bytes) -> bytes:
     """Compress a block."""
-    lzma = _lzma()
+    _check_compression()
     # A larger dictionary would take memory where the block is inflated, and find nothing more.
     filters = [{"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": max(len(block), 1 << 12)}]
-    return bytes(lzma.compress(block, filters=filters))
+    return lzma.compress(block, filters=filters)
 
 
 def _decompressed(packed: bytes, limit: int) -> bytes:
     """Up to a number of bytes of a block; none if it is damaged."""
-    lzma = _lzma()
+    _check_compression()
     try:
         inflater = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=2 * _LARGEST_BLOCK)
-        return bytes(inflater.decompress(packed, limit))
+        block = inflater.decompress(packed, limit)
     except lzma.LZMAError:
         return b""
+    return block if inflater.eof else b""
 
 
-def _lzma() -> ModuleType:
-    """Python's module, which some builds of Python lack."""
-    try:
-        return importlib.import_module("lzma")
-    except ImportError as error:
+def _check_compression() -> None:
+    """Raise ParserError if Python was built without the module that compresses blocks."""
+    if not _HAS_LZMA:
         raise ParserError(
             "kernel packs cannot be read",
             expected="a Python with the module lzma",
-            actual=str(error),
+            actual="one that was built without it",
             fix="Install liblzma's headers and build Python again; kernels are compiled until then",
-        ) from error
+        )

@@ -64,9 +64,7 @@ def test_packs_are_built_for_several_targets_and_listed(
     assert "NumbaAcc-neoverse-n1.kernels: not used: it is for aarch64" in printed
 
 
-def test_where_there_are_none_it_says_how_to_get_some(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_where_there_are_none_it_says_how_to_get_some(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kernels", "list"]) == 0
     expected = "there are no kernel packs (ARMPY_KERNELS=off): make one by armpy kernels build"
     assert expected in capsys.readouterr().out

@@ -19,37 +19,32 @@ from armpy_numba_acc.store.packs import OWN_PACKS, own_packs, why_not
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import KernelPack
 from backends.numba_acc.tests.support import instructions
+from scripts.build_kernels import TARGETS, listed
 
-LISTS = sorted(OWN_PACKS.glob("*.txt"))
 REMEDY = "run scripts/build_kernels.py and commit what it writes"
 
 
-def kernels_of(path: Path) -> list[Kernel]:
-    lines = (line.split(" ") for line in path.read_text("utf-8").splitlines())
-    return [
-        Kernel(name, tuple(int(word) if word.isdecimal() else word for word in words))
-        for name, *words in lines
-    ]
+def opened(target: str) -> KernelPack:
+    return KernelPack(open_container(OWN_PACKS / f"{target}.kernels"))
 
 
-def test_each_list_has_a_pack() -> None:
-    assert [Path(path).stem for path in own_packs()] == [path.stem for path in LISTS]
-    assert len(LISTS) == 8
+def test_each_target_has_a_pack() -> None:
+    assert [Path(path).stem for path in own_packs()] == sorted(TARGETS)
 
 
-@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
-def test_a_pack_has_what_its_list_names_and_is_current(path: Path) -> None:
-    pack = KernelPack(open_container(path.with_suffix(".kernels")))
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_pack_has_what_its_list_names_and_is_current(target: str) -> None:
+    pack = opened(target)
     pack.check()
-    kernels = kernels_of(path)
-    listed = {kernel.symbol for kernel in kernels}
-    loops = {name for name in pack.names() if "." in name and name.startswith("armpy_numba_acc.")}
+    kernels = listed(target)
+    symbols = {kernel.symbol for kernel in kernels}
+    loops = {name for name in pack.names() if name.startswith("armpy_numba_acc.")}
     assert loops
-    assert {*pack.names()} == listed | loops, REMEDY
+    assert {*pack.names()} == symbols | loops, REMEDY
     names = {kernel.name for kernel in kernels} | loops
     assert pack.about["sources"] == {name: code_digest(name) for name in names}, REMEDY
     assert pack.about["abi"] == abi_digest(), REMEDY
-    assert pack.about["isa"] == [*named_target(path.stem).isa]
+    assert pack.about["isa"] == [*named_target(target).isa]
 
 
 @pytest.mark.slow
@@ -60,8 +55,7 @@ def test_a_pack_has_what_its_list_names_and_is_current(path: Path) -> None:
 )
 @pytest.mark.parametrize("target", ["x86-64-v3", "neoverse-v1"])
 def test_the_code_is_what_the_sources_give(kernel: Kernel, target: str) -> None:
-    pack = KernelPack(open_container(OWN_PACKS / f"{target}.kernels"))
-    code = pack.find([kernel.symbol])[kernel.symbol]
+    code = opened(target).find([kernel.symbol])[kernel.symbol]
     assert instructions(code) == instructions(build_kernel(kernel, named_target(target).isa))
 
 
@@ -76,7 +70,7 @@ print("numba" in sys.modules)
 
 @pytest.mark.slow
 def test_a_first_start_compiles_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    abouts = [KernelPack(open_container(path)).about for path in own_packs()]
+    abouts = [opened(target).about for target in TARGETS]
     isas = [isa for isa in host_isas() if not all(why_not(about, isa) for about in abouts)]
     if not isas:
         pytest.skip("no pack is for this machine")

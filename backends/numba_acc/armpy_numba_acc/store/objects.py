@@ -121,13 +121,11 @@ def object_codes(
         if entries is not None and key and (parts := entries.read(_KIND, key)):
             codes[kernel] = bytes(parts[0])
     num_kept = len(codes)
-    packs: Counter[str] = Counter()
-    if num_kept < len(kernels):
-        missing = [kernel for kernel in kernels if kernel not in codes]
-        for kernel, packed in store.packed_codes(missing, isa).items():
-            codes[kernel] = packed.code
-            packs[f"from {packed.where}"] += 1
-    absent = [kernel for kernel in kernels if kernel not in codes]
+    missing = [kernel for kernel in kernels if kernel not in codes]
+    packed = store.packed_codes(missing, isa) if missing else {}
+    packs = Counter(f"from {code.where}" for code in packed.values())
+    codes |= {kernel: code.code for kernel, code in packed.items()}
+    absent = [kernel for kernel in missing if kernel not in packed]
     if absent and (reason := missing_compiler()):
         raise BackendUnavailableError(
             reason,

@@ -126,7 +126,7 @@ CODE_NAMES = (
     "scipy.py",
     "model.py",
     f"__pycache__/model.{sys.implementation.cache_tag}.pyc",
-    "packs/x.kernels",
+    "scipy/__init__.py",
     "armpy.json",
     "model.onnx",
 )
