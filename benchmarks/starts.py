@@ -258,10 +258,11 @@ def cold(path: Path, pairs: int, asked: Asked = PLAIN) -> Figures:
         rounds.append(starts)
     figures: Figures = {}
     for name in ways:
-        for figure in ("wall_ms", "cpu_ms", "compiled"):
+        for figure in ("wall_ms", "cpu_ms", "peak_mb", "compiled"):
             figures[f"cold {name} {figure}"] = statistics.median(r[name][figure] for r in rounds)
-        ratios = [r[name]["cpu_ms"] / r[_PEER]["cpu_ms"] for r in rounds]
-        figures[f"cold {name} ratio"] = statistics.median(ratios)
+        for figure in ("wall_ms", "cpu_ms", "peak_mb"):
+            ratios = [r[name][figure] / r[_PEER][figure] for r in rounds]
+            figures[f"cold {name} ratio {figure}"] = statistics.median(ratios)
     return figures
 
 

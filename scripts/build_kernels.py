@@ -3,11 +3,13 @@
 Usage::
 
     python scripts/build_kernels.py [--targets NAME,...]
-    python scripts/build_kernels.py --select MODEL... [--targets NAME,...]
+    python scripts/build_kernels.py --add MODEL... [--targets NAME,...]
 
-Each pack has the kernels that a list beside it names, a line each: module and parameters. With
-``--select`` the lists are made first: kernels that the models need on any machine of the target.
-Compiled kernels are kept in the cache as usual, so that what has not changed is not compiled again.
+Each pack has the kernels that a list beside it names, a line each: module and parameters, with
+tabs between them. With ``--add`` the lists first get those that models need on any machine of the
+target, and other pairings of their parameters (`completed`); `benchmarks.operators` and
+`benchmarks.keras_models` write such models. Compiled kernels are kept in the cache as usual, so
+that what has not changed is not compiled again.
 """
 
 from __future__ import annotations
@@ -15,9 +17,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain, product
 from pathlib import Path
 
 from armpy_numba_acc import ahead
+from armpy_numba_acc.machine import calls
+from armpy_numba_acc.machine.call import Call
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.processors.targets import named_target
 from armpy_numba_acc.store.packs import OWN_PACKS
@@ -41,14 +46,19 @@ TARGETS = (
 """Processors with AVX2, AVX-512, its VNNI without and with bfloat16, and AMX; and Arm's."""
 
 
+_TILE = ("tile_rows", "tile_vectors", "half_vectors", "product_rows", "vectors")
+_FLAGS = ("has_", "is_")
+"""Parameters that say a kernel's tile, and beginnings of those that say what its weights need."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build the packs; 1 if a model could not be loaded."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--select", nargs="+", metavar="MODEL", default=[])
+    parser.add_argument("--add", nargs="+", metavar="MODEL", default=[])
     parser.add_argument("--targets", metavar="NAME,...", default=",".join(TARGETS))
     options = parser.parse_args(arguments)
     targets: list[str] = options.targets.split(",")
-    is_whole = not options.select or select(options.select, targets)
+    is_whole = not options.add or add_needed(options.add, targets)
     for target in targets:
         path = OWN_PACKS / f"{target}{SUFFIX}"
         kernels = listed(target)
@@ -66,7 +76,7 @@ def list_path(target: str) -> Path:
 def listed(target: str) -> list[Kernel]:
     """The kernels that a target's list names."""
     lines = list_path(target).read_text("utf-8").splitlines()
-    return [_parsed(*line.split(" ")) for line in lines]
+    return [_parsed(*line.split("\t")) for line in lines]
 
 
 def _parsed(name: str, *parameters: str) -> Kernel:
@@ -74,9 +84,9 @@ def _parsed(name: str, *parameters: str) -> Kernel:
     return Kernel(name, tuple(int(w) if w.lstrip("-").isdecimal() else w for w in parameters))
 
 
-def select(models: Iterable[str], targets: Sequence[str]) -> bool:
-    """Write the lists; return whether all models could be loaded."""
-    kernels: dict[str, set[Kernel]] = {target: set() for target in targets}
+def add_needed(models: Iterable[str], targets: Sequence[str]) -> bool:
+    """Add what models need to the lists; return whether all models could be loaded."""
+    kernels = {target: {*listed(target)} for target in targets}
     failures = 0
     for path in models:
         try:
@@ -89,9 +99,49 @@ def select(models: Iterable[str], targets: Sequence[str]) -> bool:
             chosen.update(ahead.choices_for(views, named_target(target)))
         print(f"{path}: {len(views)} regions", flush=True)
     for target, chosen in kernels.items():
-        lines = sorted(" ".join([name, *map(str, parameters)]) for name, parameters in chosen)
+        whole = completed(chosen)
+        lines = sorted("\t".join([name, *map(str, parameters)]) for name, parameters in whole)
         list_path(target).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return not failures
+
+
+def completed(kernels: Iterable[Kernel]) -> set[Kernel]:
+    """Kernels, and those that pair their tiles, their flags and other parameters otherwise.
+
+    Another network needs another pairing: of a tile that fits its sizes and what its weights need.
+    """
+    families: dict[str, list[Kernel]] = {}
+    for kernel in kernels:
+        families.setdefault(kernel.name, []).append(kernel)
+    result: set[Kernel] = set()
+    for name, members in families.items():
+        places = _places(name, len(members[0].parameters))
+        seen = [{tuple(one.parameters[at] for at in group) for one in members} for group in places]
+        for parts in product(*seen):
+            by_place = dict(zip(chain(*places), chain(*parts), strict=True))
+            result.add(Kernel(name, tuple(by_place[at] for at in range(len(by_place)))))
+    return result
+
+
+def _places(kernel: str, count: int) -> list[list[int]]:
+    """Places of so many parameters of a kernel: those that say its tile, its flags, and others."""
+    known = [getattr(calls, name) for name in dir(calls)]
+    names = next(
+        (
+            one.parameters
+            for one in known
+            if isinstance(one, type)
+            and issubclass(one, Call)
+            and len(one.parameters) == count
+            and kernel.replace("_", "").startswith(one.__name__.lower())
+        ),
+        (),
+    )
+    groups: list[list[int]] = [[], [], []]
+    for place in range(count):
+        name = names[place] if names else ""
+        groups[0 if name in _TILE else 1 if name.startswith(_FLAGS) else 2].append(place)
+    return groups
 
 
 def views_of(path: str) -> list[SubgraphView]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeVar
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, did_you_mean
 
 OptionValue: TypeAlias = bool | int | float | str

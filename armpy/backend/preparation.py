@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend.options import NO_OPTIONS, OptionValues
+from armpy.core.dataclass import dataclass
 from armpy.errors import CompilationPostponedError
 from armpy.graph import SubgraphView
 from armpy.types import BackendId, Preference, Priority

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 from armpy.backend.context import Measurement
+from armpy.core.dataclass import dataclass
 
 
 class CounterKind(enum.Enum):

@@ -8,9 +8,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 
 _log = logging.getLogger("armpy.backend")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend.context import IBackendModelContext, IBackendProfilingContext
 from armpy.backend.memory.external_memory import MemorySource
 from armpy.backend.memory.memory import ICustomAllocator, IMemoryManager
 from armpy.backend.options import NO_OPTIONS, OptionValues
 from armpy.backend.profiling import IBackendProfiling
+from armpy.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import mark_choices
 from armpy.errors import InvalidArgumentError
 from armpy.types import BackendId

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend.memory.tensor_handle import ITensorHandle
+from armpy.core.dataclass import dataclass
 from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:  # an import here slows every start of a compiled model

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from armpy.core.dataclass import dataclass
 from armpy.model.load_options import OPTIONS, LoadOptions
 
 COMMAND_OPTIONS = {name: info for name, info in OPTIONS.items() if info.flags}

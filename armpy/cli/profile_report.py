@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from armpy.cli.printer import Printer
+from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
 from armpy.profiling import (
     Change,

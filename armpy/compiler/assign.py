@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType, ModuleType
 
 from armpy.backend import (
@@ -25,6 +25,7 @@ from armpy.compiler.compile_timeout import next_deadline
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
 from armpy.compiler.specialization import specialize
+from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
 from armpy.errors import (
     ArmpyError,

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TypeVar
 
 from armpy.core.apart import begin_apart
+from armpy.core.dataclass import dataclass
 from armpy.errors import PreparationTimeoutError, QueueFullError
 from armpy.types import BackendId
 

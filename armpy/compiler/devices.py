@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 import logging
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from armpy.backend import DeviceFigures, DeviceInfo, IBackendInternal, PerformanceFigures
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import device_of, keeps_programs

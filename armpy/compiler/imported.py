@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from armpy.backend import IMemoryOptimizerStrategy
 from armpy.compiler.memory.memory_copies import Factories, hands_on
@@ -11,6 +11,7 @@ from armpy.compiler.memory.plan import plan_memory
 from armpy.compiler.optimize import working_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.placement import LayerPlacement
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Rewriter, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.memory import HandleFactoryProxy

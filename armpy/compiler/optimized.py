@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from armpy.backend import OptionValues
 from armpy.compiler.memory.memory_copies import PlannedImport
 from armpy.compiler.memory.plan import MemoryPlan
 from armpy.compiler.placement import Placement
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value, graphs_of, nested_graphs
 from armpy.ops.control_flow import While
 from armpy.ops.operation import Operation

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, PreparationRequest
 from armpy.core.arguments import check_choice, check_instance, check_positive
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, listed
 from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import current
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.composite import Composite

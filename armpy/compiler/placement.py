@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from armpy.backend import CacheUse
 from armpy.backend.caches import KEEPS_NOTHING
+from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
 from armpy.plugins.placement import Alternative
 from armpy.types import BackendId, Preference

@@ -6,9 +6,10 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral
 
+from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.backend_contexts import BackendContexts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
 from types import CodeType, NoneType
 from typing import TypeVar
@@ -20,6 +20,7 @@ from armpy.core.arguments import (
     check_several,
     check_whole,
 )
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.execution.programs.loop_timeout import check_loop_timeout
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE

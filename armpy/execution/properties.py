@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 from armpy.backend import MemorySource
 from armpy.compiler import OptimizerOptions
 from armpy.core.arguments import check_choice, check_instance, check_whole
+from armpy.core.dataclass import dataclass
 from armpy.profiling import ProfilingDetails
 from armpy.types import BackendId
 

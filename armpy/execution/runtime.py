@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ from armpy.compiler.compiled_parts import current_parts
 from armpy.compiler.graph_dumps import dump
 from armpy.compiler.optimize import simplified
 from armpy.core.arguments import check_instance
+from armpy.core.dataclass import dataclass
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import (
     ArmpyError,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from armpy.backend import ICustomAllocator
 from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
 from armpy.compiler.compiled_parts import ArchivedParts
+from armpy.core.dataclass import dataclass
 from armpy.execution.backend_contexts import BackendContexts
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors

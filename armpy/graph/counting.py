@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph.graph import Graph, Value
 from armpy.ops.activations import FusedActivation
 from armpy.ops.control_flow import While

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operands import Operands
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Shape, TensorInfo, merge_shapes, shapes_agree

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from armpy.core.dataclass import dataclass
 from armpy.graph.graph import Graph, Layer, Value, consumers_of
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.nesting import graphs_of
 from armpy.inspect.facts import LayerRefusal, LayerStatus, ProgramFacts

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 

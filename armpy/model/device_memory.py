@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.backend import DeviceMemoryRequest, ExternalMemory, MemoryRole, MemorySource
 from armpy.backend.memory.memory import rounded_up
 from armpy.compiler.memory.memory_copies import handle_factories
+from armpy.core.dataclass import dataclass
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution.arrays.reshaping import unknown_name

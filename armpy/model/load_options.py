@@ -8,10 +8,11 @@ pickled, the options of the command line, and the table of docs/reference/load_o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

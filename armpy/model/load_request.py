@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import FileStamp
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.model.load_options import LoadOptions

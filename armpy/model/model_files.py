@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armpy.backend.caches import model_named
+from armpy.core.dataclass import dataclass
 from armpy.core.system_trace import begin_system_trace, trace_section
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError, ParserError
 from armpy.execution import Runtime

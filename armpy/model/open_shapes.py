@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, LayerValidationError, did_you_mean, listed
 
 if TYPE_CHECKING:

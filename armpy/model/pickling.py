@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
+from armpy.core.dataclass import dataclass
 from armpy.core.file_digest import content_digest
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.runtime import Runtime

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.elementwise import FLOAT_TYPES, QUANTIZED_TYPES
 from armpy.ops.operation import Operation, TypeRule, require, rule, same
 from armpy.ops.shapes import normalize_axis

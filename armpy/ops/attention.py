@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule
 from armpy.ops.shapes import MAX_STEP, broadcast_shapes
 from armpy.tensor import Dimension, Shape, TensorInfo

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Operand, OperandInfos, Operation, require
 from armpy.tensor import Shape, TensorInfo, format_shape, shapes_agree
 from armpy.types import DataType

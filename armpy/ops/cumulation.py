@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.data_movement import DataMovement, require_operand, unwrap_single
 from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import elements_of
 from armpy.ops.data_movement import (
     DataMovement,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Operation, TypeRule, require, same
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType

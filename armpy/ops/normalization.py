@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.elementwise import FLOAT_TYPES, QUANTIZED_TYPES
 from armpy.ops.operation import Operand, Operation, TypeRule, require, same
 from armpy.ops.shapes import MAX_STEP, broadcast_shapes, distinct_axes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeVar
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Operation
 

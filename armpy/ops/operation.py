@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError, LayerValidationError
 from armpy.tensor import Shape, TensorInfo, format_shape, merge_shapes
 from armpy.types import DataType

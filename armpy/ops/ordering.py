@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.data_movement import require_operand, require_same_elements, unwrap_single
 from armpy.ops.elementwise import FLOAT_TYPES, INTEGER_TYPES, QUANTIZED_TYPES
 from armpy.ops.operation import NUMBER_TYPES, Operand, Operation, TypeRule, require, rule

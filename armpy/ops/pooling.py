@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.activations import FusedActivation
 from armpy.ops.data_movement import require_same_elements
 from armpy.ops.operation import Operand, Operation, TypeRule, require, rule, same

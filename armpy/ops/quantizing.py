@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.elementwise import FLOAT_TYPES
 from armpy.ops.operation import NUMBER_TYPES, Operation, TypeRule, require, rule
 from armpy.tensor import Shape, TensorInfo, format_shape

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.data_movement import DataMovement, length_of, require_operand, unwrap_single
 from armpy.ops.operation import Operand, require
 from armpy.ops.shapes import normalize_axes, normalize_axis, product

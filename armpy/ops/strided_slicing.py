@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.data_movement import DataMovement, length_of, require_operand
 from armpy.ops.operation import Operand, require
 from armpy.tensor import Dimension, Shape, TensorInfo, format_shape

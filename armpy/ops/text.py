@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.core.patterns.matcher import RegularExpression
 from armpy.core.patterns.parser import PatternError
 from armpy.ops.operation import NUMBER_TYPES, Operand, Operation, TypeRule, require, rule

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.operation import Operation
 from armpy.ops.pooling import Pooling2d

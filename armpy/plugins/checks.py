@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from packaging.version import Version
 
 from armpy.backend import BACKEND_API_VERSION, DeviceInfo, IBackendInternal
+from armpy.core.dataclass import dataclass
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.proxy.facts import entries_of
 from armpy.plugins.proxy.guarded_call import describe, exact

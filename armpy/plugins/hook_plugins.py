@@ -9,12 +9,13 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import pluggy
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import (
     Candidate,

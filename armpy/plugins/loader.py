@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
+from armpy.core.dataclass import dataclass
 from armpy.plugins.checks import CheckedBackend, OpenedCandidate
 from armpy.plugins.discovery.candidate import (
     Candidate,

@@ -6,9 +6,10 @@ import logging
 import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeVar
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import (

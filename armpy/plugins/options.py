@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 PathText = str | os.PathLike[str]

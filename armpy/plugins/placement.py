@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId, Preference
 
 if TYPE_CHECKING:

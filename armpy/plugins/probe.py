@@ -13,11 +13,12 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, field, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from armpy.backend import cache_directory
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import FileStamp
 from armpy.core.processes.worker import Worker, WorkerSettings
 from armpy.errors import ArmpyError, DeadObjectError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from armpy.core.dataclass import dataclass
 
 if TYPE_CHECKING:
     from armpy.profiling.summary import Share, Summary

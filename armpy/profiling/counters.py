@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.backend import Counter, CounterKind
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 MAX_SAMPLES = 100_000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from armpy.core.dataclass import dataclass
 
 
 class ProfilingDetails(enum.IntEnum):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from armpy.core.dataclass import dataclass
 
 EXECUTE = "Execute"
 """Name of the event that is a whole execution."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from armpy.core.dataclass import dataclass
 from armpy.profiling.events import EventKind, ProfilingEvent
 
 _RANKS = {kind: rank for rank, kind in enumerate(EventKind)}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from armpy.core.dataclass import dataclass
 from armpy.profiling.events import EventKind, ProfilingEvent
 from armpy.profiling.naming import short_names
 from armpy.profiling.nesting import EventNode, nested

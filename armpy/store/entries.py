@@ -10,13 +10,13 @@ import os
 import struct
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from armpy.backend import GroupedCacheEntry
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import make_own_folder
 from armpy.ops.operation import Array
 from armpy.store.folder_cache import FoundFile, IFolderCache, files_in

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_directory
 from armpy.errors import InvalidArgumentError
 from armpy.store.owned_files import SWITCH_VARIABLE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from armpy_numba_acc.machine.kernel import Kernel
 
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import KernelPack
@@ -19,18 +20,29 @@ def test_lists_are_made_from_models_and_packs_from_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(build_kernels, "OWN_PACKS", tmp_path)
+    (tmp_path / "neoverse-n1.txt").write_text("fill\n", "utf-8")
     bad = tmp_path / "bad.tflite"
     bad.write_bytes(b"no model")
-    arguments = ["--select", str(DIGITS), str(bad), "--targets", "neoverse-n1"]
+    arguments = ["--add", str(DIGITS), str(bad), "--targets", "neoverse-n1"]
     assert build_kernels.main(arguments) == 1
     assert f"{bad} is left out" in capsys.readouterr().out
     listed = (tmp_path / "neoverse-n1.txt").read_text("utf-8").splitlines()
-    assert "executor" in listed
-    assert "worker 8192" in listed
+    assert {"executor", "fill"} <= {*listed}
+    assert "worker\t8192" in listed
     pack = KernelPack(open_container(tmp_path / "neoverse-n1.kernels"))
-    assert {line.replace(" ", "_") for line in listed} <= {*pack.names()}
+    assert {line.replace("\t", "_") for line in listed} <= {*pack.names()}
     assert pack.about["target"] == "neoverse-n1"
-    (tmp_path / "neoverse-n1.txt").write_text("lookup 1 1\n", "utf-8")
+    (tmp_path / "neoverse-n1.txt").write_text("lookup\t1\t1\n", "utf-8")
     assert build_kernels.main(["--targets", "neoverse-n1"]) == 0
     pack = KernelPack(open_container(tmp_path / "neoverse-n1.kernels"))
     assert pack.names() == ["armpy_numba_acc.kernels.lookup._lookup_bytes", "lookup_1_1"]
+
+
+def test_lists_have_other_pairings_of_tiles_and_flags() -> None:
+    plain = Kernel("convolution_f32", (4, 3, 0, 0))
+    kernels = [plain, Kernel("convolution_f32", (6, 2, 0, 1)), Kernel("lookup", (1, 2))]
+    pairings = [(4, 3, 0, 0), (4, 3, 0, 1), (6, 2, 0, 0), (6, 2, 0, 1)]
+    others = {Kernel("convolution_f32", pairing) for pairing in pairings}
+    assert build_kernels.completed(kernels) == others | {kernels[2]}
+    sequence = Kernel("recurrent_sequence", ("LSTM", "SIGMOID TANH TANH"))
+    assert build_kernels.completed([sequence]) == {sequence}

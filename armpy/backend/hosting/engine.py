@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +27,7 @@ from armpy.backend.options import NO_OPTIONS, OptionValue, OptionValues
 from armpy.backend.preparation import LOOK_UP, PreparationRequest, postpone_compilation
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, UnimplementedError
 from armpy.graph import Graph, Layer, SubgraphView, Value, select_subgraphs
 from armpy.graph.graph import consumers_of

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 

@@ -6,12 +6,12 @@ import enum
 import os
 import stat
 import weakref
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from armpy.core.arguments import MOST_DESCRIPTORS, check_whole
+from armpy.core.dataclass import dataclass
 from armpy.errors import (
     InvalidArgumentError,
     MemoryImportError,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from armpy.core.dataclass import dataclass
 
 
 class PackingType(enum.Enum):

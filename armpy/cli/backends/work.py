@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions, SkippedPath
 from armpy.plugins.proxy.guard import BackendProxy

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatchcase
 
 from armpy.backend import CacheEntry, GroupedCacheEntry
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.types import BackendId
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 import click
@@ -17,6 +17,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
+from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError
 from armpy.execution.compile_targets import check_targets, known_targets

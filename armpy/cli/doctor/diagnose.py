@@ -7,7 +7,7 @@ import platform
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from typing import Any
 
@@ -17,6 +17,7 @@ import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
 from armpy.cli.doctor.diagnose_plugin import EXAMINATION as PLUGIN_EXAMINATION
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_folder, make_own_folder
 from armpy.core.processes.worker import find_in_force
 from armpy.plugins import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import armpy
 from armpy.backend import NO_OPTIONS, ProgramCheck, ProgramFit
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, ParserError
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.graph.network import Network
 from armpy.model.model_files import ModelOrigin

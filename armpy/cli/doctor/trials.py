@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import IBackendInternal, PreparationRequest, ReasonCode, Support
 from armpy.compiler import Placement
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from armpy.cli.doctor.diagnose_file import ProgramExamination, examine_file
@@ -28,6 +28,7 @@ from armpy.cli.printer import Printer
 from armpy.cli.registry import no_such_signature, registry_of
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.files.reading import NetworkContents
+from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.inspect import describe_network

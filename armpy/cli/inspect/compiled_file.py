@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from armpy.compiler import Placement
 from armpy.compiler.files.plain import PlainReader
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.model.archive.compiled_file import signature_records
 from armpy.store.archive.container import Container

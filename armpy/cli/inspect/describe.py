@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import partial
 from itertools import starmap
 from pathlib import Path
@@ -15,6 +15,7 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.placement_table import PlacementReport, RefusedLayers
 from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler import Alternative, OptimizedNetwork, Placement
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
 from armpy.graph.dump import to_dot

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 BACKGROUND = "background"

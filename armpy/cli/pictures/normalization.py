@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.cli.pictures.options import PictureOptions
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.conversion import quantize_array
 from armpy.tensor import TensorInfo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import wraps
 from typing import Any
 
@@ -11,6 +11,7 @@ import click
 
 from armpy.cli.options import size_option
 from armpy.cli.values import parse_numbers, parse_range, parsed
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 

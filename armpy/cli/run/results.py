@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from armpy.cli.pictures.labels import Labels
+from armpy.core.dataclass import dataclass
 from armpy.execution.arrays.conversion import dequantize_array
 from armpy.tensor import TensorInfo
 

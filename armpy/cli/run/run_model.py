@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.results import Array, OutputReader, OutputReport, ReadOutputs
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.model.open_shapes import InputShapes, input_shapes
 from armpy.profiling.quartiles import quartiles_of

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from armpy.backend import MemorySource
 from armpy.compiler.placement import Placement
+from armpy.core.dataclass import dataclass
 from armpy.tensor import TensorInfo
 
 MODEL = "model"

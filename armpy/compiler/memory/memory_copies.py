@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 from armpy.backend import (
@@ -17,6 +17,7 @@ from armpy.backend import (
     Support,
     TensorHandleFactoryRegistry,
 )
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Rewriter, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.plugins.proxy.guarded_call import ask_method

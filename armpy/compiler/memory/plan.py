@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.backend import (
     ALIGNMENT_BYTES,
@@ -14,6 +14,7 @@ from armpy.backend import (
 )
 from armpy.compiler.memory.memory_copies import Factories
 from armpy.compiler.memory.strategies import DEFAULT_STRATEGY, pack
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Value
 from armpy.profiling import phase
 from armpy.types import BackendId

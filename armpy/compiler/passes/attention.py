@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from armpy.compiler.passes.context import PassContext, layer_like
 from armpy.compiler.passes.matching import are_read_inside, beside, binary, number_of
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.rewriter import Rewriter, only_reader, rewrite
 from armpy.ops.activation_layers import Softmax

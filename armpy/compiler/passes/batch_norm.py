@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.compiler.passes.context import PassContext
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.rewriter import Rewriter, only_reader, rewrite
 from armpy.ops.activations import FusedActivation

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
 from armpy.compiler.pass_selection import CARRYING, ELEMENTWISE, RESHAPES, kind_of
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Operation
 from armpy.ops.reshaping import Reshape

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.rewriter import Rewriter, rewrite
 from armpy.ops.activations import FusedActivation

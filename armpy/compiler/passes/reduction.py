@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from armpy.compiler.passes.context import PassContext, layer_like
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics import bfloat16_bits, bfloat16_values
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.rewriter import Rewriter, rewrite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.compiler.passes.context import PassContext
 from armpy.compiler.passes.layout_propagation import (
@@ -18,6 +18,7 @@ from armpy.compiler.passes.layout_propagation import (
     permuted_from_output,
     permuted_info,
 )
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.rewriter import Rewriter
 from armpy.ops.movement import Transpose

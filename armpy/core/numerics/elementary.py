@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+
+from armpy.core.dataclass import dataclass
 
 FloatArray: TypeAlias = npt.NDArray[Any]  # Any: float32 or float64
 Function: TypeAlias = Callable[[FloatArray], FloatArray]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.rounding import Int64Array, Integers, round_half_away
 
 __all__ = ["QuantizationParameters"]

@@ -8,12 +8,12 @@ TFLite reference kernels ``resize_bilinear.h`` (``ComputeInterpolationValues``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.rounding import Int64Array, round_half_away
 
 FRACTION_BITS = 10

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from armpy.core.dataclass import dataclass
 
 __all__ = ["bfloat16_bits", "bfloat16_values", "float_bits", "float_values"]
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.core.patterns.parser import (
     Alternation,
     Assertion,

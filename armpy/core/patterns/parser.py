@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
+
+from armpy.core.dataclass import dataclass
 
 Range: TypeAlias = tuple[int, int]
 """First and last code point."""

@@ -16,10 +16,10 @@ import socket
 import struct
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import armpy.errors
+from armpy.core.dataclass import dataclass
 from armpy.core.processes.fitness import UnfitError, why_unfit
 from armpy.errors import ArmpyError, BackendError
 

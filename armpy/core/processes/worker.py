@@ -17,10 +17,10 @@ import time
 import weakref
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from armpy.core.dataclass import dataclass
 from armpy.core.processes.fitness import UnfitError
 from armpy.core.processes.keeper import PID
 from armpy.core.processes.protocol import (

@@ -9,7 +9,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import Context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pickle import PicklingError
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
@@ -18,6 +18,7 @@ from armpy.backend import requested_tuning
 from armpy.backend.preparation import postponed_compilation
 from armpy.compiler.placement import LateCompilation, Placement
 from armpy.compiler.shape_inference import default_shapes
+from armpy.core.dataclass import dataclass
 from armpy.errors import (
     ArmpyError,
     BackendError,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.compiler.assign import is_dynamic
+from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
 from armpy.graph import SIZE_TYPES, Graph, Layer, Value, graphs_of
 from armpy.ops.composite import Composite

@@ -9,11 +9,12 @@ lists, which have a place for each turn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from armpy.compiler import Evaluator, specialize
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, MemoryLimitError
 from armpy.graph import Graph, Rewriter, Value
 from armpy.graph.network import Network

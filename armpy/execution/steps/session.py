@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from armpy.backend import (
     NO_OPTIONS,
@@ -23,6 +23,7 @@ from armpy.backend import (
 )
 from armpy.compiler.assign import FailedAnswer
 from armpy.compiler.memory.memory_copies import Factories, handle_factories
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.backend_contexts import close_context
 from armpy.execution.memory.allocators import CheckedAllocator

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn, TypeAlias
 
@@ -12,6 +11,7 @@ from armpy.backend import ITensorHandle, IWorkload, IWorkloadFactory, WorkloadIn
 from armpy.compiler import OptimizedNetwork
 from armpy.compiler.compile_timeout import in_time, next_deadline
 from armpy.compiler.imported import ImportedNetwork
+from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, CompilationPostponedError
 from armpy.execution.error_attribution import blamed

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.backend import Cancellation, ICompletion, current_cancellation
 from armpy.compiler import OptimizedNetwork
+from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError
 from armpy.execution.steps.step import Inputs, Outputs, Step, raise_for_step

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from armpy.backend import Cancellation
+from armpy.core.dataclass import dataclass
 from armpy.execution.steps.control_flow import Targets
 from armpy.execution.wrappers.runs import Runs
 from armpy.graph import Graph

@@ -5,12 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.backend import Cancellation, ITensorHandle
 from armpy.compiler.imported import ImportedNetwork
+from armpy.core.dataclass import dataclass
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.working_memory import WorkingMemory

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.frontends.building import Layers
 from armpy.frontends.tflite.node import BoundOperator
 from armpy.graph import Value

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.graph import Graph, Value

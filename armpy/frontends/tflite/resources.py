@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 
 from armpy import ops
+from armpy.core.dataclass import dataclass
 from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs
 from armpy.frontends.tflite.tensors import Tensors

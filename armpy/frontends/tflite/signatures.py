@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError, did_you_mean
 from armpy.frontends.tflite.tensors import Tensors
 from armpy.plugins.hooks.flatbuffers import TableReader

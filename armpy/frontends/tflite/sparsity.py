@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.ops.operation import Array

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import UnsupportedOperatorError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.tensors import Tensors

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 
 

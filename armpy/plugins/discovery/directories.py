@@ -6,9 +6,9 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 
+from armpy.core.dataclass import dataclass
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 
 ENVIRONMENT_VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"

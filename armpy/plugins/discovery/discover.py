@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.discovery.directories import (
     ENVIRONMENT_VARIABLE,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias, Union
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
 from armpy.plugins.hooks.flatbuffers import Schema
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.backend.options import BackendOption
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.hooks.model_file import ModelFile
 

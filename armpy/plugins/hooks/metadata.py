@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from armpy.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

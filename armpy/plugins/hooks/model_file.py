@@ -7,10 +7,11 @@ import mmap
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import FileStamp
 from armpy.errors import InvalidArgumentError, ParserError
 

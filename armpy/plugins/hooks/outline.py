@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from armpy.core.dataclass import dataclass
 
 LEFT_OUT = -1
 """Index of an operand that an operator leaves out."""

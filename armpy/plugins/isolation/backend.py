@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.backend import (
     BackendOption,
@@ -28,6 +28,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.backend.preparation import are_compilations_postponed
+from armpy.core.dataclass import dataclass
 from armpy.errors import (
     BackendCapabilityError,
     BackendUnavailableError,

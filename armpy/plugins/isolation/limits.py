@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from armpy.core.arguments import check_choice, check_positive, check_whole
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 
 PROCESS = "process"

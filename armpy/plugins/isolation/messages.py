@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any, TypeVar
 
 from armpy.backend import (
@@ -23,6 +23,7 @@ from armpy.backend import (
     Numerics,
     OptionScope,
 )
+from armpy.core.dataclass import dataclass
 from armpy.errors import BackendError, BackendUnavailableError
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.proxy.facts import BackendFacts

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.backend import OptionValues, WorkloadInfo
+from armpy.core.dataclass import dataclass
 from armpy.errors import BackendCapabilityError
 from armpy.graph import Graph, SubgraphView, Value
 from armpy.graph.network import Network

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from armpy.backend import (
@@ -20,6 +20,7 @@ from armpy.backend import (
     Numerics,
     OptionScope,
 )
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.ops.operation import Operation
 from armpy.plugins.discovery.module_files import code_digest

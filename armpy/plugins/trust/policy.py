@@ -6,8 +6,9 @@ import difflib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.discovery.discover import is_own

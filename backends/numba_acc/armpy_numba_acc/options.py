@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from armpy.backend import NO_OPTIONS, BackendOption, OptionScope, OptionValues
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.cost_model.figures import BUILT_IN, typical

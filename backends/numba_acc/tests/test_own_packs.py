@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from armpy_numba_acc import ahead
 from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.processors.targets import named_target
+from armpy_numba_acc.machine.processors.targets import named_target, runs_on
 from armpy_numba_acc.store.abi import abi_digest
 from armpy_numba_acc.store.keys import code_digest
 from armpy_numba_acc.store.packs import OWN_PACKS, own_packs, why_not
@@ -20,6 +21,7 @@ from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import KernelPack
 from backends.numba_acc.tests.support import instructions
 from scripts.build_kernels import TARGETS, listed
+from tests.support.effort import effort
 
 REMEDY = "run scripts/build_kernels.py and commit what it writes"
 
@@ -89,3 +91,48 @@ def test_a_first_start_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Monk
 def test_kernels_for_other_targets_are_saved_with_what_they_share() -> None:
     saved = ahead.saved_kernels([Kernel("lookup", (1, 1))], named_target("neoverse-n1"))
     assert {*saved.kernels} == {"lookup_1_1", "armpy_numba_acc.kernels.lookup._lookup_bytes"}
+
+
+_DAMAGED_START = """
+import hashlib, sys
+from pathlib import Path
+from armpy_numba_acc.store import packs
+packs.OWN_PACKS = Path(sys.argv[2])
+import armpy
+import numpy as np
+model = armpy.load(sys.argv[1], backends=["NumbaAcc"])
+picture = np.random.default_rng(5).integers(-128, 128, (1, 16, 16, 1), np.int8)
+print(hashlib.sha256(model(picture).tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_a_pack_with_a_changed_byte_gives_the_same_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = next(name for name in TARGETS if not runs_on(named_target(name)))
+    (tmp_path / "packs").mkdir()
+    changed = tmp_path / "packs" / f"{target}.kernels"
+    monkeypatch.setenv("ARMPY_NUMBA_ISA", named_target(target).isa.name)
+    monkeypatch.delenv("ARMPY_KERNELS")
+
+    def start(number: int) -> tuple[str, list[str]]:
+        """The answer of a first start, and the lines about packs."""
+        monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / f"cache {number}"))
+        model = "examples/digits/digits_int8.tflite"
+        command = [sys.executable, "-c", _DAMAGED_START, model, str(changed.parent)]
+        ended = subprocess.run(command, check=True, capture_output=True, text=True)
+        return ended.stdout, [line for line in ended.stderr.splitlines() if "pack" in line]
+
+    whole = (OWN_PACKS / f"{target}.kernels").read_bytes()
+    changed.write_bytes(whole)
+    expected, lines = start(0)
+    assert lines == []
+    chance = random.Random(7)
+    for number in range(1, 1 + effort(4, 20)):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        changed.write_bytes(damaged)
+        answer, lines = start(number)
+        assert answer == expected
+        assert len(lines) <= 1

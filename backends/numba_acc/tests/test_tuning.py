@@ -22,7 +22,7 @@ from armpy_numba_acc.program.program import Program
 from armpy_numba_acc.store import choices as kept
 from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.host import processor
-from armpy_numba_acc.store.keys import program_key
+from armpy_numba_acc.store.keys import program_key, region_digest
 from armpy_numba_acc.store.programs import compiled_program
 from armpy_numba_acc.store.settings import disk_entries
 from armpy_numba_acc.tuning import measuring, region
@@ -91,7 +91,7 @@ def tiles_of(program: Program) -> set[tuple[object, ...]]:
 def write_table(view: SubgraphView, table: Mapping[str, Option]) -> None:
     entries = disk_entries()
     assert entries is not None
-    kept.keep_choices(entries, program_key(view, ISA, 1), table, "tuned")
+    kept.keep_choices(entries, program_key(region_digest(view), ISA, 1), table, "tuned")
 
 
 def test_what_is_fastest_is_kept_and_used_from_then_on(quick: None) -> None:
@@ -316,8 +316,8 @@ def test_other_bytes_are_no_measurements(document: str) -> None:
     view = view_of_convolutions()
     entries = disk_entries()
     assert entries is not None
-    entries.write("tuned", program_key(view, ISA, 1), [document.encode()], "tuned")
-    assert kept.kept_choices(entries, program_key(view, ISA, 1)) == {}
+    entries.write("tuned", program_key(region_digest(view), ISA, 1), [document.encode()], "tuned")
+    assert kept.kept_choices(entries, program_key(region_digest(view), ISA, 1)) == {}
     compiled_program(view, ISA)
 
 

@@ -8,11 +8,11 @@ import io
 import logging
 import os
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
 from typing import Any
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendUnavailableError, DeviceNotFoundError
 from armpy.types import DeviceType
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import WorkloadInfo
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.fixed_point import Multiplier
 from armpy.core.numerics.rounding import Int64Array
 from armpy.ops.activations import FusedActivation

@@ -9,12 +9,12 @@ Processing", 2006 (a convolution as one matrix product of patches).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.shapes import PaddingSpec, resolve_padding
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array, Operation

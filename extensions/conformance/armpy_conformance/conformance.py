@@ -6,11 +6,11 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId

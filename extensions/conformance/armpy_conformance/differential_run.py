@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.backend import Numerics
 from armpy.compiler import Placement
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.graph import Graph

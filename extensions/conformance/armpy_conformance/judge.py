@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from armpy.backend import Support
 from armpy.compiler import Placement, specialize
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer
 from armpy.ops.operation import Array

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import BackendError
 from armpy.graph import Graph
 from armpy.graph.network import Network

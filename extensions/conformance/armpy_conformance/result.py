@@ -6,8 +6,9 @@ import enum
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 from armpy_tools.pages import Details, Mark, Section, Table, Text, render_page
 

@@ -12,11 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from armpy.compiler.files.plain import PlainReader, plain
+from armpy.core.dataclass import dataclass
 from armpy.core.processes.worker import Worker
 from armpy.errors import DeadObjectError
 from armpy_conformance.processes.process_state import flush_output

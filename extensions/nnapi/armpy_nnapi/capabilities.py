@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.compiler.devices import UNKNOWN_PERFORMANCE, lookup_performance
+from armpy.core.dataclass import dataclass
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode
 
 

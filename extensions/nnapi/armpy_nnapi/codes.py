@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.types import DataType
 
 

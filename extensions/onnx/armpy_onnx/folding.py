@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Array
 

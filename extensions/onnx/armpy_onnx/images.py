@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Value
 from armpy.ops.shapes import Padding, PaddingSpec
 from armpy_onnx.blocks import reshaped, transposed

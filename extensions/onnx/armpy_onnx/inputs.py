@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import onnx
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import LayerValidationError, ParserError
 from armpy.graph import Value
 from armpy.graph.network import Network

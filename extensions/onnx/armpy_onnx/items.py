@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import LayerValidationError
 from armpy.graph import Value
 from armpy.types import DataType

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import onnx
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics import bfloat16_values
 from armpy.core.strings import decoded
 from armpy.errors import LayerValidationError

@@ -8,12 +8,12 @@ ONNX ``Resize``; Keys, "Cubic convolution interpolation for digital image proces
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.rounding import Int64Array
 from armpy.ops.operation import require
 

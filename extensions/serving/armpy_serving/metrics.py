@@ -7,12 +7,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
 from armpy.backend.progress import Progress, watch_progress
+from armpy.core.dataclass import dataclass
 from armpy.core.resident_memory import resident_bytes
 from armpy.errors import ArmpyError
 from armpy_serving.status import status_of

@@ -8,11 +8,12 @@ Open Inference Protocol, version 2: ``inference_rest.md``, ``open_inference_grpc
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.types import DataType

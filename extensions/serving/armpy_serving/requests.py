@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.types import DataType
 from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, bytes_of, numbers_of

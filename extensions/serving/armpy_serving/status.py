@@ -10,8 +10,8 @@ has ended, a model that is being taken away. 504 is a deadline. All else is the 
 from __future__ import annotations
 
 from asyncio import CancelledError
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import (
     BackendCapabilityError,
     BackendUnavailableError,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from operator import mul
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.frontends.tflite.composed import ComposedOperator, composed
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.frontends.tflite.operators.matrices import dilated, padded

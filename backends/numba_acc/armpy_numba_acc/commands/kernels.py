@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import click
 
@@ -16,6 +16,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.cli.registry import registry_of
 from armpy.cli.values import Shapes, only_shapes
+from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import why_exposed
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError

@@ -12,12 +12,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc import llvm as writers  # translation: imported where it is not kept
 from armpy_numba_acc.machine.isa import Isa
 

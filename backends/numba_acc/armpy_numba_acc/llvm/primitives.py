@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from llvmlite import ir
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.values import I64, Code, CodeValue
 from armpy_numba_acc.machine.layout import MemoryLayout
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import is_traced
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Layer

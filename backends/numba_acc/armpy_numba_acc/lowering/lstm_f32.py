@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy.ops import GateFunction, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array

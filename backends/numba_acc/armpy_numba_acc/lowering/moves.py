@@ -10,9 +10,9 @@ their strides is all that matters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.stand_ins import offset_within, stand_in_of

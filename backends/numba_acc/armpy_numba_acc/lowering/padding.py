@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from armpy.core import numerics
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy.ops import Pad, PaddingMode
 from armpy.ops.operands import Operands

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import is_traced
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, Convolution3d, DepthwiseConvolution2d, FullyConnected

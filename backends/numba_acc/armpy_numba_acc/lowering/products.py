@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy_numba_acc.lowering.matrix_unit import MatrixPlan
 from armpy_numba_acc.lowering.patches import Patches

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy_numba_acc.lowering.recurrent_inputs import emit_inputs_share
 from armpy_numba_acc.machine import calls

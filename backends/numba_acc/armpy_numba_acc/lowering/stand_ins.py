@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from types import EllipsisType
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import is_traced
 from armpy.ops.operation import Array
 

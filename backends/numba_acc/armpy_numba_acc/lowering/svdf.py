@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.core import numerics
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy.ops import Svdf
 from armpy.ops.operands import Operands

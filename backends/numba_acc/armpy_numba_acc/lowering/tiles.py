@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import computed, current, is_traced
 from armpy_numba_acc.lowering.patches import Patches
 from armpy_numba_acc.machine.cost_model.model import MachineModel

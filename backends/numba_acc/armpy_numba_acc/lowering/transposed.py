@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from math import prod
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy.ops import TransposeConvolution2d, TransposeConvolution3d
 from armpy.ops.operands import Operands

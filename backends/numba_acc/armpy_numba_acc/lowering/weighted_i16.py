@@ -8,12 +8,13 @@ bits, or for fully connected layers in float64.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array

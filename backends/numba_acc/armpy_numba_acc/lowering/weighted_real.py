@@ -8,9 +8,10 @@ With bfloat16, weights and inputs are rounded; products are added up in float32,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
 from armpy_numba_acc.lowering.depthwise_f32 import fusion_of

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected

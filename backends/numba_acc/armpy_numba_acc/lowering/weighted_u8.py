@@ -84,7 +84,7 @@ def emit_filters_u8(
         kind, tile = U8_MATRIX, plan.tile(emit.isa)
     zero_point, lines = layer["weights"].info.zero_point, None
     if kind is U8 and emit.isa.has_saturating_bytes and not is_traced(*patches.taps):
-        values = weights.astype(np.int32) - zero_point
+        values = weights.astype(np.int16) - np.int16(zero_point)
         lines = sorted_lines(emit.isa, values, tile.width(emit.isa), patches.taps)
         kind = U8 if lines is None else U8_SORTED
     scaling = Scaling.of(layer, weights, chosen)

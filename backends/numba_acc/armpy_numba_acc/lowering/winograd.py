@@ -9,11 +9,12 @@ Windows of several slices of a volume are windows of one slice of as many times 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import computed
 from armpy.graph import Layer
 from armpy.ops import Convolution2d, Convolution3d

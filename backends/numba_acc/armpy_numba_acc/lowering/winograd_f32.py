@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import computed, current, fixed
 from armpy.graph import Layer
 from armpy.ops.operation import Array

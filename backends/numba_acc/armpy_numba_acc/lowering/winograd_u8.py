@@ -58,8 +58,8 @@ def is_winograd_u8(emit: Emitter, layer: Layer, weights: Array) -> bool:
     fewer_ns = plan.fastest_ns(choices, _tiles(choices))
     if fewer_ns > direct[tile]:
         return False
-    values = weights.reshape(plan.columns, 3, -1).astype(np.int32)
-    values -= layer["weights"].info.zero_point
+    values = weights.reshape(plan.columns, 3, -1).astype(np.int16)
+    values -= np.int16(layer["weights"].info.zero_point)
     steps_ns = cost_of_steps(values, tile.width(isa)) * direct[tile]
     key = (*output[1:], plan.depth, round(100 * steps_ns / direct[tile]))
     costs = {(1,): fewer_ns, (0,): steps_ns}

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from armpy.core.symbolic import fixed
 from armpy_numba_acc.machine.kernel import Kernel
@@ -28,14 +27,17 @@ Word: TypeAlias = Buffer | Address | int | float
 """What a field becomes a word of; a float is kept as the bits of a float32."""
 
 
-@dataclass(frozen=True, slots=True)
 class Call(MemoryLayout):
     """One call of the kernel that is named like the record: ``MoveRuns`` of ``move_runs``.
 
-    A record is a frozen dataclass whose fields are of type `Pointer`, ``int``, ``float``, or of a
-    record that several kernels share, whose words stand in the field's place. The last one may be
-    ``tuple[float, ...]``, which becomes as many words as it has numbers.
+    A record is a frozen slotted dataclass whose fields are of type `Pointer`, ``int``, ``float``,
+    or of a record that several kernels share, whose words stand in the field's place. The last one
+    may be ``tuple[float, ...]``, which becomes as many words as it has numbers.
     """
+
+    __slots__ = ()
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     # Fields that the kernel is made for; they are not words.
     parameters: ClassVar[tuple[str, ...]] = ()

@@ -11,11 +11,11 @@ these, and that is nowhere so near to a tie that float32's own roundings matter.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics import Multiplier, shifted_rescaling
 from armpy.ops import BinaryOperation
 from armpy.ops.operation import Array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy import backend
+from armpy.core.dataclass import dataclass
 
 if TYPE_CHECKING:
     from armpy.backend.memory.packed_view import View

@@ -18,12 +18,12 @@ FBGEMM adds up in 16 bits as well, and adds outliers separately.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.panels import in_groups, side_by_side
 from armpy_numba_acc.packing.weights_u8 import GROUP, pairs_of_groups
@@ -56,7 +56,7 @@ def sorted_lines(
     Parameters
     ----------
     values : ndarray, any integer dtype, shape (columns, taps, depth)
-        Weights less their zero point.
+        Weights less their zero point: from -255 to 255.
     width
         Columns of a panel.
     taps
@@ -68,7 +68,7 @@ def sorted_lines(
         For each panel as int32 the number of groups of each size, that of the steps after them,
         and bytes from a row's address to each step's elements; then its lines.
     """
-    groups = in_groups(values, width, GROUP)
+    groups = in_groups(values.astype(np.int16, copy=False), width, GROUP)
     panels = [_Panel.of(steps) for steps in groups]
     num_steps = groups.shape[1]
     if _relative_cost(panels, num_steps) == 1:
@@ -88,7 +88,7 @@ def cost_of_steps(values: Array, width: int) -> float:
     values, width
         As of `sorted_lines`.
     """
-    groups = in_groups(values, width, GROUP)
+    groups = in_groups(values.astype(np.int16, copy=False), width, GROUP)
     return _relative_cost([_Panel.of(steps) for steps in groups], groups.shape[1])
 
 
@@ -107,7 +107,7 @@ class _Panel:
 
     @classmethod
     def of(cls, steps: Array) -> _Panel:
-        """Group the steps of a panel (steps, width, group)."""
+        """Group the steps of a panel: int16, (steps, width, group)."""
         loads = _loads(steps)
         is_exact = loads.max(axis=1) <= _MOST
         pairs, alone = _pairs(np.flatnonzero(is_exact), loads)
@@ -133,21 +133,23 @@ class _Panel:
 
 def _loads(steps: Array) -> Array:
     """Sums of positive and of negative weights in each 16-bit lane of steps (steps, lanes)."""
-    lanes = steps.reshape(len(steps), -1, 2)
-    positive = np.maximum(lanes, 0).sum(axis=2)
-    return np.concatenate([positive, positive - lanes.sum(axis=2)], axis=1)
+    first, second = (steps[..., of_lane::2].reshape(len(steps), -1) for of_lane in (0, 1))
+    positive = np.maximum(first, 0) + np.maximum(second, 0)
+    return np.concatenate([positive, positive - first - second], axis=1)
 
 
 def _pairs(steps: Steps, loads: Array) -> tuple[Steps, Steps]:
     """Pair steps that may be added up; the pairs (pairs, 2), and the other steps."""
-    left = steps[np.argsort(loads[steps].max(axis=1, initial=0), kind="stable")]
+    left = steps[np.argsort(loads.max(axis=1, initial=0)[steps], kind="stable")]
+    is_left = np.ones(len(loads), np.bool_)
     pairs = [np.empty((0, 2), np.int64)]
     for shift in range(_ROUNDS):
         half = len(left) // 2
         few, many = left[:half], np.roll(left[len(left) - half :][::-1], shift)
         fits = (loads[few] + loads[many]).max(axis=1, initial=0) <= _MOST
         pairs.append(np.stack([few[fits], many[fits]], axis=1))
-        left = left[~np.isin(left, pairs[-1])]
+        is_left[pairs[-1]] = False
+        left = left[is_left[left]]
     return np.concatenate(pairs), left
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core import numerics
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.origins import Origin, PackedArray
 from armpy_numba_acc.packing.panels import by_element, in_groups, in_panels

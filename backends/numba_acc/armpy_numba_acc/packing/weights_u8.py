@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.packing.factors import Factors
 from armpy_numba_acc.packing.origins import Origin, PackedArray
@@ -160,18 +160,18 @@ def without_zero_point(
 
     Returns
     -------
-    values : ndarray, int64, shape (columns, taps, depth)
+    values : ndarray, int16, shape (columns, taps, depth)
     start : ndarray, int32, shape (columns,)
     correction : int
         See `PackedWeights`.
     """
     _, taps, depth = weights.shape
-    values = weights.astype(np.int64) - zero_point
+    values = weights.astype(np.int16) - np.int16(zero_point)
     correction = 0
     if isa.dot and not -128 <= values.min() <= values.max() <= 127:
         correction = (128 if weights.dtype == np.uint8 else 0) - zero_point
-        values -= correction
-    totals = values.sum(axis=(1, 2))
+        values -= np.int16(correction)
+    totals = values.sum(axis=(1, 2), dtype=np.int64)
     start = -input_zero_point * (totals + correction * taps * depth)
     if isa.has_signed_dots:  # multiplies x - 128
         start += 128 * totals

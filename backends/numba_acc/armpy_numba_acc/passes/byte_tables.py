@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, ElementwiseUnary, Quantize
 from armpy.ops.operation import Array

@@ -11,8 +11,8 @@ around every product.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import BinaryOperation, Cast, ElementwiseBinary
 from armpy.types import DataType

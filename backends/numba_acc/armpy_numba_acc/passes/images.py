@@ -10,8 +10,9 @@ which are read once for a whole batch. Where one turns into the other the model 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import is_traced
 from armpy.errors import ArmpyError
 from armpy.graph import Layer, SubgraphView, Value

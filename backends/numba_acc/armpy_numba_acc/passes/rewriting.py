@@ -9,12 +9,13 @@ channels in front, and rows along other axes than the last ones, are transposed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from operator import is_
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops.activation_layers import L2Normalization, LogSoftmax, Softmax
 from armpy.ops.convolution import Convolution2d, Convolution3d, DepthwiseConvolution2d

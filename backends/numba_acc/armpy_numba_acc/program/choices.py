@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa
 

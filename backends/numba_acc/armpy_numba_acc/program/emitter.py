@@ -5,12 +5,13 @@ from __future__ import annotations
 import collections
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from typing import TypeAlias
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import Size, computed, is_traced
 from armpy.errors import BackendError
 from armpy.graph import Layer, SubgraphView, Value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import truediv
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.core.symbolic import computed
 from armpy_numba_acc.machine.cost_model.model import MachineModel
 from armpy_numba_acc.machine.isa import Isa

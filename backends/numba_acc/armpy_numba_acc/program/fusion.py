@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, Value
 from armpy.ops import Convolution2d, Convolution3d, FullyConnected
 from armpy.types import DataType

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.machine.space import Space
 

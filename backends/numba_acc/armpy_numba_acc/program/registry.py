@@ -6,9 +6,9 @@ A module of `armpy_numba_acc.lowering` has the lowerings of its operations in it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.core.lazy import ModuleTables
 from armpy.errors import BackendError
 from armpy.graph import Layer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ from armpy.backend import (
     Measurement,
     NetworkResources,
 )
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.runtime.instance import LoadedCode
 from armpy_numba_acc.runtime.roofline import limits_us
 

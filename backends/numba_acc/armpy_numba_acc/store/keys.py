@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
-import json
 import logging
 import os
-import pkgutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -45,8 +43,6 @@ _SOURCES = (
 _DISTRIBUTIONS = ("numba", "llvmlite", "numpy")
 """What translates and compiles, and computes the tables of kernels."""
 
-_ALL = "all sources"
-
 _GENERATOR = "armpy_numba_acc.llvm.build"
 """The module that compiles kernels."""
 
@@ -64,19 +60,26 @@ def object_key(kernel: Kernel, isa: Isa) -> str:
     return _digest(("object", kernel, isa.strict()), f"{code} {_tools()}") if code else ""
 
 
-def program_key(
-    view: SubgraphView, isa: Isa, num_threads: int, model: MachineModel | None = None
-) -> str:
+def region_digest(view: SubgraphView) -> str:
+    """Digest of a region and of the code that lowers it; empty if nothing can be kept."""
+    origin = _origin()
+    return _digest(("program", view), origin) if origin else ""
+
+
+def program_key(region: str, isa: Isa, num_threads: int, model: MachineModel | None = None) -> str:
     """Key of a region's program; empty if it cannot be kept.
 
     Parameters
     ----------
+    region
+        `region_digest`.
     model
         With `isa` and `num_threads`, all that the lowering receives besides the region. If it is
         left out, the key is that of results that do not depend on the figures.
     """
-    origin, figures = _origin(), "" if model is None else model.digest
-    return _digest(("program", view, isa, num_threads, figures), origin) if origin else ""
+    figures = "" if model is None else model.digest
+    text = f"{region} {isa} {num_threads} {figures}"
+    return hashlib.sha256(text.encode()).hexdigest()[:32] if region else ""
 
 
 def tuned_key(key: str, measured: Mapping[str, tuple[int, ...]]) -> str:
@@ -108,7 +111,7 @@ def _digest(parts: tuple[object, ...], origin: str) -> str:
 @cache
 def _origin() -> str:
     """Digest of all sources and versions; empty if they cannot be read."""
-    sources = _digests().get(_ALL, "")
+    sources = _sources_digest()
     text = f"{__version__} {_tools()} {sources}"
     return hashlib.sha256(text.encode()).hexdigest() if sources else ""
 
@@ -132,27 +135,31 @@ def code_digest(name: str) -> str:
         A module in `armpy_numba_acc.kernels`, or the name of what kernels share, in which the
         modules' names stand.
     """
-    digests = _digests()
-    return digests.get(name) or (_digest_behind(modules_in(name)) if digests else "")
+    if not _sources_digest():
+        return ""
+    modules = [f"{kernels.__name__}.{name}"] if name.isidentifier() else modules_in(name)
+    files = files_behind([*modules, _GENERATOR], _SOURCES)
+    digests = {module: _file_digest(path) for module, path in files.items()}
+    return hashlib.sha256(repr(digests).encode()).hexdigest()
 
 
 @cache
-def _digests() -> Mapping[str, str]:
-    """Digests of the sources behind each kernel, and of `_ALL`; none if they cannot be read."""
+def _sources_digest() -> str:
+    """Digest of all sources; empty if they cannot be read, or are not those that run."""
     # An installation may be under way: sources can vanish while they are listed.
     try:
         files = [(path, os.stat(path)) for path in _source_files()]
         if not files or max(map(_changed_ns, (info for _, info in files))) > _IMPORTED_NS:
             _log.info("nothing is kept on disk: the sources are not those that run")
-            return {}
-        return _remembered_digests(files)
+            return ""
+        return _remembered_digest(files)
     except OSError as error:
         _log.info("nothing is kept on disk: %s", error)
-        return {}
+        return ""
 
 
-def _remembered_digests(files: Sequence[tuple[str, os.stat_result]]) -> Mapping[str, str]:
-    """Digests of the sources, which are remembered as long as no file is touched."""
+def _remembered_digest(files: Sequence[tuple[str, os.stat_result]]) -> str:
+    """Digest of all sources, which is remembered as long as no file is touched."""
     states = [
         f"{path} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}\0"
         for path, info in files
@@ -160,25 +167,14 @@ def _remembered_digests(files: Sequence[tuple[str, os.stat_result]]) -> Mapping[
     key = hashlib.sha256("".join(states).encode(errors="surrogatepass")).hexdigest()[:32]
     entries = disk_entries()
     if entries is not None and (parts := entries.read("sources", key)):
-        remembered: dict[str, str] = json.loads(bytes(parts[0]))
-        return remembered
+        return bytes(parts[0]).decode()
     digest = hashlib.sha256()
     for path, _ in files:
         digest.update(f"{os.path.basename(path)} {_file_digest(path)}\0".encode())
-    digests = {_ALL: digest.hexdigest()}
-    for kernel in pkgutil.iter_modules(kernels.__path__):
-        digests[kernel.name] = _digest_behind([f"{kernels.__name__}.{kernel.name}"])
     if entries is not None and is_current():
         about = f"{len(files)} files of armpy's code"
-        entries.write("sources", key, [json.dumps(digests).encode()], about, "armpy itself")
-    return digests
-
-
-def _digest_behind(modules: Iterable[str]) -> str:
-    """Digest of some modules, of what they import, and of the code generator."""
-    files = files_behind([*modules, _GENERATOR], _SOURCES)
-    digests = {module: _file_digest(path) for module, path in files.items()}
-    return hashlib.sha256(repr(digests).encode()).hexdigest()
+        entries.write("sources", key, [digest.hexdigest().encode()], about, "armpy itself")
+    return digest.hexdigest()
 
 
 @cache
@@ -199,8 +195,13 @@ def package_version(distribution: str) -> str:
     return ""
 
 
-def _source_files() -> Iterator[str]:
+@cache
+def _source_files() -> tuple[str, ...]:
     """Files of `_SOURCES`, in an order of their own."""
+    return tuple(_listed_sources())
+
+
+def _listed_sources() -> Iterator[str]:
     for name in _SOURCES:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.util import find_spec
 
@@ -16,7 +16,7 @@ _IMPORT = re.compile(
 _COMMENT = re.compile(r"#[^\n]*")
 
 
-def files_behind(modules: Iterable[str], within: Sequence[str]) -> dict[str, str]:
+def files_behind(modules: Iterable[str], within: tuple[str, ...]) -> dict[str, str]:
     """Files of modules and of all that these import, however indirectly, by their sorted names.
 
     Parameters
@@ -42,12 +42,17 @@ def files_behind(modules: Iterable[str], within: Sequence[str]) -> dict[str, str
         module = waiting.pop()
         if module in found:
             continue
-        is_within = any(module == part or module.startswith(f"{part}.") for part in within)
-        file = _file_of(module) if is_within else ""
-        if file:
+        if file := _file_within(module, within):
             found[module] = file
             waiting.extend(_imported(file))
     return dict(sorted(found.items()))
+
+
+@cache
+def _file_within(module: str, within: tuple[str, ...]) -> str:
+    """The file of a module in some packages or modules; empty if it is elsewhere."""
+    is_within = any(module == part or module.startswith(f"{part}.") for part in within)
+    return _file_of(module) if is_within else ""
 
 
 def modules_in(name: str) -> Iterator[str]:
@@ -83,13 +88,24 @@ def _file_of(module: str) -> str:
     folder = _folder_of(package) if package.startswith("armpy") else ""
     if not folder:
         return ""
-    path = os.path.join(folder, *rest)
-    candidates = (
-        os.path.join(path, "__init__.pyi"),
-        os.path.join(path, "__init__.py"),
-        f"{path}.py",
-    )
-    return next((file for file in candidates if os.path.isfile(file)), "")
+    if rest:
+        *packages, name = rest
+        around = os.path.join(folder, *packages)
+        folder = os.path.join(around, name) if name in _names_in(around) else ""
+        if not folder:
+            return os.path.join(around, f"{name}.py") if f"{name}.py" in _names_in(around) else ""
+    here = _names_in(folder)
+    file = next((file for file in ("__init__.pyi", "__init__.py") if file in here), "")
+    return os.path.join(folder, file) if file else ""
+
+
+@cache
+def _names_in(folder: str) -> frozenset[str]:
+    """Names of a folder's files and folders; none if there is no such folder."""
+    try:
+        return frozenset(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
 
 
 @cache

@@ -22,7 +22,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.program.program import CommandInfo, Program
 from armpy_numba_acc.store.choices import kept_choices
-from armpy_numba_acc.store.keys import is_current, program_key, tuned_key
+from armpy_numba_acc.store.keys import is_current, program_key, region_digest, tuned_key
 from armpy_numba_acc.store.settings import disk_entries
 
 _KIND = "program"
@@ -50,11 +50,12 @@ def compiled_program(
     """
     model = model or typical(isa)
     entries = None if is_for_one_turn() else disk_entries()
-    key = program_key(view, isa, num_threads, model) if entries is not None else ""
-    if entries is None or not key:
+    region = region_digest(view) if entries is not None else ""
+    if entries is None or not region:
         return _lowered(view, isa, num_threads, model)
     # Measured answers hold whatever the figures are, so their key has no model in it.
-    measured = kept_choices(entries, program_key(view, isa, num_threads))
+    measured = kept_choices(entries, program_key(region, isa, num_threads))
+    key = program_key(region, isa, num_threads, model)
     if measured:
         key = tuned_key(key, measured)
     about = f"program of {title_of(view, isa)}"

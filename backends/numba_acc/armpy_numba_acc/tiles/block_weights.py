@@ -10,8 +10,8 @@ that it has the same bits alone and among others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.arithmetic.dots import ByteProducts, add_exact_bytes, pair_products
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop, when

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.control import loop
 from armpy_numba_acc.llvm.primitives import FLOAT, NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import F32, Code, CodeValue, choose, clamp, vector

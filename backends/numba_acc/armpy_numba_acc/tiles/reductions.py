@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numba import int32, int64
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.arithmetic.fixed_point import limited, rescaled
 from armpy_numba_acc.llvm.pointers import (
     bits_to_f64,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from llvmlite import ir
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.control import loop_while, when
 from armpy_numba_acc.llvm.primitives import NOTHING, WORD, Primitive, primitive
 from armpy_numba_acc.llvm.values import (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 
 from armpy.backend import Progress, report_progress
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import Convolution2d, Padding
 from armpy.tensor import Quantization, TensorInfo

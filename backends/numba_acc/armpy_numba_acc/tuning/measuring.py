@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.core import turns
+from armpy.core.dataclass import dataclass
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo

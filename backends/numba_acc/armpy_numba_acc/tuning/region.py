@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from armpy.backend import Progress, TunedChoice, TuningRequest, TuningResult, report_progress
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer, SubgraphView
 from armpy.ops import If, While
 from armpy_numba_acc.machine.cost_model.figures import typical
@@ -16,7 +17,7 @@ from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.passes.region import lower_region, prepared
 from armpy_numba_acc.program.choices import Choices, Decision, Option
 from armpy_numba_acc.store.choices import keep_choices, kept_choices
-from armpy_numba_acc.store.keys import is_current, program_key
+from armpy_numba_acc.store.keys import is_current, program_key, region_digest
 from armpy_numba_acc.store.programs import title_of
 from armpy_numba_acc.store.settings import disk_entries
 from armpy_numba_acc.tuning.measuring import TuningCandidate, Turns, take_turns
@@ -60,7 +61,7 @@ def tune_region(
     model = model or typical(isa)
     what = title_of(view, isa)
     entries = disk_entries()
-    key = program_key(view, isa, num_threads) if entries is not None else ""
+    key = program_key(region_digest(view), isa, num_threads) if entries is not None else ""
     if entries is None or not key or not is_current():
         request.add(TuningResult(_BACKEND, what, problem="nothing can be kept on disk"))
         return

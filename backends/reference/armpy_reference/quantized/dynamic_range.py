@@ -8,11 +8,10 @@ TFLite's hybrid kernels; ``tensor_utils::SymmetricQuantizeFloats`` and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.rounding import round_half_away
 
 Float32Array = npt.NDArray[np.float32]

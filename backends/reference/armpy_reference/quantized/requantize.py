@@ -8,12 +8,12 @@ TFLite ``MultiplyByQuantizedMultiplier`` for 32-bit and for 64-bit accumulators.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.fixed_point import Multiplier, Requantization, reduced_multiplier
 from armpy.core.numerics.rounding import Int64Array, round_half_away
 from armpy.ops.activations import FusedActivation

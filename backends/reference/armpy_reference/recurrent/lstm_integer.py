@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.fixed_point import Multiplier, quantize_multiplier
 from armpy.core.numerics.gemmlowp import inverse_sqrt_multiplier
 from armpy.core.numerics.rounding import Int64Array

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops import DetectionPostProcess
 from armpy.ops.operation import Array
 from armpy_reference.boxes import Indices, Mask, falling, suppress

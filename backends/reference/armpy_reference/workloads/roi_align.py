@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.core.numerics.fixed_point import Multiplier
 from armpy.ops import PoolingAlgorithm, RoiAlign
 from armpy.ops.operation import Array, require

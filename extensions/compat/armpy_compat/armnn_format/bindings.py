@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from armpy import TensorInfo
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.ops.operation import located
 from armpy.plugins.hooks import ModelFile, ModelSource, open_model_file

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.graph import Value
 from armpy.ops import Operation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.plugins.hooks.flatbuffers import Ledger, Schema, TableReader
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import armpy
+from armpy.core.dataclass import dataclass
 from armpy_compat.litert.hardware_accelerator import HardwareAccelerator
 from armpy_compat.threads import usable_threads
 

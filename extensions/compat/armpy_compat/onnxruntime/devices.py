@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from armpy.core.dataclass import dataclass
 from armpy_compat.onnxruntime.enumerations import (
     OrtAllocatorType,
     OrtDeviceMemoryType,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import onnx
 from onnx import TensorProto
 
+from armpy.core.dataclass import dataclass
 from armpy_compat.onnxruntime.element_types import (
     WORDS,
     element_type_of,

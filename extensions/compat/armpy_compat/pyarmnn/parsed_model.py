@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import armpy
 from armpy.compiler import default_shapes
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph
 from armpy.model import ModelOrigin
 from armpy.plugins.hooks import FileOutline, open_model_file

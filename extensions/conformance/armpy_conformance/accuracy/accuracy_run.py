@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 from armpy_conformance.accuracy.page import ABOUT, latency_parts, model_details, summary_table
 from armpy_conformance.accuracy.report import ModelAccuracy, Status

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
 from armpy.frontends.tflite.source import is_tflite
 from armpy.model import Model

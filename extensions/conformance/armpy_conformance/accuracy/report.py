@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from armpy.core.dataclass import dataclass
 from armpy_tools.compare.errors import ErrorStats
 from armpy_tools.measure.latency import Latency
 

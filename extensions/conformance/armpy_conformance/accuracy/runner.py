@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from armpy import load
 from armpy.compiler import specialize
+from armpy.core.dataclass import dataclass
 from armpy.core.turns import take_turns, timed
 from armpy.errors import (
     ArmpyError,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 
+from armpy.core.dataclass import dataclass
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.accuracy.engines import PEER
 from armpy_conformance.accuracy.report import EngineReport, Status

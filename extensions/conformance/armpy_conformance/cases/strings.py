@@ -7,11 +7,11 @@ than NumPy's holds any.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.ops import (
     CaseChange,
     Cast,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.raised import described
 from armpy_conformance.result import CONTRACT, CaseResult, Outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from armpy.backend import (
 from armpy.backend.options import check_options
 from armpy.compiler import optimize_graph, specialize
 from armpy.compiler.memory.strategies import pack
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Value
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from armpy.backend import (
@@ -16,6 +15,7 @@ from armpy.backend import (
     cancellable,
     has_matching_capability,
 )
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.ops.operation import Array
 from armpy.plugins import BackendProxy

@@ -10,10 +10,10 @@ import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.backend import ITensorHandle
+from armpy.core.dataclass import dataclass
 from armpy_conformance.contract.case import ViolationError
 
 _WARM = 4

@@ -12,11 +12,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.ops.operation import Array

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from armpy.backend import OptionScope, PreparationRequest, ReasonCode, Support
 from armpy.backend.options import default_options
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy.graph.network import Network
 from armpy.ops.operation import Operation

@@ -7,10 +7,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime
 from armpy.graph import Graph

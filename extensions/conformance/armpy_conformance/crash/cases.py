@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import (
     ArmpyError,
     DeadObjectError,

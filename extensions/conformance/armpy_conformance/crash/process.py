@@ -8,8 +8,9 @@ import signal
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from armpy.core.dataclass import dataclass
 from armpy.core.processes.worker import Worker, WorkerSettings
 from armpy.errors import ArmpyError, DeadObjectError, DeviceNotFoundError
 from armpy.execution import RuntimeOptions

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from armpy import IsolationLimits
 from armpy.compiler import specialize
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy import load
 from armpy.compiler import Placement
+from armpy.core.dataclass import dataclass
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array

@@ -11,12 +11,12 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy import load
 from armpy.compiler import specialize
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution import RuntimeOptions
 from armpy.graph import Graph, Layer, Value

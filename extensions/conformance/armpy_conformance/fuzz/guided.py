@@ -7,10 +7,10 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from armpy.core.dataclass import dataclass
 from armpy_conformance.fuzz.judging import BytesJudge, Search
 
 _CONTEXT = multiprocessing.get_context("spawn")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 
+from armpy.core.dataclass import dataclass
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.fuzz.byte_random import model_of_bytes

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 
+from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 
 

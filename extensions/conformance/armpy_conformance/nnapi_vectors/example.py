@@ -7,12 +7,13 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import OperandCode, OperationCode

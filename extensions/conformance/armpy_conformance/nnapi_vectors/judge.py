@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from armpy.backend import ReasonCode
+from armpy.core.dataclass import dataclass
 from armpy.errors import BackendCapabilityError, NnapiError
 from armpy.execution import LoadedNetwork, RuntimeOptions
 from armpy.graph import nested_graphs

@@ -15,10 +15,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from armpy.backend import cache_directory
+from armpy.core.dataclass import dataclass
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry
 from armpy.types import REFERENCE_BACKEND_ID, BackendId

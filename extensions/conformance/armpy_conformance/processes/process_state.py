@@ -15,11 +15,12 @@ import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy_conformance.processes.interpreter_state import (
     interpreter_state,
     replaced_functions,

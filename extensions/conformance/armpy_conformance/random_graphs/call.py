@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy_nnapi.description.model_description import ChannelQuant, Lifetime, Operand

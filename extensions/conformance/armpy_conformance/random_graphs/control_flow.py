@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy_nnapi.description.model_description import (

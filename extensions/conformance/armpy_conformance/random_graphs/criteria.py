@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, OFF_BY_ONE, Tolerance, compare
 from armpy.types import DataType

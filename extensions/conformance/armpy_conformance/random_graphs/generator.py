@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy_conformance.random_graphs.call import Source
 from armpy_conformance.random_graphs.control_flow import CONTROL_FLOW, control_flow_model

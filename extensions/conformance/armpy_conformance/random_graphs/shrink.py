@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy_nnapi.description.model_description import (
     Lifetime,

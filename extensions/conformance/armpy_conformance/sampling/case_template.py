@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import TypeAlias
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops import Quantize
 from armpy.ops.operation import Array, Operation, TypeRule, rule
 from armpy.tensor import Quantization, TensorInfo

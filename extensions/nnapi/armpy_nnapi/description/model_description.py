@@ -11,10 +11,11 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType

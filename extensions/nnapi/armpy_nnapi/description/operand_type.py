@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import MAX_SIZE_BYTES, OPERAND_TRAITS, OperandCode, is_extension
 from armpy_nnapi.description.model_description import ExtensionTypeInformation, Operand

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from armpy.core.dataclass import dataclass
 from armpy_nnapi.codes import OperandCode
 from armpy_nnapi.description.model_description import Operand, Subgraph
 from armpy_nnapi.description.operand_type import OperandType, validate_operand_type

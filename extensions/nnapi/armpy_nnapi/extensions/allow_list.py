@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
+
+from armpy.core.dataclass import dataclass
 
 ENVIRONMENT_VARIABLE = "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST"
 """The file to read if the options name none."""

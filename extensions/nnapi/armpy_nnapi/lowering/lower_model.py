@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from armpy.backend import OEM_EXTENSION
+from armpy.core.dataclass import dataclass
 from armpy.errors import BackendCapabilityError, LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from typing import TypeAlias
 
 from armpy.backend import ReasonCode, Support
 from armpy.compiler import specialize
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, LayerValidationError
 from armpy.execution import Runtime
 from armpy.ops.composite import Composite

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from armpy import ImportedTensor
+from armpy.core.dataclass import dataclass
 from armpy.core.vlog import vlog
 from armpy.errors import (
     ArmpyError,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy_nnapi.description.operand_type import TENSOR_TYPES, OperandType
 from armpy_nnapi.devices import DeviceManager

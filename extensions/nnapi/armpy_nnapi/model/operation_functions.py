@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import NnapiError
 from armpy_nnapi.codes import OPERAND_TRAITS, FuseCode, OperandCode, OperationCode
 from armpy_nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions

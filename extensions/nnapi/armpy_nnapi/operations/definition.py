@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperationCode
 from armpy_nnapi.description.model_description import Operand

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array, require
 from armpy_nnapi.codes import OPERAND_TRAITS, FeatureLevel, OperandCode
 from armpy_nnapi.description.model_description import Operand

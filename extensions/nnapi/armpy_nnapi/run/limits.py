@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import NnapiError, ResultCode
 from armpy.execution.programs.loop_timeout import UNSET, Unset
 from armpy.execution.scheduling.stop_signal import deadline_in

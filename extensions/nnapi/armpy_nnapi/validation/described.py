@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.extensions.extensions import ExtensionLookup
 from armpy_nnapi.results import bad_data

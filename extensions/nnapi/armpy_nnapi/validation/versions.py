@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import NnapiError, ResultCode
 from armpy_nnapi.codes import (
     LATEST_FEATURE_LEVEL,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Value
 from armpy.ops.reduction import ReduceOperation
 from armpy.ops.trees import DecisionTrees, TreeComparison

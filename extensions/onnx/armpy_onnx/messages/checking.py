@@ -11,12 +11,13 @@ attributes without looking.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 import onnx
 from onnx import AttributeProto
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy_onnx.messages.canonical import graphs_of, initial_names, node_label
 

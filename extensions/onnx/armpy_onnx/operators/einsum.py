@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Value
 from armpy.ops.elementwise import BinaryOperation
 from armpy.ops.reduction import ReduceOperation

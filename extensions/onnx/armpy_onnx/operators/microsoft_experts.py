@@ -7,10 +7,10 @@ and its weights are not read. For a single token it is a branch, which takes les
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network, OperatorBuilder
 from armpy.ops.activation_layers import Activation, ActivationFunction, Softmax

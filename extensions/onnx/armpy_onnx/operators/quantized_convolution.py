@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Value
 from armpy.ops.activations import FusedActivation
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d

@@ -10,11 +10,12 @@ While, whose graphs receive the tensors that they read from the graphs around th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import onnx
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError, UnsupportedOperatorError
 from armpy.graph import Value
 from armpy.ops.backend_internal import UnfitGraph

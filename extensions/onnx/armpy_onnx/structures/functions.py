@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 import onnx
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.tensor import TensorInfo
 from armpy_onnx.element_types import DATA_TYPES

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 import onnx
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Value
 from armpy.ops.control_flow import While
 from armpy.ops.elementwise import (

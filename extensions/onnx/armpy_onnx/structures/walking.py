@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 import numpy as np
 import onnx
 from onnx.helper import make_attribute
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import (
     ArmpyError,
     LayerValidationError,

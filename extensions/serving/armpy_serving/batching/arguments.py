@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from armpy import Model
 from armpy.core.arguments import MOST_THREADS, check_whole
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 _WHEN_FULL = ("wait", "error")

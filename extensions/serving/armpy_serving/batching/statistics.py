@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from armpy.core.dataclass import dataclass
 
 _LATEST = 1000
 """So many waits and executions are remembered."""

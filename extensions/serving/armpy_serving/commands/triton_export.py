@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from armpy.cli.pictures.labels import read_labels
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
+from armpy.core.dataclass import dataclass
 from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
 from armpy.model import prepare_for
 from armpy.plugins.isolation.backend import check_isolated

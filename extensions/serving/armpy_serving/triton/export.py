@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from importlib.machinery import all_suffixes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from armpy import Model
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.model.model_files import ModelOrigin
 from armpy.plugins.hooks import open_model_file

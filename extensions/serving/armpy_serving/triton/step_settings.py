@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.execution import TensorSpec
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 VERSION_FILE = "armpy.json"

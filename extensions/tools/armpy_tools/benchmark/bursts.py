@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from armpy.core.dataclass import dataclass
 
 Call = Callable[[], object]
 """Runs a model once."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Protocol
 
+from armpy.core.dataclass import dataclass
 from armpy.core.processes.worker import Worker, WorkerSettings
 from armpy.errors import DeadObjectError
 from armpy_tools.benchmark.bursts import SubjectTurn

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from armpy.core.dataclass import dataclass
 from armpy_tools.benchmark.subjects import Plan, Subject
 from armpy_tools.measure.latency import Latency
 from armpy_tools.measure.ratio import CONFIDENCE, Ratio

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from statistics import median
 
+from armpy.core.dataclass import dataclass
 from armpy.core.turns import orders
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy_tools.benchmark.bursts import SubjectTurn

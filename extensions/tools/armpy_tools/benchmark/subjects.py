@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
 from armpy.errors import InvalidArgumentError
 

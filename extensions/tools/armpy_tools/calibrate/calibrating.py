@@ -6,11 +6,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from armpy.backend import DeviceFigures, Progress, report_progress
 from armpy.compiler.devices import FigureSource, declared_figures
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.execution import LoadedNetwork, Runtime, RuntimeOptions
 from armpy.graph import Graph

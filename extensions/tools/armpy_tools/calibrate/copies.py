@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.backend import DefaultAllocator, ITensorHandle
 from armpy.backend.memory.memory import rounded_up
 from armpy.compiler.memory.memory_copies import HOST_FACTORIES, handle_factories, hands_on
+from armpy.core.dataclass import dataclass
 from armpy.plugins import BackendProxy
 from armpy.plugins.proxy.guarded_call import call_method
 from armpy.plugins.proxy.memory import HandleFactoryProxy

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from armpy import load
 from armpy.compiler import specialize
+from armpy.core.dataclass import dataclass
 from armpy.core.file_digest import content_digest
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 
 

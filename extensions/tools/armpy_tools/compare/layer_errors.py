@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from armpy.compiler import Placement
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import compare

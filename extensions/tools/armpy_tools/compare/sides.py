@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from armpy.compiler import Evaluator, specialize
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.arrays.conversion import as_input

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.compiler.devices import FigureSource
+from armpy.core.dataclass import dataclass
 from armpy.graph import Layer
 from armpy.inspect import Work, family_of, work_of
 from armpy.ops.operation import OperandInfos, Operation

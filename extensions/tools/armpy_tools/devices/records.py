@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from armpy.backend import DeviceFigures
 from armpy.compiler.devices import FigureSource
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.plugins.proxy.figures import figures_fields, figures_from
 from armpy.types import BackendId

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean, pstdev
 
+from armpy.core.dataclass import dataclass
 from armpy.profiling import percentile, quartiles_of
 
 

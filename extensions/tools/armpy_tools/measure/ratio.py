@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
 from typing import TypeVar
+
+from armpy.core.dataclass import dataclass
 
 CONFIDENCE = 0.95
 """Of intervals."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy_tools.pages.colours import NUM_COLOURS
 
 

@@ -10,7 +10,9 @@ least squares that keep order and gaps, by pooling adjacent violators.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from armpy.core.dataclass import dataclass
 
 ROW = 84.0
 """From one row to the next."""

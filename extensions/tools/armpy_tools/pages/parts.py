@@ -9,11 +9,12 @@ what a model's file calls its layers cannot become markup.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import cycle
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
 
+from armpy.core.dataclass import dataclass
 from armpy_tools.pages.colours import NUM_COLOURS
 
 if TYPE_CHECKING:

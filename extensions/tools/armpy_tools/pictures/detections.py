@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.cli.pictures.labels import BACKGROUND, Labels
+from armpy.core.dataclass import dataclass
 
 Real = npt.NDArray[np.float64]
 

@@ -6,10 +6,10 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from armpy.cli.pictures.labels import Labels
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, did_you_mean
 
 FOLDERS = "folders"

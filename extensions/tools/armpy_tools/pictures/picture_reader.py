@@ -6,13 +6,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeVar
 
 from armpy.cli.pictures.image_layout import MODES
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import Normalization
 from armpy.cli.pictures.options import PictureOptions
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.ops.operation import Array

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from armpy.backend import IBackendInternal
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph
 from armpy.plugins.hooks import Alternative
 from armpy.types import HOST, BackendId

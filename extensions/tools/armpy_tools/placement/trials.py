@@ -6,11 +6,12 @@ import logging
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 SCHEMES = ("int8", "int16x8", "float16", "dynamic")

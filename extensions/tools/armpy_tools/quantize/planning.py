@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.dense import BatchMatMul

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from armpy.core.dataclass import dataclass
 from armpy.execution import Runtime
 from armpy.execution.arrays.conversion import dequantize_array, quantize_array
 from armpy.graph import Graph, Layer, Value

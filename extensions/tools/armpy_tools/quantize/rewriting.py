@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Layer, Rewriter, Value
 from armpy.ops.operation import Array, Operation

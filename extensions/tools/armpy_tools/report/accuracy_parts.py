@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.profiling import short_names

@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armpy.core.dataclass import dataclass
 from armpy.core.turns import take_turns, timed
 from armpy.core.units import bytes_text, time_text
 from armpy.errors import ArmpyError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy_tools.pages import Bar, Bars, Mark, Part, Table, Text, read_page_data
 

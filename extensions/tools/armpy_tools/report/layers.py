@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from armpy.core.dataclass import dataclass
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
 from armpy.profiling import Quartiles, short_names
 from armpy_tools.pages import shape_text, type_name

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
 from armpy.tensor import format_shape
 

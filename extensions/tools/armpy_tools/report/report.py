@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import numpy as np
 
 import armpy
 from armpy.compiler.machine import describe_machine
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
 from armpy_tools.benchmark.machine import MachineLoad, busy_note

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from armpy.core.dataclass import dataclass
 from armpy.core.units import count_text, percent_text, time_text
 from armpy_tools.pages import (
     Bar,

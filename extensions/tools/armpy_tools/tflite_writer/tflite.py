@@ -6,9 +6,10 @@ import io
 import os
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.metadata import METADATA_NAME, stored_metadata
 from armpy.frontends.tflite.packed_files import PackedFiles

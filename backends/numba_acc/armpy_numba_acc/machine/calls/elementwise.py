@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.call import Call, Pointer
 from armpy_numba_acc.machine.formats import FORMAT_BYTES
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.call import Call, Pointer
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.call import Call, Pointer
 from armpy_numba_acc.machine.work import WorkKind
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.machine.isa import Isa
 
 

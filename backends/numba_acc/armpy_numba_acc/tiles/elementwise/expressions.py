@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.values import (
     F32,
     F64,

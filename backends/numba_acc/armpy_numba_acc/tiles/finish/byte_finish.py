@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.control import loop, when
 from armpy_numba_acc.llvm.primitives import Definition
 from armpy_numba_acc.llvm.values import F32, I32, I64, CodeValue, smaller

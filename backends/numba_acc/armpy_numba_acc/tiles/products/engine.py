@@ -24,10 +24,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.calls import CallFields
 from armpy_numba_acc.llvm.control import loop, loop_while, repeat, when
 from armpy_numba_acc.llvm.primitives import Definition, defined, linked

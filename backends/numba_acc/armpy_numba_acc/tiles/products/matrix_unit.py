@@ -12,8 +12,8 @@ which order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.arithmetic.matrix_emulation import matrix_unit
 from armpy_numba_acc.llvm.arithmetic.matrix_unit import Operands
 from armpy_numba_acc.llvm.calls import CallFields

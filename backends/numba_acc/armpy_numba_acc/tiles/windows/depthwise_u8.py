@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.arithmetic.bytes import (
     groups_of_four,
     pack_bytes,

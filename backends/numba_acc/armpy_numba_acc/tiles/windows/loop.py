@@ -13,9 +13,9 @@ before it if the channels are not a multiple.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.calls import CallFields, reader
 from armpy_numba_acc.llvm.pointers import load_i64, store_i64
 from armpy_numba_acc.llvm.primitives import Definition, defined, inlined, linked

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from armpy.core.dataclass import dataclass
 from armpy_numba_acc.llvm.calls import reader
 from armpy_numba_acc.llvm.control import repeat
 from armpy_numba_acc.llvm.pointers import store_i64

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from armpy import DataLayout, ops
+from armpy.core.dataclass import dataclass
 from armpy.graph import Value
 from armpy.ops import Operation, PoolingAlgorithm
 from armpy_compat.armnn_format.layer import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import armpy
+from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Value
 from armpy_compat.armnn_format.layer import ArmnnLayer, Converter
 from armpy_compat.armnn_format.parser import CONVERTERS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import armpy
 from armpy.compiler import Refusal
+from armpy.core.dataclass import dataclass
 from armpy.errors import BackendCapabilityError
 from armpy.graph import Graph
 from armpy_compat.backend_names import arm_nn_id

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import enum
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial
 from typing import Any, TypeAlias
 
+from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Operation
 from armpy.types import DataLayout, DataType

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from string import Template
@@ -14,6 +13,7 @@ import click
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.files import writing
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from armpy.core.dataclass import dataclass
 from armpy_conformance.random_graphs.call import RandomOperation, Recipe
 from armpy_conformance.random_graphs.recipes.recurrent import (
     auxiliary_input,

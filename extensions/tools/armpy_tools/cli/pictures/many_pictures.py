@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from armpy.cli.load_request import CliLoadRequest
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.model import Model
 from armpy_tools.cli.pictures.jobs.document_spool import DocumentSpool

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from armpy.cli.pictures.images import open_image
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.run.report import print_run, run_document, show_hints, without_empty_last
 from armpy.cli.run.run_model import RunOutputs, RunReport, RunRequest, run_model
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.conversion import dequantize_array
 from armpy_tools.cli.pictures.output_files import write_run

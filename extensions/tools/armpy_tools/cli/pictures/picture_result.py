@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from armpy.cli.run.results import OutputReport
+from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
 from armpy_tools.pictures.detections import Findings
 from armpy_tools.pictures.ground_truth import AnswerCounter, Judgement

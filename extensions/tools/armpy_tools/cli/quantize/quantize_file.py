@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -18,6 +18,7 @@ from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.registry import find_origin, registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
+from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
