@@ -1,29 +1,18 @@
-"""Compiled models of libraries, and the arguments of their executions."""
+"""Compiled models of libraries."""
 
 from __future__ import annotations
 
-import ctypes
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from ctypes import byref, c_int64, c_void_p
+from ctypes import byref, c_void_p
 from functools import partial
 from types import MappingProxyType
 
-from armpy.backend import Cancellation, current_cancellation
-from armpy.errors import UnimplementedError
+from armpy.backend import current_cancellation
 from armpy.ops.operation import Array
-from armpy_native.library import (
-    DTYPES,
-    MOST_SAVED_BYTES,
-    Device,
-    Error,
-    Span,
-    Tensor,
-    address_of,
-    aligned,
-    span_of,
-)
+from armpy_native.arguments import Arguments
+from armpy_native.library import MOST_SAVED_BYTES, Device, Span, address_of, aligned, span_of
 from armpy_native.started import start_and_wait
 
 
@@ -98,7 +87,8 @@ class Program:
         arguments.point_to(arrays)
         cancellation = current_cancellation()
         if self._starts:
-            start_and_wait(self, arguments, arrays, cancellation)
+            held = self, arguments, arrays
+            start_and_wait(self.device, self.lock, arguments, cancellation, held)
             return
         with self.lock:
             status = self._execute(
@@ -112,8 +102,8 @@ class Program:
         arguments = Arguments(self.handle.value, inputs, outputs)
         cancellation = current_cancellation()
         if self._starts:
-            arrays = (*inputs, *outputs)
-            return partial(start_and_wait, self, arguments, arrays, cancellation)
+            held = self, arguments, (*inputs, *outputs)
+            return partial(start_and_wait, self.device, self.lock, arguments, cancellation, held)
         lock, cancel = self.lock, arguments.cancel_address(cancellation)
         call = partial(self._execute, *arguments.tensors, cancel, arguments.error_address)
 
@@ -130,50 +120,6 @@ class Program:
         # In cyclic garbage the device can be closed before, and its programs with it.
         if handle and self.device.handle.value and not self.device.lost:
             self.device.library.table.release(handle)
-
-
-class Arguments:
-    """Arguments of the executions of one thread, whose arrays have the same shapes and types."""
-
-    def __init__(
-        self, handle: int | None, inputs: Sequence[Array], outputs: Sequence[Array]
-    ) -> None:
-        arrays = (*inputs, *outputs)
-        for array in arrays:
-            if array.dtype not in DTYPES:
-                raise UnimplementedError(f"armpy_backend.h has no type {array.dtype}")
-        self._addresses = [address_of(array) for array in arrays]
-        self._dims = [(c_int64 * array.ndim)(*array.shape) for array in arrays]
-        self._tensors = (Tensor * len(arrays))(
-            *(
-                Tensor(address, array.nbytes, dims, array.ndim, DTYPES[array.dtype], 0)
-                for array, address, dims in zip(arrays, self._addresses, self._dims, strict=True)
-            )
-        )
-        self.error = Error()
-        self.error_address = ctypes.addressof(self.error)
-        self.event = c_void_p()
-        self.event_address = ctypes.addressof(self.event)
-        first = ctypes.addressof(self._tensors)
-        second = first + len(inputs) * ctypes.sizeof(Tensor)
-        self.tensors = (handle, first, len(inputs), second, len(outputs))
-
-    def point_to(self, arrays: Sequence[Array]) -> None:
-        """Let the tensors point to other arrays."""
-        addresses = [array.__array_interface__["data"][0] for array in arrays]
-        if addresses != self._addresses:
-            self._addresses = addresses
-            for tensor, address in zip(self._tensors, addresses, strict=True):
-                tensor.data = address
-
-    def cancel_address(self, cancellation: Cancellation | None) -> int:
-        """Where the library looks whether to stop."""
-        return _NEVER_ADDRESS if cancellation is None else cancellation.address
-
-
-_NEVER = c_int64(0)
-_NEVER_ADDRESS = ctypes.addressof(_NEVER)
-"""Of the word of executions that nobody can cancel."""
 
 
 def _well_placed(array: Array) -> Array:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from armpy.backend import Cancellation
 from armpy.errors import BackendError
-from armpy.ops.operation import Array
-
-if TYPE_CHECKING:
-    from armpy_native.library import Device
-    from armpy_native.program import Arguments, Program
+from armpy_native.arguments import Arguments
+from armpy_native.library import Device
 
 STOP_S = 10.0
 """How long a library has to end an execution that has been cancelled, by its header."""
@@ -31,20 +28,24 @@ _abandoned: list[object] = []
 
 
 def start_and_wait(
-    program: Program,
+    device: Device,
+    lock: AbstractContextManager[object],
     arguments: Arguments,
-    arrays: Sequence[Array],
     cancellation: Cancellation | None,
+    held: object,
 ) -> None:
     """Start an execution, and wait for its end.
 
     Parameters
     ----------
-    program : Program
+    device : Device
+    lock : context manager
+        Held while the library starts the execution.
     arguments : Arguments
-    arrays : sequence of ndarray
-        Objects that the arguments point to.
     cancellation : Cancellation, optional
+    held : object
+        What the library uses until the execution has ended, such as the program and the arrays
+        that the arguments point to; kept for ever if the device is given up.
 
     Raises
     ------
@@ -55,13 +56,12 @@ def start_and_wait(
     ArmpyError
         The library's error.
     """
-    device, error = program.device, arguments.error_address
+    error = arguments.error_address
     table = device.library.table
-    held = program, arguments, arrays
     cancel = arguments.cancel_address(cancellation)
     arguments.event.value = None
     try:
-        with program.lock:
+        with lock:
             device.check_is_there("start")
             status = table.start(*arguments.tensors, cancel, arguments.event_address, error)
     except BaseException:  # such as Ctrl-C, which is raised after the call
