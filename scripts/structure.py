@@ -27,15 +27,13 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+BACKENDS = sorted(
+    str(path.parent.relative_to(ROOT)) for path in ROOT.glob("backends/*/armpy_*/__init__.py")
+)
 EXTENSIONS = sorted(
     str(path.parent.relative_to(ROOT)) for path in ROOT.glob("extensions/*/armpy_*/__init__.py")
 )
-PACKAGES = (
-    "armpy",
-    "backends/numba_acc/armpy_numba_acc",
-    "backends/reference/armpy_reference",
-    *EXTENSIONS,
-)
+PACKAGES = ("armpy", *BACKENDS, *EXTENSIONS)
 CEILINGS = Path(__file__).with_suffix(".toml")
 FILES_PER_FOLDER = 20
 EXTENSION_PACKAGES = frozenset(path.rpartition("/")[2] for path in EXTENSIONS)
