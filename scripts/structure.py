@@ -2,22 +2,28 @@
 
 Usage::
 
-    python scripts/structure.py [--check | --lower] [--show RULE]
+    python scripts/structure.py [--check | --lower | --against REF | --show RULE]
 
-Without an option it prints every rule with its count, its ceiling and its aim, and for each
-package of armpy and each one beside it the files, lines, lines of code and of docstrings, classes
-and comments. ``--show`` lists what a rule counts, by place. The ceilings stand in
-``scripts/structure.toml``. ``--check`` fails if a count is above its ceiling. ``--lower`` lowers
-ceilings to the counts. A commit that needs a higher ceiling raises it and says why: nothing else
-pays for it.
+Without an option it prints every rule with its count, its ceiling and its aim, then what is only
+reported, and for each package of armpy and each one beside it the files, lines, lines of code and
+of docstrings, classes, comments, and the budget of lines of code. ``--show`` lists what a rule or
+a report counts, by place. Ceilings and budgets stand in ``scripts/structure.toml``. ``--check``
+fails if a count is above its ceiling, or a package above its budget. ``--lower`` lowers ceilings to
+the counts. A commit that needs a higher ceiling or budget raises it and says why: nothing else pays
+for it. ``--against`` prints the lines of code of each package, and their change since HEAD left a
+branch or commit.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import io
 import re
+import subprocess
 import sys
+import tarfile
+import tempfile
 import tokenize
 import tomllib
 from collections import defaultdict
@@ -27,16 +33,11 @@ from functools import cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BACKENDS = sorted(
-    str(path.parent.relative_to(ROOT)) for path in ROOT.glob("backends/*/armpy_*/__init__.py")
-)
-EXTENSIONS = sorted(
-    str(path.parent.relative_to(ROOT)) for path in ROOT.glob("extensions/*/armpy_*/__init__.py")
-)
-PACKAGES = ("armpy", *BACKENDS, *EXTENSIONS)
 CEILINGS = Path(__file__).with_suffix(".toml")
 FILES_PER_FOLDER = 20
-EXTENSION_PACKAGES = frozenset(path.rpartition("/")[2] for path in EXTENSIONS)
+EXTENSION_PACKAGES = frozenset(
+    path.parent.name for path in ROOT.glob("extensions/*/armpy_*/__init__.py")
+)
 CLASS_LINES = 400
 CLASS_METHODS = 30
 PROSE_WIDTH = 100
@@ -136,14 +137,31 @@ class Source:
 
     @cached_property
     def code_lines(self) -> int:
-        """Lines that are neither empty, nor a comment, nor of a docstring."""
+        """Lines that are neither empty, nor a comment, nor of a docstring or an import."""
+        imports = {
+            number
+            for node in self.nodes
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        }
         lines = enumerate(self.text.splitlines(), 1)
         return sum(
             bool(line.strip())
             and not line.lstrip().startswith("#")
             and number not in self.docstring_lines
+            and number not in imports
             for number, line in lines
         )
+
+
+def package_folders(root: Path) -> list[str]:
+    """The folders of armpy, its backends and its extensions, below a checkout."""
+    beside = (
+        str(path.parent.relative_to(root))
+        for group in ("backends", "extensions")
+        for path in root.glob(f"{group}/*/armpy_*/__init__.py")
+    )
+    return ["armpy", *sorted(beside)]
 
 
 class Tree:
@@ -153,14 +171,14 @@ class Tree:
     ----------
     root : Path
         The checkout.
-    packages : iterable of str
-        Folders of top-level packages below it.
+    packages : iterable of str, optional
+        Folders of top-level packages below it; armpy, its backends and its extensions if not given.
     """
 
-    def __init__(self, root: Path, packages: Iterable[str] = PACKAGES) -> None:
+    def __init__(self, root: Path, packages: Iterable[str] | None = None) -> None:
         self.root = root
         self.sources: dict[str, Source] = {}
-        for package in packages:
+        for package in package_folders(root) if packages is None else packages:
             top = root / package
             for path in sorted(top.rglob("*.py")):
                 parts = path.relative_to(top.parent).with_suffix("").parts
@@ -304,23 +322,19 @@ def _compatibility(tree: Tree, _: Settings) -> list[str]:
     ]
 
 
-def _of_core(tree: Tree) -> list[Source]:
-    return [source for name, source in tree.sources.items() if name.split(".")[0] == "armpy"]
-
-
 def _protocols(tree: Tree, _: Settings) -> list[str]:
     return [
         f"{source.name}: {node.name}"
-        for source in _of_core(tree)
+        for source in tree.sources.values()
         for node in source.classes
         if any(ast.unparse(base).partition("[")[0].endswith("Protocol") for base in node.bases)
     ]
 
 
 def _large_classes(tree: Tree, _: Settings) -> list[str]:
-    """Classes of the core, of contracts besides, that hold more than a reader can."""
+    """Classes that hold more than a reader can."""
     classes = []
-    for source in _of_core(tree):
+    for source in tree.sources.values():
         for node in source.classes:
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             names = [part.name for part in node.body if isinstance(part, ast.FunctionDef)]
@@ -377,19 +391,16 @@ def _pages(root: Path) -> set[Path]:
     return {path for pattern in PAGES for path in root.glob(pattern)}
 
 
-RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
+Rule = tuple[str, "Callable[[Tree, Settings], list[str]]"]
+"""What is counted, in words, and the function that lists it by place."""
+
+RULES: dict[str, Rule] = {
     "circles": ("circles between what lies in one folder", lambda tree, _: tree.circles()),
     "entries": ("entries directly under armpy/", _entries),
     "crowded_folders": (f"folders of more than {FILES_PER_FOLDER} files", _crowded),
-    "late_imports": ("imports inside functions, outside of the gates", _late_imports),
     "doubled_class_names": ("class names that stand more than once", _doubled),
     "chains": ("classes two steps below one that is no contract", _chains),
     "compatibility": ("definitions for older callers", _compatibility),
-    "protocols": ("classes of the core that are protocols", _protocols),
-    "large_classes": (
-        f"classes of the core of more than {CLASS_LINES} lines or {CLASS_METHODS} methods",
-        _large_classes,
-    ),
     "internal_imports": (
         "imports by extensions of modules of the core that no third party is offered",
         _internal_imports,
@@ -397,14 +408,29 @@ RULES: dict[str, tuple[str, Callable[[Tree, Settings], list[str]]]] = {
     "splats": ("arguments unpacked from a tuple or dict that the call itself writes", _splats),
     "long_prose": (f"lines of prose in pages of more than {PROSE_WIDTH} characters", _long_prose),
 }
+"""What has a ceiling."""
+
+REPORTS: dict[str, Rule] = {
+    "late_imports": ("imports inside functions, outside of the gates", _late_imports),
+    "protocols": ("classes that are protocols", _protocols),
+    "large_classes": (
+        f"classes of more than {CLASS_LINES} lines or {CLASS_METHODS} methods",
+        _large_classes,
+    ),
+}
+"""What is printed for readers, who judge each case, and has no ceiling."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``structure.toml`` says: ceilings and aims by rule, and what a rule leaves out."""
+    """What ``structure.toml`` says.
+
+    Ceilings and aims by rule, budgets of lines of code by package, and what a rule leaves out.
+    """
 
     ceilings: dict[str, int]
     aims: dict[str, int]
+    budgets: dict[str, int]
     gates: frozenset[str]
     one_thing_per_file: frozenset[str]
     free_of_names: tuple[str, ...]
@@ -421,6 +447,7 @@ class Settings:
         return cls(
             document["ceilings"],
             document["aims"],
+            document["budgets"],
             frozenset(left_out["gates"]),
             frozenset(left_out["one_thing_per_file"]),
             tuple(left_out["free_of_names"]),
@@ -474,12 +501,17 @@ class PackageCounts:
         return f"{row} {100 * self.comments / max(self.code, 1):10.1f}"
 
 
+def package_of(module: str) -> str:
+    """The package of the core, or beside it, that a module is in."""
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "armpy" else parts[0]
+
+
 def packages(tree: Tree) -> dict[str, PackageCounts]:
     """Counts of the packages of the core by their names, then of the others."""
     counts: defaultdict[str, PackageCounts] = defaultdict(PackageCounts)
     for name, source in sorted(tree.sources.items()):
-        package, _, rest = name.partition(".")
-        count = counts[f"armpy.{rest.partition('.')[0]}" if package == "armpy" else package]
+        count = counts[package_of(name)]
         count.files += 1
         count.lines += source.text.count("\n")
         count.code += source.code_lines
@@ -489,21 +521,88 @@ def packages(tree: Tree) -> dict[str, PackageCounts]:
     return dict(counts)
 
 
+def lines_of_code(tree: Tree) -> dict[str, int]:
+    """Lines of code of each package, as `packages` counts them."""
+    counts: defaultdict[str, int] = defaultdict(int)
+    for name, source in tree.sources.items():
+        counts[package_of(name)] += source.code_lines
+    return dict(counts)
+
+
+def over_budget(counts: dict[str, int], budgets: dict[str, int]) -> list[str]:
+    """Say which packages have more lines of code than their budgets; without a budget, any."""
+    return [
+        f"{package}: expected at most {budgets.get(package, 0)} lines of code; got {count}. If it "
+        f"needs them, raise its budget in scripts/{CEILINGS.name}, in a commit that says why."
+        for package, count in counts.items()
+        if count > budgets.get(package, 0)
+    ]
+
+
+def against(root: Path, reference: str) -> str:
+    """Compare the lines of code of each package with those where HEAD left a branch or commit.
+
+    Returns
+    -------
+    str
+        A table; if the history is not here, as in a shallow clone, a line that says so.
+    """
+    before = _lines_where_left(root, reference)
+    if before is None:
+        return f"no comparison: no common commit of {reference} and HEAD is here"
+    now = lines_of_code(Tree(root))
+    rows = [f"{'package':24s} {'code':>10s} {'change':>10s}  since HEAD left {reference}"]
+    for package in sorted(now.keys() | before.keys()):
+        count = now.get(package, 0)
+        rows.append(f"{package:24s} {count:10,d} {count - before.get(package, 0):+10,d}")
+    total = sum(now.values())
+    rows.append(f"{'all':24s} {total:10,d} {total - sum(before.values()):+10,d}")
+    return "\n".join(rows)
+
+
+def _lines_where_left(root: Path, reference: str) -> dict[str, int] | None:
+    """Lines of code of the packages at the merge base of a commit and HEAD; None if not here."""
+    base = _git(root, "merge-base", reference, "HEAD")
+    archive = None if base is None else _git(root, "archive", base.decode().strip(), "*.py")
+    if archive is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+            files.extractall(folder, filter="data")
+        return lines_of_code(Tree(Path(folder)))
+
+
+def _git(root: Path, *arguments: str) -> bytes | None:
+    """What a command of git prints; None if it fails."""
+    try:
+        done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Count, print, check or lower; 1 where a check fails."""
+    """Count, print, check, lower or compare; 1 where a check fails."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
-        "--check", action="store_true", help="fail where a count is above its ceiling"
+        "--check", action="store_true", help="fail above a ceiling, or above a package's budget"
     )
     choice.add_argument(
         "--lower", action="store_true", help="lower ceilings to the counts, and check"
     )
-    choice.add_argument("--show", choices=sorted(RULES), help="list what this rule counts")
+    choice.add_argument(
+        "--against", metavar="REF", help="print how lines of code changed since HEAD left REF"
+    )
+    counted = RULES | REPORTS
+    choice.add_argument("--show", choices=sorted(counted), help="list what this rule counts")
     options = parser.parse_args(arguments)
+    if options.against:
+        print(against(ROOT, options.against))
+        return 0
     settings, tree = Settings.read(), Tree(ROOT)
     if options.show:
-        print("\n".join(RULES[options.show][1](tree, settings)))
+        print("\n".join(counted[options.show][1](tree, settings)))
         return 0
     counts = {rule: len(count(tree, settings)) for rule, (_, count) in RULES.items()}
     if options.lower:
@@ -513,12 +612,17 @@ def main(arguments: list[str] | None = None) -> int:
     for rule, (about, _) in RULES.items():
         ceiling, aim = settings.ceilings[rule], settings.aims[rule]
         print(f"{counts[rule]:5d}  ceiling {ceiling:4d}  aim {aim:3d}  {about}")
-    if not (options.check or options.lower):
-        titles = ("files", "lines", "code", "docstrings", "classes", "comments/100")
+    for about, count in REPORTS.values():
+        print(f"{len(count(tree, settings)):5d}  {'reported':21s}  {about}")
+    problems = []
+    if options.check or options.lower:
+        problems = judge(counts, settings.ceilings)
+        problems += over_budget(lines_of_code(tree), settings.budgets)
+    else:
+        titles = ("files", "lines", "code", "docstrings", "classes", "comments/100", "budget")
         print(f"\n{'package':24s}", *(f"{title:>10s}" for title in titles))
-        for name, count in packages(tree).items():
-            print(f"{name:24s} {count}")
-    problems = judge(counts, settings.ceilings) if options.check or options.lower else []
+        for name, package in packages(tree).items():
+            print(f"{name:24s} {package} {settings.budgets.get(name, 0):10,d}")
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 

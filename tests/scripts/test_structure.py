@@ -11,12 +11,17 @@ import pytest
 from scripts.structure import (
     CEILINGS,
     FILES_PER_FOLDER,
+    REPORTS,
     RULES,
     PackageCounts,
     Settings,
     Tree,
+    against,
     judge,
+    lines_of_code,
     lower,
+    main,
+    over_budget,
     packages,
 )
 
@@ -34,7 +39,7 @@ def tree(folder: Path, files: dict[str, str]) -> Tree:
 
 
 def found(rule: str, folder: Path, files: dict[str, str]) -> list[str]:
-    return RULES[rule][1](tree(folder, files), SETTINGS)
+    return (RULES | REPORTS)[rule][1](tree(folder, files), SETTINGS)
 
 
 def test_files_that_import_each_other_are_a_circle(tmp_path: Path) -> None:
@@ -152,6 +157,7 @@ def test_what_is_there_for_older_code_is_found(tmp_path: Path) -> None:
 
 def test_comments_are_counted_without_those_for_tools(tmp_path: Path) -> None:
     text = '"""Text.\n\n# no comment\n"""\nX = "#"  # one\n# two\nY = 1  # noqa: E501\n\n'
+    text += "import a\nfrom b import (\n    c,\n)\n"
     source = tree(tmp_path, {"armpy/a.py": text}).sources["armpy.a"]
     assert (source.comments, source.code_lines) == (2, 2)
 
@@ -164,6 +170,73 @@ def test_a_count_up_to_its_ceiling_passes(count: int) -> None:
 def test_a_count_above_its_ceiling_is_named() -> None:
     (problem,) = judge({"circles": 4}, {"circles": 3})
     assert "Expected at most 3; got 4" in problem
+
+
+def test_reports_have_no_ceilings() -> None:
+    assert REPORTS.keys() == {"large_classes", "late_imports", "protocols"}
+    assert not REPORTS.keys() & (SETTINGS.ceilings.keys() | SETTINGS.aims.keys())
+
+
+def test_a_package_within_its_budget_passes(tmp_path: Path) -> None:
+    counts = lines_of_code(tree(tmp_path, {"armpy/room/a.py": "import os\n\nx = 1\ny = 2\n"}))
+    assert counts == {"armpy": 0, "armpy.room": 2}
+    assert over_budget(counts, {"armpy.room": 2, "armpy.gone": 5}) == []
+
+
+@pytest.mark.parametrize("budgets", [{"armpy.room": 1}, {}])
+def test_a_package_over_its_budget_or_without_one_is_named(budgets: dict[str, int]) -> None:
+    (problem,) = over_budget({"armpy": 0, "armpy.room": 2}, budgets)
+    expected = f"armpy.room: expected at most {sum(budgets.values())} lines of code; got 2."
+    assert problem.startswith(expected)
+    assert "raise its budget in scripts/structure.toml, in a commit that says why" in problem
+
+
+def test_a_package_that_outgrows_its_budget_fails_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    budget = SETTINGS.budgets["armpy.graph"]
+    monkeypatch.setattr("scripts.structure.ROOT", tmp_path)
+    tree(tmp_path, {"armpy/graph/a.py": "x = 1\n" * budget})
+    assert main(["--check"]) == 0
+    tree(tmp_path, {"armpy/graph/b.py": "x = 1\n"})
+    assert main(["--check"]) == 1
+    expected = f"armpy.graph: expected at most {budget} lines of code; got {budget + 1}."
+    assert capsys.readouterr().err.startswith(expected)
+
+
+def test_lines_of_code_are_compared_with_where_a_branch_began(tmp_path: Path) -> None:
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@localhost", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    def commit(files: dict[str, str]) -> None:
+        tree(tmp_path, files)
+        git("add", "--all")
+        git("commit", "--message", "A change")
+
+    git("init", "--initial-branch", "trunk")
+    commit({"armpy/old/a.py": "x = 1\n", "armpy/room/a.py": "x = 1\ny = 2\n"})
+    git("checkout", "-b", "branch")
+    commit({"armpy/room/a.py": "x = 1\ny = 2\n# z\nz = 3\n", "armpy/new/a.py": "x = 1\ny = 2\n"})
+    git("rm", "-r", "armpy/old")
+    rows = [row.split() for row in against(tmp_path, "trunk").splitlines()]
+    assert rows[1:] == [
+        ["armpy", "0", "+0"],
+        ["armpy.new", "2", "+2"],
+        ["armpy.old", "0", "-1"],
+        ["armpy.room", "3", "+1"],
+        ["all", "5", "+2"],
+    ]
+
+
+def test_without_history_a_line_says_that_nothing_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree(tmp_path, {})
+    monkeypatch.setattr("scripts.structure.ROOT", tmp_path)
+    assert main(["--against", "origin/main"]) == 0
+    expected = "no comparison: no common commit of origin/main and HEAD is here\n"
+    assert capsys.readouterr().out == expected
 
 
 def test_lowering_leaves_ceilings_that_are_exceeded() -> None:
