@@ -161,7 +161,10 @@ class BackendSetup:
         options, registry = self._options, self._registry
         if options.isolation is None:
             backends = _with_ids(registry, preferred_backends(registry, named))
-            return [(backend_id, lambda own=backend: own) for backend_id, backend in backends]  # type: ignore[misc]
+            return [
+                (backend_id, lambda own=backend: own)  # type: ignore[misc]
+                for backend_id, backend in backends
+            ]
         from armpy.plugins.isolation.backend import (  # noqa: PLC0415 - few processes isolate
             check_isolated,
             choose,

@@ -193,7 +193,8 @@ class LoadedNetwork:
             Limits of each outermost If or While, and of all; None for no limit.
         """
         if deadline_s is not None:
-            from armpy.execution.calls import async_execution  # noqa: PLC0415 - futures are slow to import, and most programs call
+            # Futures are slow to import, and most programs call.
+            from armpy.execution.calls import async_execution  # noqa: PLC0415
 
             return async_execution.run_in_order(self, inputs, outputs, deadline_s, loop_timeout_s)
         # A copy, as an execution puts new arrays where there are none.
@@ -243,7 +244,8 @@ class LoadedNetwork:
         self, shapes: Sequence[tuple[int, ...]] | None = None
     ) -> NetworkMemory:
         """Make memory to execute in; see `armpy.Model.create_working_memory`."""
-        from armpy.execution.calls.network_memory import NetworkMemory  # noqa: PLC0415 - few applications make memory themselves
+        # Few applications make memory themselves.
+        from armpy.execution.calls.network_memory import NetworkMemory  # noqa: PLC0415
 
         key = self.latest_shapes() if shapes is None else tuple(shapes)
         with self._lock:

@@ -260,7 +260,8 @@ class Runtime:
             shared = self.get_network(shares_state_with).shared_state
         with self._networks.loading() as entry:
             if is_on.model:
-                from armpy.execution.wrappers.logged import described_graph  # noqa: PLC0415 - few log
+                # Few programs log.
+                from armpy.execution.wrappers.logged import described_graph  # noqa: PLC0415
 
                 vlog("model", "network %d is loaded: %s", entry.id, described_graph(graph))
             with profiled_by(settings.profiler), phase("load"):

@@ -195,7 +195,8 @@ class ModelOrigin:
         calls_main = signatures.first_name is None or known[signatures.first_name].is_main
         network: Network | Graph
         if known[name].is_main and calls_main and first.handle.can_be_renamed:
-            from armpy.execution.arrays.reshaping import with_names  # noqa: PLC0415 - few files need it
+            # Few files need it.
+            from armpy.execution.arrays.reshaping import with_names  # noqa: PLC0415
 
             names, original = known[name], first.handle
             network = with_names(first.graph, names.inputs, names.outputs)

@@ -75,7 +75,12 @@ class Placers:
     def _answers(self, ask: Callable[[Placer], T | None]) -> Iterator[T]:
         for answer in self._found:
             placer, contained = answer.value, self._registry.plugins.contained
-            result = contained(answer.candidate, _HOOK, lambda: ask(placer), default=None)  # noqa: B023 - called at once
+            result = contained(
+                answer.candidate,
+                _HOOK,
+                lambda: ask(placer),  # noqa: B023 - called at once
+                default=None,
+            )
             if result is not None:
                 yield result
 

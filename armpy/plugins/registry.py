@@ -146,7 +146,8 @@ class BackendRegistry:
         """The plugins with hooks that were found; those of a registry made by hand are armpy's."""
         with self._lock:
             if self._hooks is None:
-                from armpy.plugins.hook_plugins import HookPlugins  # noqa: PLC0415 - not all need pluggy
+                # Not all programs need pluggy.
+                from armpy.plugins.hook_plugins import HookPlugins  # noqa: PLC0415
 
                 self._hooks = HookPlugins(self._found.plugins, self._options, self._trust)
             return self._hooks

@@ -256,7 +256,8 @@ class Execution:
         is_apart: bool,
     ) -> ExecutionTask[dict[str, Array]]:
         """Make the task that executes once, and then gives the turn back to its caller."""
-        from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415 - most programs call
+        # Most programs call, and need no task.
+        from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415
 
         binding, outputs = self._binding, self.outputs
         signal = self._signal

@@ -61,7 +61,8 @@ class Invocation(NamedTuple):
         if self.memory is None:
             if self.debug is None:
                 return network
-            from armpy.execution.calls.debugged_network import DebuggedNetwork  # noqa: PLC0415 - few debug
+            # Few programs debug.
+            from armpy.execution.calls.debugged_network import DebuggedNetwork  # noqa: PLC0415
 
             return DebuggedNetwork(network, self.debug)
         if self.debug is not None:

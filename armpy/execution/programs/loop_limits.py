@@ -146,7 +146,8 @@ def run_apart(
 
     Raises ExecutionTimeoutError if a loop takes longer than it may.
     """
-    from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415 - futures are slow to import, and few networks have such loops
+    # Futures are slow to import, and few networks have such loops.
+    from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415
 
     def in_task(task: ExecutionTask[list[Array]]) -> list[Array]:
         token = _task.set(task)

@@ -49,7 +49,8 @@ class Executors:
         # Without the lock, as all calls but the first find it here.
         pool = self._pool
         if pool is None:
-            from armpy.execution.scheduling.thread_pool import ThreadPool  # noqa: PLC0415 - futures are slow to import
+            # Futures are slow to import.
+            from armpy.execution.scheduling.thread_pool import ThreadPool  # noqa: PLC0415
 
             with self._lock:
                 if self._is_closed:

@@ -278,7 +278,8 @@ class FrontEndProxy:
 
     def metadata(self, file: ModelFile, signature: str | None) -> ModelMetadata:
         """Read the metadata of a file; errors as for `parse`."""
-        from armpy.plugins.front_ends.validate_records import plain_metadata  # noqa: PLC0415 - few ask
+        # Few applications ask for metadata.
+        from armpy.plugins.front_ends.validate_records import plain_metadata  # noqa: PLC0415
 
         read = self.front_end.metadata
         if read is None:
@@ -287,7 +288,8 @@ class FrontEndProxy:
 
     def outline(self, file: ModelFile, signature: str | None) -> FileOutline | None:
         """Return a file's outline; None if the front-end has none. Errors as for `parse`."""
-        from armpy.plugins.front_ends.validate_records import plain_outline  # noqa: PLC0415 - few ask
+        # Few applications ask for an outline.
+        from armpy.plugins.front_ends.validate_records import plain_outline  # noqa: PLC0415
 
         read = self.front_end.outline
         if read is None:
