@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any  # Any: members of classes made at run time
 
 import numpy as np
@@ -47,6 +48,37 @@ __all__ = ["DeviceArena", "ExampleDeviceBackend", "declare_counters"]  # beside 
 
 Handles = Sequence[ITensorHandle | None]
 Outputs = Sequence[ITensorHandle]
+
+
+@dataclass
+class BreakersState:
+    """What breakers of one device remember beyond a single object."""
+
+    copied_in: int | None = None
+    """The `id` of the tensor that elements were last copied into."""
+
+    constants: dict[str, ITensorHandle] = field(default_factory=dict)
+    """By their descriptions."""
+
+    arenas: dict[int, Region] = field(default_factory=dict)
+    """By their sizes."""
+
+    kept: list[object] = field(default_factory=list)
+    """What is never given back."""
+
+
+class RememberingDevice(Device):
+    """A device whose memory others can map, with the state of its breakers."""
+
+    def __init__(self) -> None:
+        super().__init__(is_mappable=True)
+        self.state = BreakersState()
+
+
+def state_of(device: Device) -> BreakersState:
+    """The state of a device that `mappable_device` made."""
+    assert isinstance(device, RememberingDevice)
+    return device.state
 
 
 class Wrapped(IWorkload):
@@ -132,7 +164,7 @@ def _made(**members: Any) -> Breaker:
 
 def mappable_device() -> Device:
     """A device whose memory others can map."""
-    return Device(is_mappable=True)
+    return RememberingDevice()
 
 
 class ForgetsWhatIsOnlyWritten(DeviceTensorHandle):
@@ -151,10 +183,10 @@ class Forgetful(DeviceTensorHandle):
 
     def copy_in_from(self, source: Array) -> None:
         super().copy_in_from(source)
-        self._device.__dict__["copied in"] = id(self)
+        state_of(self._device).copied_in = id(self)
 
     def forgetful_map(self, read: bool, write: bool) -> Array:
-        is_forgotten = self._device.__dict__.get("copied in") == id(self)
+        is_forgotten = state_of(self._device).copied_in == id(self)
         array = super().map(read=read and not is_forgotten, write=write)
         if is_forgotten:
             array.reshape(-1).view(np.uint8)[...] = 1
@@ -216,7 +248,7 @@ class OneConstant(DeviceHandleFactory):
     """Keeps one constant of each shape and type, for all networks."""
 
     def create_constant_handle(self, info: TensorInfo, elements: Array) -> ITensorHandle:
-        constants: dict[str, ITensorHandle] = self._device.__dict__.setdefault("constants", {})
+        constants = state_of(self._device).constants
         if str(info) not in constants:
             constants[str(info)] = super().create_constant_handle(info, elements)
         return constants[str(info)]
@@ -236,17 +268,15 @@ class OneArena(DeviceArena):
 
     def __init__(self, size_bytes: int, device: Device, transfers: Transfers) -> None:
         super().__init__(size_bytes, device, transfers)
-        regions: dict[int, Region] = device.__dict__.setdefault("arenas", {})
         if self._region is not None:
-            self._region = regions.setdefault(size_bytes, self._region)
+            self._region = state_of(device).arenas.setdefault(size_bytes, self._region)
 
 
 class NeverReleased(DeviceArena):
     """Keeps its memory."""
 
     def release(self) -> None:
-        regions: list[Region | None] = self._device.__dict__.setdefault("kept", [])
-        regions.append(self._region)
+        state_of(self._device).kept.append(self._region)
 
 
 class ImportsAnything(DeviceHandleFactory):
@@ -274,11 +304,14 @@ class RefusesWithoutReason(DeviceHandleFactory):
 class RefusesAndImports(DeviceHandleFactory):
     """Imports memory that it has refused."""
 
+    is_asked_again = False
+
     def can_import(self, info: TensorInfo, memory: ExternalMemory) -> Support:
         answer = super().can_import(info, memory)
-        is_asked_again = "asked" in self.__dict__
-        self.__dict__["asked"] = True
-        return Support.no(ReasonCode.OTHER, "not today") if is_asked_again else answer
+        if self.is_asked_again:
+            return Support.no(ReasonCode.OTHER, "not today")
+        self.is_asked_again = True
+        return answer
 
     def import_memory(
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
@@ -316,12 +349,15 @@ class CopiesWhatItImports(DeviceHandleFactory):
 class OneBuffer(Breaker):
     """Has one buffer of each size, for everybody."""
 
+    def __init__(self, device: Device | None = None) -> None:
+        super().__init__(device)
+        self._buffers: dict[int, IDeviceMemory] = {}
+
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
-        buffers: dict[int, IDeviceMemory] = self.device.__dict__.setdefault("buffers", {})
         size = request.info.size_bytes
-        if size not in buffers:
-            buffers[size] = DeviceBuffer(request.info, self.device)
-        return buffers[size]
+        if size not in self._buffers:
+            self._buffers[size] = DeviceBuffer(request.info, self.device)
+        return self._buffers[size]
 
 
 class ForgetfulBuffer(DeviceBuffer):
@@ -383,9 +419,8 @@ class KeepsWhatItImported(DeviceHandleFactory):
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
         handle = super().import_memory(info, memory, read=read, write=write)
-        regions: list[object] = self._device.__dict__.setdefault("imported", [])
         if isinstance(handle, RegisteredTensorHandle):
-            regions.append(handle.region)
+            state_of(self._device).kept.append(handle.region)
         return handle
 
 

@@ -20,7 +20,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.ops.operation import Array, Operation
-from tests.support.breaking_memory import DeviceArena, with_arenas
+from tests.support.breaking_memory import DeviceArena, state_of, with_arenas
 from tests.support.fake_backends import FunctionWorkload, Handles, Outputs, Step
 from tests.support.planted_faults import Call, Factory, Fault, Fused, Plain, Planted
 
@@ -93,8 +93,7 @@ class KeepsHostCopies(DeviceArena):
 
     def release(self) -> None:
         super().release()
-        copies: list[Array] = self._device.__dict__.setdefault("kept", [])
-        copies.append(np.ones(1 << 20, np.uint8))
+        state_of(self._device).kept.append(np.ones(1 << 20, np.uint8))
 
 
 GROWTH_FAULTS: dict[str, Planted] = {
