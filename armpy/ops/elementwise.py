@@ -256,8 +256,9 @@ class ElementwiseUnary(Operation):
         elif function is UnaryOperation.BITWISE_NOT:
             _require_type(function, False, data_type, "a plain integer type")
         elif data_type.is_quantized:
-            is_computed = function.value <= UnaryOperation.SQUARE.value
-            _require_type(function, is_computed, data_type, "a floating-point type")
+            _require_type(
+                function, function in _QUANTIZED_FUNCTIONS, data_type, "a floating-point type"
+            )
 
 
 _INTEGER_FUNCTIONS = (
@@ -266,6 +267,23 @@ _INTEGER_FUNCTIONS = (
     UnaryOperation.SQUARE,
     UnaryOperation.SIGN,
     UnaryOperation.BITWISE_NOT,
+)
+_QUANTIZED_FUNCTIONS = frozenset(
+    (
+        UnaryOperation.ABS,
+        UnaryOperation.EXP,
+        UnaryOperation.SQRT,
+        UnaryOperation.RSQRT,
+        UnaryOperation.NEG,
+        UnaryOperation.LOGICAL_NOT,
+        UnaryOperation.LOG,
+        UnaryOperation.SIN,
+        UnaryOperation.CEIL,
+        UnaryOperation.COS,
+        UnaryOperation.FLOOR,
+        UnaryOperation.ROUND,
+        UnaryOperation.SQUARE,
+    )
 )
 
 

@@ -32,9 +32,17 @@ BROADCASTS = [
 """Same shape, channels, channels of each image, a number, pixels, alternating, one element."""
 
 FLOAT_OPERATIONS = [
-    operation
-    for operation in ops.BinaryOperation
-    if operation.value <= ops.BinaryOperation.TRUNC_MOD.value
+    ops.BinaryOperation.ADD,
+    ops.BinaryOperation.DIV,
+    ops.BinaryOperation.MAXIMUM,
+    ops.BinaryOperation.MINIMUM,
+    ops.BinaryOperation.MUL,
+    ops.BinaryOperation.SUB,
+    ops.BinaryOperation.SQUARED_DIFFERENCE,
+    ops.BinaryOperation.POWER,
+    ops.BinaryOperation.FLOOR_DIV,
+    ops.BinaryOperation.FLOOR_MOD,
+    ops.BinaryOperation.TRUNC_MOD,
 ]
 QUANTIZED_OPERATIONS = [
     operation for operation in FLOAT_OPERATIONS if not operation.name.startswith(("FLOOR", "TRUNC"))
@@ -45,9 +53,18 @@ INTEGER_OPERATIONS = [
     if operation not in (ops.BinaryOperation.POWER, ops.BinaryOperation.ATAN2)
 ]
 BYTE_FUNCTIONS = [
-    function
-    for function in ops.UnaryOperation
-    if function.value <= ops.UnaryOperation.SQUARE.value and function.name != "LOGICAL_NOT"
+    ops.UnaryOperation.ABS,
+    ops.UnaryOperation.EXP,
+    ops.UnaryOperation.SQRT,
+    ops.UnaryOperation.RSQRT,
+    ops.UnaryOperation.NEG,
+    ops.UnaryOperation.LOG,
+    ops.UnaryOperation.SIN,
+    ops.UnaryOperation.CEIL,
+    ops.UnaryOperation.COS,
+    ops.UnaryOperation.FLOOR,
+    ops.UnaryOperation.ROUND,
+    ops.UnaryOperation.SQUARE,
 ]
 FLOAT_FUNCTIONS = [
     *BYTE_FUNCTIONS,

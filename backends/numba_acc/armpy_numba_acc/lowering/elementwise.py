@@ -82,8 +82,22 @@ _INTEGER_FUNCTIONS = (
     *(UnaryOperation.SIGN, UnaryOperation.BITWISE_NOT),
 )
 _FLOAT_FUNCTIONS = (
-    *(function for function in UnaryOperation if function.value <= UnaryOperation.SQUARE.value),
-    *(UnaryOperation.ERF, UnaryOperation.RECIPROCAL, UnaryOperation.SIGN),
+    UnaryOperation.ABS,
+    UnaryOperation.EXP,
+    UnaryOperation.SQRT,
+    UnaryOperation.RSQRT,
+    UnaryOperation.NEG,
+    UnaryOperation.LOGICAL_NOT,
+    UnaryOperation.LOG,
+    UnaryOperation.SIN,
+    UnaryOperation.CEIL,
+    UnaryOperation.COS,
+    UnaryOperation.FLOOR,
+    UnaryOperation.ROUND,
+    UnaryOperation.SQUARE,
+    UnaryOperation.ERF,
+    UnaryOperation.RECIPROCAL,
+    UnaryOperation.SIGN,
     UnaryOperation.ATAN,
 )
 _STORED_CHOICES = {

@@ -22,8 +22,16 @@ ACTIVATIONS: Mapping[int, ActivationFunction] = {
 }
 BINARY: Mapping[int, BinaryOperation] = {
     operation.value: operation
-    for operation in BinaryOperation
-    if operation.value <= BinaryOperation.POWER.value
+    for operation in (
+        BinaryOperation.ADD,
+        BinaryOperation.DIV,
+        BinaryOperation.MAXIMUM,
+        BinaryOperation.MINIMUM,
+        BinaryOperation.MUL,
+        BinaryOperation.SUB,
+        BinaryOperation.SQUARED_DIFFERENCE,
+        BinaryOperation.POWER,
+    )
 }
 UNARY: Mapping[int, UnaryOperation] = dict(
     enumerate(
