@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import field
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 
 from armpy.backend import (
     BACKEND_API_VERSION,
@@ -43,6 +44,7 @@ from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.plugins.proxy.guard import device_of
 from armpy.plugins.proxy.guarded_call import ask_backend, ask_method, describe
 from armpy.profiling import phase
+from armpy.store.settings import CompilationCaching
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, REFERENCE_BACKEND_ID, BackendId
 
@@ -80,11 +82,16 @@ class Assignment:
         return self.backends[layer.id].get_id()
 
 
-def compiled_cache() -> ModuleType:
-    """The module, imported where it is needed: few backends leave files to the core."""
-    from armpy.compiler import compiled_cache as module  # noqa: PLC0415
+def _saved_programs(
+    graph: Graph,
+    backend: IBackendInternal,
+    request: PreparationRequest,
+    caching: CompilationCaching | None,
+) -> AbstractContextManager[None]:
+    """Let a backend know which parts need not be compiled; see `compiled_cache.saved_programs`."""
+    from armpy.compiler import compiled_cache  # noqa: PLC0415 - few backends are asked for all layers
 
-    return module
+    return compiled_cache.saved_programs(graph, backend, request, caching)
 
 
 class SupportOracle:
@@ -182,7 +189,7 @@ class SupportOracle:
 
         try:
             request = self._options.request_for(backend)
-            with compiled_cache().saved_programs(graph, backend, request, self._options.caching):
+            with _saved_programs(graph, backend, request, self._options.caching):
                 answers = ask_backend(backend_id, tuple, are_layers_supported)
             if [type(answer) for answer in answers] != [Support] * len(layers):
                 text = f"the answers about {len(layers)} layers are {describe(answers)}"

@@ -24,7 +24,6 @@ from armpy.compiler.assign import (
     FailedAnswer,
     SupportOracle,
     assign_backends,
-    compiled_cache,
     refusal_of,
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
@@ -300,10 +299,9 @@ class _Rounds:
         has_token = caching is not None and caching.token is not None
         if caching is None or is_old or not keeps_programs(backend, has_token=has_token):
             return partial(offer, self._graph, backend, part, request)
-        preparation: Callable[[], OptimizationViews] = compiled_cache().cached_preparation(
-            self._graph, backend, part, request, caching
-        )
-        return preparation
+        from armpy.compiler import compiled_cache  # noqa: PLC0415 - few backends leave it their files
+
+        return compiled_cache.cached_preparation(self._graph, backend, part, request, caching)
 
     def _exclude(
         self, backend: IBackendInternal, layers: Sequence[Layer], text: str, error: ArmpyError
