@@ -99,8 +99,9 @@ class LoadedNetwork:
         )
         name = self.subgraphs.graph_names.get(graph, "")
         planner = Planner(self.subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
-        about = self.graph, self.backends, evaluator, settings
-        symbolic = SymbolicPrograms(*about, is_possible=not wanted)
+        symbolic = SymbolicPrograms(
+            self.graph, self.backends, evaluator, settings, is_possible=not wanted
+        )
         # One for the outer network and those inside, which make plans from each other's calls: with
         # a lock each, two threads could wait for each other.
         self._lock = self.subgraphs.lock

@@ -113,8 +113,14 @@ class SymbolicPrograms:
 
     def of_rest(self, graph: Graph, decisive: Sequence[bool]) -> SymbolicPrograms:
         """Templates for a part of the network that waits for elements of its inputs."""
-        about = graph, self._backends, self._evaluator, self._settings
-        return SymbolicPrograms(*about, is_possible=self._may_trace, decisive=decisive)
+        return SymbolicPrograms(
+            graph,
+            self._backends,
+            self._evaluator,
+            self._settings,
+            is_possible=self._may_trace,
+            decisive=decisive,
+        )
 
     def cut(self, shapes: Shapes, values: Sequence[Array | None]) -> None:
         """Cut the network where shapes were not known for some shapes and values of inputs."""
@@ -291,8 +297,14 @@ class SymbolicPrograms:
         ]
         # Other backends are not asked, as all layers are the first one's.
         backends, options = self._backends[:1], self._settings.optimizer
-        about = self._graph, options, self._evaluator, self._decisive
-        graph = _shaped(*about, backends, traced_shapes)  # type: ignore[arg-type]  # sizes for integers
+        graph = _shaped(
+            self._graph,
+            options,
+            self._evaluator,
+            self._decisive,
+            backends,
+            traced_shapes,  # type: ignore[arg-type]  # sizes for integers
+        )
         if not is_shaped(graph):
             return None
         check_layers(graph, self._settings.memory_limit_bytes)
@@ -301,7 +313,9 @@ class SymbolicPrograms:
         if not holds or network.memory.arenas:
             return None
         try:
-            shaped = partial(_shaped, *about, self._backends)
+            shaped = partial(
+                _shaped, self._graph, options, self._evaluator, self._decisive, self._backends
+            )
             capabilities = backends[0].get_capabilities()
             in_place = has_matching_capability(_UPDATES_IN_PLACE, True, capabilities)
             return SymbolicProgram(network, trace, positions, shaped, self._settings, in_place)
