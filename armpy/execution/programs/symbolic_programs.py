@@ -40,7 +40,7 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import ask_method, describe
 from armpy.profiling import phase, profiled_by
-from armpy.tensor import TensorInfo, shapes_agree
+from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
@@ -135,14 +135,10 @@ class SymbolicPrograms:
             outputs = [value for layer in graph.layers for value in layer.outputs]
             known = dict(zip(outputs, [value.info.shape for value in shaped], strict=True))
             ranks = [
-                None
-                if value.info.shape is not None or (shape := known[value]) is None
-                else shape
-                if decides
-                else (None,) * len(shape)
+                None if value.info.shape is not None else _known_part(known[value], decides=decides)
                 for value, decides in zip(split.rest.sources, split.decisive, strict=True)
             ]
-            graph = specialize(split.rest.graph, ranks)  # type: ignore[arg-type]  # some are open
+            graph = specialize(split.rest.graph, ranks)
             rest = self.of_rest(graph, split.decisive)
             head.trace_at_once()
             rest.trace_at_once()
@@ -380,6 +376,15 @@ def _shaped(
     ]
     shapes = shapes[: len(graph.inputs)]
     return simplified(specialize(graph, shapes, values, evaluator), backends, options)
+
+
+def _known_part(
+    shape: Shape | None, *, decides: bool
+) -> tuple[Any, ...] | None:  # Any: sizes, and None for those that are open
+    """What of a shape is the same in all calls: all of it if its elements decide, else its rank."""
+    if shape is None:
+        return None
+    return shape if decides else (None,) * len(shape)
 
 
 def _is_resizable(layer: Layer) -> bool:
