@@ -300,7 +300,7 @@ _BYTES = frozenset((DataType.QASYMM_U8, DataType.QASYMM_S8, DataType.QSYMM_S8, D
 
 
 def _seconds(call: Callable[[], object]) -> float:
-    """Return how long one execution takes: the better of two, if it is short."""
+    """Return how long one execution takes: the shortest of three, or of those up to a long one."""
     times = []
     for _ in range(3):
         started = time.perf_counter()
