@@ -44,9 +44,7 @@ class PreparedSizes:
     def __init__(self, given: Model, sizes: Sequence[int], *, is_open: bool) -> None:
         self.given = given
         num_plans = _plans_kept(given)
-        self._sizes = [size for size in sizes if size > 1][
-            1 - num_plans :
-        ]  # one is for single rows
+        self._sizes = _sizes_kept(sizes, num_plans)
         self._is_open = is_open
         self._model = given if is_open else None
         self._most_kept = max(1, num_plans // (len(self._sizes) + 1))
@@ -170,6 +168,14 @@ class PreparedSizes:
         self.wait()
         if self._model is not None and not self._is_open and not self.given.is_closed:
             self._model.close()
+
+
+def _sizes_kept(sizes: Sequence[int], num_plans: int) -> list[int]:
+    """The largest sizes that can stay prepared beside single rows; all if one plan is kept."""
+    larger = [size for size in sizes if size > 1]
+    if num_plans <= 1:
+        return larger
+    return larger[-(num_plans - 1) :]
 
 
 def _plans_kept(model: Model) -> int:
