@@ -7,10 +7,10 @@ from dataclasses import field, replace
 
 from armpy.backend import IMemoryOptimizerStrategy
 from armpy.compiler.memory.memory_copies import Factories, hands_on
-from armpy.compiler.memory.plan import plan_memory
+from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.compiler.optimize import working_memory
 from armpy.compiler.optimized import OptimizedNetwork
-from armpy.compiler.placement import LayerPlacement
+from armpy.compiler.placement import LayerPlacement, Placement
 from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Rewriter, Value
 from armpy.ops.backend_internal import MemCopy
@@ -117,20 +117,10 @@ class _ImportRewriter:
         self, strategies: Mapping[BackendId, IMemoryOptimizerStrategy] | None
     ) -> ImportedNetwork:
         """Walk the layers."""
-        old, rewriter = self._network, self._rewriter
+        old = self._network
         graph = old.graph
-        inputs: dict[Value, tuple[int, ...] | None] = {}
-        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
-            if value not in self._inputs:
-                inputs[value] = shape
-            for place in self._inputs.get(value, ()):
-                # A source for each backend, as each has a handle of its own over the same memory.
-                source = rewriter.value(value.info, f"{value.name} at {place}")
-                self._at[value, place] = source
-                inputs[source] = None
-        read = {value for layer in graph.layers for value in layer.inputs}
-        read.update(variable.next_value for variable in graph.variables)
-        read.update(v for i, v in enumerate(graph.outputs) if i not in self._outputs)
+        inputs = self._add_sources()
+        read = self._values_read()
         for layer in graph.layers:
             if not isinstance(layer.operation, MemCopy):
                 self._add(layer)
@@ -139,7 +129,7 @@ class _ImportRewriter:
             # Importing an output saves exactly this copy, unless it has another reader.
             elif not read.isdisjoint(layer.outputs):
                 self._add(layer)
-        built = rewriter.finish(
+        built = self._rewriter.finish(
             list(inputs),
             [self._output(index, value) for index, value in enumerate(graph.outputs)],
             [self._result(variable.next_value) for variable in graph.variables],
@@ -147,29 +137,16 @@ class _ImportRewriter:
             drop_dead=False,
         )
         # Planned anew: imported tensors need no place in an arena, and new copies do.
-        made_by = self._factory_ids
-        memory = plan_memory(built, self._ids, strategies, made_by, self._factories)
-        before = {layer.layer_id: layer for layer in old.placement.layers}
-        layers = tuple(
-            before.get(layer.id)
-            or LayerPlacement(layer.id, layer.name, layer.operation.name, self._ids[layer.id], -1)
-            for layer in built.layers
-        )
+        memory = plan_memory(built, self._ids, strategies, self._factory_ids, self._factories)
         # What backends import of each other as before.
         there = set(built.values()).difference(self._roots)
         imports = {key: planned for key, planned in old.imports.items() if key[0] in there}
-        placement = replace(
-            old.placement,
-            layers=layers,
-            num_copies=sum(layer.operation == MemCopy().name for layer in layers),
-            arena_bytes=working_memory(built, self._ids, memory),
-        )
         num_outputs = len(graph.outputs)
         return ImportedNetwork(
             built,
             self._ids,
             memory,
-            placement,
+            self._placement(built, memory),
             old.source,
             old.assignment,
             old.origins,
@@ -181,6 +158,44 @@ class _ImportRewriter:
             ),
             tuple(self._outputs[i][0] if i in self._outputs else None for i in range(num_outputs)),
             self._copied_from,
+        )
+
+    def _add_sources(self) -> dict[Value, tuple[int, ...] | None]:
+        """Make the sources of imported inputs; return all of the network, with default shapes."""
+        graph = self._network.graph
+        sources: dict[Value, tuple[int, ...] | None] = {}
+        for value, shape in zip(graph.inputs, graph.default_shapes, strict=True):
+            if value not in self._inputs:
+                sources[value] = shape
+            for place in self._inputs.get(value, ()):
+                # A source for each backend, as each has a handle of its own over the same memory.
+                source = self._rewriter.value(value.info, f"{value.name} at {place}")
+                self._at[value, place] = source
+                sources[source] = None
+        return sources
+
+    def _values_read(self) -> set[Value | None]:
+        """The values that layers, variables, or outputs that stay in an array, need."""
+        graph = self._network.graph
+        read = {value for layer in graph.layers for value in layer.inputs}
+        read.update(variable.next_value for variable in graph.variables)
+        read.update(v for i, v in enumerate(graph.outputs) if i not in self._outputs)
+        return read
+
+    def _placement(self, built: Graph, memory: MemoryPlan) -> Placement:
+        """The placement with the copies that the new graph has."""
+        old = self._network.placement
+        before = {layer.layer_id: layer for layer in old.layers}
+        layers = tuple(
+            before.get(layer.id)
+            or LayerPlacement(layer.id, layer.name, layer.operation.name, self._ids[layer.id], -1)
+            for layer in built.layers
+        )
+        return replace(
+            old,
+            layers=layers,
+            num_copies=sum(layer.operation == MemCopy().name for layer in layers),
+            arena_bytes=working_memory(built, self._ids, memory),
         )
 
     def _add(self, layer: Layer) -> None:
