@@ -197,15 +197,12 @@ _NO_ACTIVATION = {"fused_activation_function": "NONE"}
 def _is_refused(case: Case, model: Model) -> bool:
     """Whether armpy's front-end refuses what ends LiteRT's process: an output that is too fine."""
     left, right, output = _scales(case)
-    bits = (
-        14
-        if model.operator == "SQUARED_DIFFERENCE"
-        else 15
-        if _subject(case).data_type is S16
-        else 20
-    )
-    twice = 2 * max(left, right)
-    most = twice**2 if model.operator == "SQUARED_DIFFERENCE" else twice
+    most = 2 * max(left, right)
+    bits = 20
+    if model.operator == "SQUARED_DIFFERENCE":
+        most, bits = most**2, 14
+    elif _subject(case).data_type is S16:
+        bits = 15
     return bool(most / 2**bits >= output)
 
 

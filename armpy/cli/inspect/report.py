@@ -109,9 +109,11 @@ def _print_operators(printer: Printer, facts: ModelFacts) -> None:
         layers = [layer for layer in facts.layers if layer.operator == name]
         parameters = sum(layer.parameters for layer in layers)
         macs = sum(layer.macs for layer in layers)
-        share = f"{macs / facts.macs:.1%}" if macs else ""
-        numbers = f"{parameters:,}" if parameters else "", count_text(macs) if macs else "", share
-        rows.append((count, name, *numbers, "not supported" if name in facts.unsupported else ""))
+        parameters_text = f"{parameters:,}" if parameters else ""
+        macs_text = count_text(macs) if macs else ""
+        share_text = f"{macs / facts.macs:.1%}" if macs else ""
+        problem = "not supported" if name in facts.unsupported else ""
+        rows.append((count, name, parameters_text, macs_text, share_text, problem))
     columns = ["count>", "operator", "parameters>", "multiply-adds>", "share>", "problem"]
     end = None if facts.unsupported else -1
     printer.table(columns[:end], [row[:end] for row in rows])
