@@ -322,7 +322,12 @@ def _layer_name(change: Change) -> str:
 
 def _numbers(change: Change) -> _Row:
     ratio = change.after_us / change.before_us if change.before_us else 0.0
-    times = f"{ratio:.2f}" if ratio else "gone" if change.before_us else "new"
+    if ratio:
+        times = f"{ratio:.2f}"
+    elif change.before_us:
+        times = "gone"
+    else:
+        times = "new"
     return (*_microseconds(change.before_us, change.after_us), times)
 
 

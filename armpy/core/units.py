@@ -29,7 +29,12 @@ def count_text(number: float) -> str:
 
 def time_text(us: float) -> str:
     """``3.4 ms``."""
-    unit, name = (1e6, "s") if us >= 999_500 else (1e3, "ms") if us >= 999.5 else (1.0, "µs")
+    if us >= 999_500:
+        unit, name = 1e6, "s"
+    elif us >= 999.5:
+        unit, name = 1e3, "ms"
+    else:
+        unit, name = 1.0, "µs"
     number = us / unit
     return f"{number:.3g} {name}" if number < 999.5 else f"{number:,.0f} {name}"
 

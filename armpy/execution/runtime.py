@@ -173,16 +173,18 @@ class Runtime:
     def get_device_spec(self) -> DeviceSpec:
         """The backends of this runtime and everything that was found."""
         ids = tuple(backend.get_id() for backend in self._setup.backends)
+        candidates = tuple(map(self._as_set_up, self._registry.candidates))
+        return DeviceSpec(ids, candidates)
+
+    def _as_set_up(self, candidate: Candidate) -> Candidate:
+        """What was found, as it is in this runtime: left out, isolated, or as registered."""
         left_out, isolated = self._setup.left_out, self._setup.isolated
-        candidates = [
-            replace(c, status=CandidateStatus.FAILED, reason=left_out[c.backend_id])
-            if c.status is CandidateStatus.REGISTERED and c.backend_id in left_out
-            else isolated[c.backend_id].described(c)
-            if c.status is CandidateStatus.FOUND and c.backend_id in isolated
-            else c
-            for c in self._registry.candidates
-        ]
-        return DeviceSpec(ids, tuple(candidates))
+        name = candidate.backend_id
+        if candidate.status is CandidateStatus.REGISTERED and name in left_out:
+            return replace(candidate, status=CandidateStatus.FAILED, reason=left_out[name])
+        if candidate.status is CandidateStatus.FOUND and name in isolated:
+            return isolated[name].described(candidate)
+        return candidate
 
     @property
     def devices(self) -> tuple[DeviceFacts, ...]:
@@ -248,7 +250,11 @@ class Runtime:
         else:
             graph, settings = graph_of(network), self._network_settings(checked)
         same = None if original is None else self.get_network(original)
-        name = network.name if isinstance(network, Network) else same.settings.name if same else ""
+        name = ""
+        if isinstance(network, Network):
+            name = network.name
+        elif same is not None:
+            name = same.settings.name
         settings = replace(settings, name=model_name() or name, saved=current_parts())
         backends = self._setup.backends_for(settings.optimizer.preference)
         settings.optimizer.check_affinity(

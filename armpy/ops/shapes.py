@@ -183,7 +183,10 @@ def broadcast_shapes(*shapes: Shape | None) -> Shape | None:
                 actual=" and ".join(format_shape(shape) for shape in known),
                 fix="Change the shape of one input so that they agree",
             )
-        result.append(sizes[0] if sizes else (None if None in dims else 1))
+        if sizes:
+            result.append(sizes[0])
+        else:
+            result.append(None if None in dims else 1)
     return tuple(result)
 
 

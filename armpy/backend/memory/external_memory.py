@@ -104,7 +104,11 @@ class ExternalMemory:
         is_array = self.source is MemorySource.MALLOC
         is_file = not is_array and self.source is not MemorySource.DEVICE
         if (array is not None) != is_array or (self.file_descriptor >= 0) != is_file:
-            wanted = "an array" if is_array else "a file descriptor" if is_file else "a device"
+            wanted = "a device"
+            if is_array:
+                wanted = "an array"
+            elif is_file:
+                wanted = "a file descriptor"
             kind = "no array" if array is None else "an array"
             actual = f"{kind} and file descriptor {self.file_descriptor}"
             raise _unsound(f"the memory does not fit {self.source}", f"only {wanted}", actual)

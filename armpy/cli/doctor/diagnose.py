@@ -204,9 +204,14 @@ def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
     problems = list(details.get("problems", ())) if is_found else []
     missing_device = str(details.get("missing_device", "")) if is_found else ""
     cause = "; ".join(problems) or missing_device or _cause(candidate, result)
-    status = candidate.status.value
-    if is_found:
-        status = PROBLEM if problems else NO_DEVICE if missing_device else OK
+    if not is_found:
+        status = candidate.status.value
+    elif problems:
+        status = PROBLEM
+    elif missing_device:
+        status = NO_DEVICE
+    else:
+        status = OK
     missing = f"module {candidate.missing_module}" if candidate.missing_module else ""
     if candidate.missing_library:
         missing = f"library {candidate.missing_library}"

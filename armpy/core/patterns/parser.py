@@ -219,7 +219,12 @@ class _Parser:
         elif count := _COUNT.match(self.pattern, self.place):
             self.place = count.end()
             least = int(count[1])
-            most = least if count[2] is None else None if count[3] is None else int(count[3])
+            if count[2] is None:
+                most = least
+            elif count[3] is None:
+                most = None
+            else:
+                most = int(count[3])
             if max(least, most or 0) > _MOST_REPEATS or (most is not None and most < least):
                 raise PatternError(f"{count[0]} is not 0 to {_MOST_REPEATS} in ascending order")
         elif not self._take("+"):

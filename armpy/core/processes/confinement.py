@@ -160,7 +160,12 @@ def _apply_landlock(library: ctypes.CDLL, writable: Sequence[str]) -> dict[str, 
     files = _WRITE_FILE | _CHANGES
     files |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
     fields = [files, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0]
-    known = 1 if version < 4 else 2 if version < 6 else 3
+    if version < 4:
+        known = 1
+    elif version < 6:
+        known = 2
+    else:
+        known = 3
     attributes = struct.pack(f"={known}Q", *fields[:known])
     ruleset = _call(library, _CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
