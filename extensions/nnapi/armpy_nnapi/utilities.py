@@ -350,8 +350,11 @@ def align_bytes_needed(index: int, length: int) -> int:
     ----------
     NNAPI ``alignBytesNeeded``.
     """
-    # NNAPI aligns to 4 bytes at most.
-    alignment = 1 if length < 2 else 2 if length < 4 else 4
+    alignment = 4  # NNAPI aligns to 4 bytes at most
+    if length < 2:
+        alignment = 1
+    elif length < 4:
+        alignment = 2
     return -index % alignment
 
 

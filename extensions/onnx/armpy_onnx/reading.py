@@ -133,12 +133,14 @@ def declared_shape(
     """
     if not tensor.HasField("shape"):
         return None
-    return tuple(
-        (dim.dim_value if dim.dim_value >= 0 else None)
-        if dim.HasField("dim_value")
-        else sizes.get(dimension_name(dim))
-        for dim in tensor.shape.dim
-    )
+    return tuple(_size_of(dim, sizes) for dim in tensor.shape.dim)
+
+
+def _size_of(dim: onnx.TensorShapeProto.Dimension, sizes: Mapping[str, int]) -> int | None:
+    """A dimension's own size, or the one given for its name; None if it is open."""
+    if not dim.HasField("dim_value"):
+        return sizes.get(dimension_name(dim))
+    return dim.dim_value if dim.dim_value >= 0 else None
 
 
 def _without_elements(message: memoryview, *path: int) -> bytes:

@@ -281,7 +281,11 @@ def _plain_array(where: str, datatype: str, data: object) -> Array:
         return _plain_strings(where, data)
     # Before NumPy sees them: of one long text among many numbers it makes an array of such texts,
     # which takes more memory than there is.
-    allowed = {bool} if datatype == "BOOL" else {int} if "INT" in datatype else {int, float}
+    allowed: set[type] = {int, float}
+    if datatype == "BOOL":
+        allowed = {bool}
+    elif "INT" in datatype:
+        allowed = {int}
     for kind in _kinds_in(where, data, 0) - allowed:
         raise _no_numbers(where, datatype, _KINDS.get(kind, kind.__name__))
     try:

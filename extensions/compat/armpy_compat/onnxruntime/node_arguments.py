@@ -103,13 +103,15 @@ def shape_of(kind: Any) -> list[int | str | None]:  # Any: onnx.TypeProto
         return shape_of(kind.optional_type.elem_type)
     if kind.WhichOneof("value") != "tensor_type":
         return []
-    return [
-        # PaddlePaddle's exporter writes -1 for open dimensions.
-        (dim.dim_value if dim.dim_value >= 0 else None)
-        if dim.HasField("dim_value")
-        else dim.dim_param or None
-        for dim in kind.tensor_type.shape.dim
-    ]
+    return [_size_of(dim) for dim in kind.tensor_type.shape.dim]
+
+
+def _size_of(dim: Any) -> int | str | None:  # Any: onnx.TensorShapeProto.Dimension
+    """A dimension's size or name; None if it is open."""
+    if not dim.HasField("dim_value"):
+        return dim.dim_param or None
+    # PaddlePaddle's exporter writes -1 for open dimensions.
+    return dim.dim_value if dim.dim_value >= 0 else None
 
 
 def refined(

@@ -107,7 +107,11 @@ def _float_variants() -> Iterator[tuple[Operation, Optional]]:
 def _template(operation: Operation, optional: Optional, label: str) -> Iterator[CaseTemplate]:
     """Lines of a float operation; the label names its properties."""
     time_major = getattr(operation, "time_major", None)
-    axes = "bi" if time_major is None else ("tbi" if time_major else "bti")
+    axes = "bi"
+    if time_major:
+        axes = "tbi"
+    elif time_major is not None:
+        axes = "bti"
     sizes = {"o": 3, "p": 1} if "projection" in optional else {}
     flags = [name for name in ("time_major", "merge_outputs") if getattr(operation, name, False)]
     shapes = _shapes(operation, optional, axes, sizes)

@@ -163,15 +163,16 @@ def _resizing() -> Iterator[CaseTemplate]:
                 ("same-size", (1, 3, 4, 2), (3, 4)),
             ):
                 input_shape = (shape[0], shape[3], *shape[1:3]) if label == "nchw" else shape
+                types = of(DataType.FLOAT32)
+                if (label, sizes) == ("plain", "double"):
+                    types = every
+                elif label == "plain":
+                    types = of(DataType.FLOAT32, DataType.QASYMM_S8)
                 yield CaseTemplate(
                     f"{name}-{label}-{sizes}",
                     Resize(size, method, **options),
                     (input_shape,),
-                    every
-                    if (label, sizes) == ("plain", "double")
-                    else of(DataType.FLOAT32)
-                    if label != "plain"
-                    else of(DataType.FLOAT32, DataType.QASYMM_S8),
+                    types,
                     (grid,),
                 )
 

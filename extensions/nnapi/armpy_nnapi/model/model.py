@@ -436,7 +436,11 @@ class Model(IModel):
             self.finish()
 
     def __repr__(self) -> str:
-        state = "finished" if self.is_finished else "invalid" if self._is_invalid else "open"
+        state = "open"
+        if self.is_finished:
+            state = "finished"
+        elif self._is_invalid:
+            state = "invalid"
         operands, operations = self._list.operands, self._operations
         return f"Model({len(operands)} operands, {len(operations)} operations, {state})"
 

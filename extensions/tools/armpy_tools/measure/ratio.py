@@ -120,7 +120,11 @@ def compare(baseline: Sequence[Sequence[float]], other: Sequence[Sequence[float]
     if len(units) < LEAST_UNITS:
         return Ratio(value, 0.0, math.inf, "too few runs", len(units), unit)
     low, high = median_interval(units)
-    verdict = "faster" if low > 1 else "slower" if high < 1 else "no difference shown"
+    verdict = "no difference shown"
+    if low > 1:
+        verdict = "faster"
+    elif high < 1:
+        verdict = "slower"
     return Ratio(value, low, high, verdict, len(units), unit)
 
 

@@ -11,7 +11,7 @@ from armpy.compiler import Evaluator, OptimizerOptions, specialize
 from armpy.compiler.passes.pipeline import run_passes
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime
-from armpy.graph import Graph, Layer, Rewriter
+from armpy.graph import Graph, Layer, Rewriter, Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
 from armpy.plugins import BackendProxy
@@ -111,10 +111,12 @@ def with_real_weights(graph: Graph) -> Graph:
         numbers = scales.dequantize(elements) if weights.info.data_type.is_quantized else elements
         info = TensorInfo(weights.info.shape, DataType.FLOAT32)
         constant = rewriter.constant(numbers.astype(np.float32), info, weights.name)
-        inputs = [
-            constant if value is weights else None if value is None else rewriter.mapped(value)
-            for value in layer.inputs
-        ]
+        inputs: list[Value | None] = []
+        for value in layer.inputs:
+            if value is weights:
+                inputs.append(constant)
+            else:
+                inputs.append(None if value is None else rewriter.mapped(value))
         rewriter.replace(layer, layer.operation, inputs)
         changed = True
     return rewriter.finish() if changed else graph

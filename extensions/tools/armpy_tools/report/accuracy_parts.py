@@ -154,7 +154,9 @@ def error_text(relative: float) -> str:
     if not math.isfinite(relative):
         return "not finite"
     percent = 100 * relative
-    return f"{percent:.0f} %" if percent >= 10 else f"{percent:.2g} %" if percent else "0"
+    if percent >= 10:
+        return f"{percent:.0f} %"
+    return f"{percent:.2g} %" if percent else "0"
 
 
 def accuracy_parts(accuracy: ModelErrors, known: LayerRows) -> list[Part]:

@@ -184,7 +184,11 @@ def _layer_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ..
     for name in dict.fromkeys((*new.layers, *old.layers)):
         first, other = new.layers.get(name, missing), old.layers.get(name, missing)
         difference_us = (first.time_us or 0.0) - (other.time_us or 0.0)
-        kind = "good" if difference_us < 0 else "bad" if difference_us > 0 else "dim"
+        kind = "dim"
+        if difference_us < 0:
+            kind = "good"
+        elif difference_us > 0:
+            kind = "bad"
         row = (
             name,
             first.operator or other.operator,

@@ -156,10 +156,12 @@ def _fits_pad(choice: Choice) -> bool:
 def _slice(choice: Choice) -> CaseTemplate:
     shape = choice["shape"]
     begin = tuple(min(choice["from"], dim - 1) * (n % 2 or dim > 2) for n, dim in enumerate(shape))
-    size = tuple(
-        -1 if choice["to"] == "end" else 1 if choice["to"] == "one" else dim - first
-        for dim, first in zip(shape, begin, strict=True)
-    )
+    if choice["to"] == "end":
+        size = (-1,) * len(shape)
+    elif choice["to"] == "one":
+        size = (1,) * len(shape)
+    else:
+        size = tuple(dim - first for dim, first in zip(shape, begin, strict=True))
     return CaseTemplate("", Slice(begin, size), (shape,), values=_DISTINCT)
 
 

@@ -184,7 +184,14 @@ def _layer_row(layer: LayerCost, name: str) -> tuple[str, ...]:
 
 def milliseconds(number: float) -> str:
     """A time with as many digits as are worth reading."""
-    digits = 4 if number < 0.1 else 3 if number < 10 else 2 if number < 100 else 1
+    if number < 0.1:
+        digits = 4
+    elif number < 10:
+        digits = 3
+    elif number < 100:
+        digits = 2
+    else:
+        digits = 1
     return f"{number:.{digits}f}"
 
 
