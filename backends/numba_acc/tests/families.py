@@ -15,7 +15,7 @@ from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.graph import SubgraphView
+from armpy.graph import SubgraphView, Value
 from armpy.ops.operation import Array
 from armpy_conformance.case import Case
 from armpy_conformance.cases import all_case_templates, by_hand
@@ -176,16 +176,19 @@ def family_network(family: str) -> Given:
         return _NETWORKS[family]()
     case = _cases()[_CASES[family]]
     network = Network(case.id)
-    values = [
-        None
-        if item is None
-        else network.constant(
-            item.data, data_type=item.info.data_type, quantization=item.info.quantization
-        )
-        if item.is_constant
-        else network.input(f"x{number}", item.info)
-        for number, item in enumerate(case.inputs)
-    ]
+    values: list[Value | None] = []
+    for number, item in enumerate(case.inputs):
+        if item is None:
+            values.append(None)
+        elif item.is_constant:
+            info = item.info
+            values.append(
+                network.constant(
+                    item.data, data_type=info.data_type, quantization=info.quantization
+                )
+            )
+        else:
+            values.append(network.input(f"x{number}", item.info))
     for number, value in enumerate(case.add_to(network, values)):
         network.output(f"y{number}", value)
     given = {

@@ -39,7 +39,11 @@ def instructions_of(isa: Isa, trial: TimedLoop, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(machine_trial, "trials_of", lambda _: (trial,))
     assembly = compile_assembly(machine_trial.make(isa), "kernel", isa)
     is_product = trial.what in ("steps", "wait")
-    name = trial.kind if is_product else "f32" if trial.what == "tile" else trial.what
+    name = trial.what
+    if is_product:
+        name = trial.kind
+    elif name == "tile":
+        name = "f32"
     pattern = re.compile(PATTERNS[name][isa.triple == ARM])
     blocks = re.split(r"^\.?\w+:.*$", assembly, flags=re.MULTILINE)
     loops = [block for block in blocks if re.search(r"^\s+(j[a-z]+|b\.\w+|cbn?z)\s", block, re.M)]

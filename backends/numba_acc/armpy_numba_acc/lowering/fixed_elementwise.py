@@ -269,7 +269,9 @@ def _expression(kind: BinaryOperation, infos: Sequence[TensorInfo]) -> str:
     if kind is not BinaryOperation.SQUARED_DIFFERENCE:
         return name
     a, b = (scale_of(info) for info in infos[:2])
-    return f"{name}_{'both' if a == b else 'left' if a > b else 'right'}"
+    if a == b:
+        return f"{name}_both"
+    return f"{name}_left" if a > b else f"{name}_right"
 
 
 _OF_BYTES: Mapping[

@@ -195,7 +195,11 @@ def _duration_ns(
     """
     model, taps, unit = choices.model, len(patches.taps), choices.model.unit
     whole, rest = divmod(columns, COLUMNS)
-    panels = whole + (1.0 if rest > COLUMNS // 2 else 0.6 if rest else 0.0)
+    panels = float(whole)
+    if rest > COLUMNS // 2:
+        panels += 1.0
+    elif rest:
+        panels += 0.6
     pace = model.pace("tdpbusd" if kind.element_bytes == 1 else "tdpbf16ps", ROW_BYTES)
     rows_ns = _PAIRS * pace.step_ns * (plan.rows + _MOST_ROWS) / 4
     block_ns = rows_ns + 2 * ROWS * ROW_BYTES / model.levels[1].bytes_per_ns / 2

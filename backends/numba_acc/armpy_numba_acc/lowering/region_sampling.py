@@ -35,7 +35,9 @@ def lower(emit: Emitter, layer: Layer) -> None:
     images, height, width, channels = layer["input"].info.known_shape
     regions, out_height, out_width, _ = output.info.known_shape
     is_mean = operation.algorithm is PoolingAlgorithm.AVERAGE
-    is_inside = is_mean and not operation.is_free and not operation.half_pixel
+    form = "mean" if is_mean else "max"
+    if is_mean and not operation.is_free and not operation.half_pixel:
+        form = "inside"
     samples = operation.height_samples, operation.width_samples
     row_bytes, column_bytes = (
         # Where their number is not fixed, samples are more than half an element apart.
@@ -44,7 +46,7 @@ def lower(emit: Emitter, layer: Layer) -> None:
     )
     scales = [1 / np.float32(s) for s in (operation.height_stride, operation.width_stride)]
     call = calls.RoiAlign(
-        form=("inside" if is_inside else "mean") if is_mean else "max",
+        form=form,
         source=emit.source(layer["input"]),
         rois=emit.source(layer["rois"]),
         batch_indices=emit.source(layer["batch_indices"]),

@@ -144,7 +144,11 @@ class _RegionSearch:
             kept = {each.key: self.measured[each.key] for each in changes[:count]}
             threads = {each.key for each in changes[:count] if each.is_whole}
             rest = {key: option for key, option in kept.items() if key not in threads}
-            tables = [{}, kept, rest] if threads and rest else [{}, kept] if kept else [{}]
+            tables: list[Mapping[str, Option]] = [{}]
+            if kept:
+                tables.append(kept)
+            if threads and rest:
+                tables.append(rest)
             turns = self._compare(tables)
             times = turns.medians_us
             if not kept or turns.gain(1) >= _LEAST_GAIN_IN_ALL:
