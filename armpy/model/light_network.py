@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.types import BackendId
 
 MOST_SHAPES = 8
-"""That stay prepared, as many as in an ordinary network unless its runtime says otherwise."""
+"""Number of shapes kept prepared; the default of `RuntimeOptions.plan_cache_size`."""
 
 
 class ArchivedTensor(NamedTuple):

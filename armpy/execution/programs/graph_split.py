@@ -172,7 +172,7 @@ def _reads_only(layer: Layer, known: set[Value]) -> bool:
 
 
 def _read(layers: Sequence[Layer], known: set[Value]) -> list[Value]:
-    """Those of some values that layers read, each once."""
+    """The values of `known` that any of the layers reads, without duplicates."""
     read = (value for layer in layers for value in layer.inputs if value is not None)
     return [value for value in dict.fromkeys(read) if value in known]
 

@@ -2,9 +2,9 @@
 
 Notes
 -----
-A symbolic program comes of preparing the network once more for shapes whose open dimensions are
-traced (`armpy.core.symbolic`). It holds for all shapes that meet the conditions which that has
-found, and makes a plan of numbers alone. Shapes that meet those of none are traced themselves.
+A symbolic program is made by preparing the network once with symbolic sizes
+(`armpy.core.symbolic`). It is valid for every shape that satisfies the conditions recorded then;
+for those only numbers are filled in. Other shapes are traced anew.
 
 Elements of inputs that decide on shapes are traced as well: those of each such input, as a tuple,
 follow the shapes of all inputs.

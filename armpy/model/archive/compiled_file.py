@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from armpy.model.model import Model
 
 WRONG_FORM = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
-"""What comes of reading a record that is of another form than armpy writes."""
+"""Exceptions that a malformed record raises."""
 
 
 class CompiledFile(NamedTuple):

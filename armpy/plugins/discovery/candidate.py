@@ -34,7 +34,7 @@ class CandidateStatus(enum.Enum):
 
 @dataclass(slots=True)
 class Candidate:
-    """Something that says it is a backend, or a plugin with hooks, and what became of it."""
+    """An announced backend or plugin with hooks, and its state."""
 
     backend_id: BackendId
     """Empty while it is not known: a directory's module has it when it is imported or probed.

@@ -20,9 +20,9 @@ HANDLER = "armpy.execution.isolated_worker:BackendServer"
 """What answers in the worker; by name, as it stands above the runtime."""
 
 UNKNOWN = object()
-"""In the place of a culprit: one of those that were under way."""
+"""Sentinel for `culprit`: one of the executions that were under way."""
 NO_EXECUTION = object()
-"""In the place of a culprit: the worker could not serve, be it by something long over."""
+"""Sentinel for `culprit`: the worker failed, and no execution is known to be the cause."""
 
 
 class WorkerProcess(Worker):

@@ -80,7 +80,7 @@ def op_failed(
 
 
 def unexpected_null(what: str, *, where: str = "", expected: str = "") -> NnapiError:
-    """The error for None in the place of something that must be there."""
+    """The error for a required argument that is None."""
     code = ResultCode.UNEXPECTED_NULL
     return NnapiError(f"{what} is None", code=code, where=where, expected=expected)
 

@@ -200,7 +200,7 @@ class Emitter:
         scratch
             Memory that each image uses anew.
         steps
-            By how many bytes the same place of the next image lies after one in a buffer.
+            Bytes from one image to the next, for each buffer.
         times
             Images in all.
         """

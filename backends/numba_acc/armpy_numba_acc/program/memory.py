@@ -116,7 +116,7 @@ def _end_of_place(begin: int, *sizes: int) -> int:
 
 _PAGE_BYTES = 4096
 _STEP_BYTES = 320
-"""By how much large buffers are moved against each other within a page."""
+"""Offset between large buffers, so that they do not share cache sets."""
 
 
 def padded_size(size_bytes: int) -> int:
