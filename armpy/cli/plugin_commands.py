@@ -49,7 +49,7 @@ def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.C
             raise RejectionError(f"the command name '{name}' is taken")
         guarded = _guarded(plugins, candidate, command)
         if not isinstance(guarded.hidden, bool):
-            raise RejectionError(f"whether '{name}' is hidden is not said")
+            raise RejectionError(f"'{name}' does not set `hidden` to true or false")
         commands[name] = guarded
 
     for answer in plugins.ask(_HOOK, click.Command):

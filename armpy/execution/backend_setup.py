@@ -309,7 +309,7 @@ def _for_runtime(backend: BackendProxy, options: OptionValues) -> BackendProxy:
     proxy = backend.for_runtime(options)
     if proxy.get_id() != backend.get_id():
         raise BackendError(
-            "the backend for one runtime calls itself otherwise",
+            "the backend's id differs in this runtime",
             where=f"{backend.get_id()} / for_runtime",
             expected=repr(backend.get_id()),
             actual=repr(proxy.get_id()),

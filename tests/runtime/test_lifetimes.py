@@ -366,9 +366,9 @@ class TestForRuntime:
         assert [text for name, text, _ in log if name == "power"] == ["3", "5", "0"]
         assert len(backend.made) == 3
 
-    def test_a_backend_that_calls_itself_otherwise_is_left_out(self, backend: Powered) -> None:
+    def test_a_backend_whose_id_differs_in_a_runtime_is_left_out(self, backend: Powered) -> None:
         backend.made_id = "B"
-        text = r"^A / for_runtime: .*calls itself otherwise\. Expected 'A'; got 'B'"
+        text = r"^A / for_runtime: .*id differs in this runtime\. Expected 'A'; got 'B'"
         with pytest.raises(BackendError, match=text):
             runtime_of(backend)
         spec = runtime_of(backend, backends=None).get_device_spec()

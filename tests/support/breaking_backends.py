@@ -545,8 +545,8 @@ BREAKERS: dict[str, tuple[tuple[Callable[[], ExampleDeviceBackend], str], ...]] 
         (lambda: with_workloads(WrongIfCancelled), "after enqueued layers were cancelled"),
     ),
     "executions/failures-are-reported": (
-        (lambda: with_workloads(Silent), "execute says nothing of an input that cannot be used"),
-        (lambda: with_workloads(SilentInItsQueue), "enqueue says nothing of an input that"),
+        (lambda: with_workloads(Silent), "execute accepts an invalid input"),
+        (lambda: with_workloads(SilentInItsQueue), "enqueue accepts an invalid input"),
     ),
     "executions/executions-stop-when-they-are-cancelled": (
         (lambda: with_workloads(CannotBeStopped), "as if it had not been cancelled"),

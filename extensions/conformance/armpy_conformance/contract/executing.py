@@ -194,7 +194,7 @@ def failures_are_reported(subject: BackendUnderTest) -> None:
                     outcome.wait(_WAIT_S)
             except Exception:  # noqa: BLE001 - any error reports the failure
                 continue
-            raise ViolationError(f"{method} says nothing of an input that cannot be used")
+            raise ViolationError(f"{method} accepts an invalid input")
     driven.run(memory, "after an execution that could not be done")
     memory.release()
 
