@@ -103,19 +103,19 @@ class DynamicLayers:
         """Run one layer; return its outputs."""
         # Host memory, whatever the backend's own is: to plan or copy would need the missing shapes.
         factory = self._factories[layer.id]
-        inputs = [
-            None
-            if v is None
-            else HostTensorHandle(
-                v.info, factory.fitting(v.info, arrays[v] if v.data is None else v.data)
-            )
-            for v in layer.inputs
-        ]
-        lies = self._limit_bytes, factory.alignment_bytes, factory.padding_bytes
+        inputs: list[HostTensorHandle | None] = []
+        for value in layer.inputs:
+            if value is None:
+                inputs.append(None)
+            else:
+                array = arrays[value] if value.data is None else value.data
+                inputs.append(HostTensorHandle(value.info, factory.fitting(value.info, array)))
         outputs = [
             HostTensorHandle(info, factory.empty_tensor(info))
             if info.is_fully_shaped
-            else DynamicTensorHandle(info, *lies)
+            else DynamicTensorHandle(
+                info, self._limit_bytes, factory.alignment_bytes, factory.padding_bytes
+            )
             for info in layer.output_infos
         ]
         self._steps[step].execute(inputs, outputs)

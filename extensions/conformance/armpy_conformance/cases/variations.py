@@ -92,10 +92,9 @@ def with_many_elements(case: Case) -> tuple[Case, ...]:
     wanted = _MANY if is_cheap else _FEW
     factor = -(-wanted // max(largest, 1))
     rng = np.random.default_rng(zlib.crc32(case.id.encode()))
+    random = rng if is_cheap else None
     inputs = tuple(
-        item
-        if item is None or item.is_constant
-        else _larger(item, factor, rng if is_cheap else None)
+        item if item is None or item.is_constant else _larger(item, factor, random)
         for item in case.inputs
     )
     infos = [None if item is None else item.info for item in inputs]
