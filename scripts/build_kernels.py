@@ -110,12 +110,12 @@ def completed(kernels: Iterable[Kernel]) -> set[Kernel]:
 
     Another network needs another pairing: of a tile that fits its sizes and what its weights need.
     """
-    families: dict[str, list[Kernel]] = {}
+    families: dict[tuple[str, int], list[Kernel]] = {}
     for kernel in kernels:
-        families.setdefault(kernel.name, []).append(kernel)
+        families.setdefault((kernel.name, len(kernel.parameters)), []).append(kernel)
     result: set[Kernel] = set()
-    for name, members in families.items():
-        places = _places(name, len(members[0].parameters))
+    for (name, count), members in families.items():
+        places = _places(name, count)
         seen = [{tuple(one.parameters[at] for at in group) for one in members} for group in places]
         for parts in product(*seen):
             by_place = dict(zip(chain(*places), chain(*parts), strict=True))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import dataclasses
 import inspect
 import itertools
 import pickle
+import sys
 import threading
+import types
 from collections.abc import Callable, Hashable
 from typing import Any, ClassVar
 
@@ -186,3 +189,124 @@ def test_threads_may_meet_at_the_first_use() -> None:
         for thread in threads:
             thread.join()
         assert made == [kind(1)] * 4
+
+
+BOTH = pytest.mark.parametrize("decorator", [ours.dataclass, dataclasses.dataclass])
+
+
+@BOTH
+def test_fields_may_be_left_out_of_the_hash(decorator: Decorator) -> None:
+    @decorator(frozen=True)
+    class Event:
+        number: int
+        details: dict[str, int] = dataclasses.field(default_factory=dict, hash=False)
+        name: str = dataclasses.field(default="", compare=False, hash=True)
+
+    event: Any = Event
+    assert hash(event(1)) == hash(event(1, {"a": 2})) != hash(event(1, {}, "b"))
+    assert event(1) != event(1, {"a": 2})
+
+
+@BOTH
+def test_a_class_keeps_its_own_way_to_begin_and_to_be_pickled(decorator: Decorator) -> None:
+    @decorator(frozen=True, slots=True)
+    class Own:
+        number: int
+
+        def __init__(self, text: str) -> None:
+            object.__setattr__(self, "number", len(text))
+
+        def __getstate__(self) -> str:
+            return "x" * self.number
+
+        def __setstate__(self, state: str) -> None:
+            object.__setattr__(self, "number", 10 * len(state))
+
+    assert copy.copy(Own("abc")).number == 30
+
+
+@BOTH
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_frozen_and_other_dataclasses_do_not_mix(decorator: Decorator, is_frozen: bool) -> None:
+    for base in (ours.dataclass, dataclasses.dataclass):
+        point = _point(base, {"frozen": not is_frozen})
+        with pytest.raises(TypeError, match="frozen"):
+            _derived(decorator, {"frozen": is_frozen}, point)
+
+
+@BOTH
+def test_a_frozen_class_cannot_have_its_own_way_to_set_attributes(decorator: Decorator) -> None:
+    class Plain:
+        number: int
+
+        def __setattr__(self, name: str, value: object) -> None:
+            pass
+
+    with pytest.raises(TypeError, match="__setattr__"):
+        decorator(frozen=True)(Plain)
+
+
+@BOTH
+def test_subclasses_that_are_no_dataclasses_have_attributes_of_their_own(
+    decorator: Decorator,
+) -> None:
+    class Marked(_point(decorator, {"frozen": True})):  # type: ignore[misc]  # as above
+        """A place with a mark."""
+
+    marked = Marked(1)
+    marked.mark = "here"
+    del marked.mark
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        marked.x = 2
+
+
+@BOTH
+def test_written_methods_are_no_longer_abstract(decorator: Decorator) -> None:
+    class Shown(abc.ABC):
+        __slots__ = ()
+
+        @abc.abstractmethod
+        def __repr__(self) -> str: ...
+
+    @decorator(slots=True)
+    class Point(Shown):
+        x: int
+
+    point: Any = Point
+    assert repr(point(1)).endswith("Point(x=1)")
+
+
+@BOTH
+def test_fields_may_have_any_names(decorator: Decorator) -> None:
+    @decorator(frozen=True)
+    class Odd:
+        _set: int
+        x: list[int] = dataclasses.field(default_factory=list)
+        _new_x: int = 3
+        _default_z: int = 4
+        z: int = dataclasses.field(init=False, default=9)
+
+    kind: Any = Odd
+    odd = kind(1)
+    assert (odd._set, odd.x, odd._new_x, odd._default_z, odd.z) == (1, [], 3, 4, 9)
+
+
+@BOTH
+def test_methods_may_be_replaced_before_their_first_use(decorator: Decorator) -> None:
+    kind = _point(decorator, {})
+    first = vars(kind)["__init__"]
+
+    def init(self: Any, x: int) -> None:
+        first(self, 10 * x)
+
+    kind.__init__ = init
+    assert (kind(1).x, kind(2).x) == (10, 20)
+
+
+def test_methods_are_written_where_the_module_is_no_longer_known() -> None:
+    module = types.ModuleType("forgotten_module")
+    sys.modules[module.__name__] = module
+    text = "from armpy.core.dataclass import dataclass\n@dataclass\nclass A:\n    x: int\n"
+    exec(text, vars(module))
+    del sys.modules[module.__name__]
+    assert module.A(1) == module.A(1)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -270,3 +271,50 @@ def test_the_sources_are_the_packages_that_decide(monkeypatch: pytest.MonkeyPatc
 def test_programs_whose_bytes_do_not_identify_them_are_not_kept() -> None:
     assert keys._digest((object(),), "origin") == ""
     assert keys._digest((np.array([None]),), "origin") == ""
+
+
+LOOKUP = "armpy_numba_acc.kernels.lookup"
+
+
+def test_kernels_whose_sources_are_exchanged_under_a_process_have_no_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forget_sources()
+    assert keys.code_digest("copy")
+    inode = os.stat(files_behind([LOOKUP], keys._SOURCES)[LOOKUP]).st_ino
+    changed_ns = keys._changed_ns
+
+    def changed(info: os.stat_result) -> int:
+        return keys._IMPORTED_NS + 1 if info.st_ino == inode else changed_ns(info)
+
+    monkeypatch.setattr(keys, "_changed_ns", changed)
+    assert keys.code_digest("lookup") == ""
+    assert keys.code_digest("fill") != ""
+
+
+def test_kernels_whose_sources_vanish_under_a_process_have_no_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forget_sources()
+    assert keys.code_digest("copy")
+
+    @cache
+    def vanished(path: str) -> str:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(keys, "_file_digest", vanished)
+    assert keys.code_digest("lookup") == ""
+
+
+def test_what_is_left_of_a_package_does_not_hide_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "armpy_with_remains"
+    (package / "loop" / "__pycache__").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "loop.py").write_text("import armpy_with_remains.inner\n")
+    (package / "inner.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    files = files_behind([f"{package.name}.loop"], (package.name,))
+    assert files[f"{package.name}.loop"] == str(package / "loop.py")
+    assert f"{package.name}.inner" in files

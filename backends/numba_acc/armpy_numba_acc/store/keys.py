@@ -138,8 +138,17 @@ def code_digest(name: str) -> str:
     if not _sources_digest():
         return ""
     modules = [f"{kernels.__name__}.{name}"] if name.isidentifier() else modules_in(name)
-    files = files_behind([*modules, _GENERATOR], _SOURCES)
-    digests = {module: _file_digest(path) for module, path in files.items()}
+    try:
+        files = files_behind([*modules, _GENERATOR], _SOURCES)
+        digests = {module: _file_digest(path) for module, path in files.items()}
+        last_ns = max((_changed_ns(os.stat(path)) for path in files.values()), default=0)
+    except OSError as error:
+        _log.info("no code of '%s' is kept on disk: %s", name, error)
+        return ""
+    # Sources may be exchanged while a process runs: it must not take the new code for its own.
+    if last_ns > _IMPORTED_NS:
+        _log.info("no code of '%s' is kept on disk: the sources are not those that run", name)
+        return ""
     return hashlib.sha256(repr(digests).encode()).hexdigest()
 
 

@@ -88,15 +88,13 @@ def _file_of(module: str) -> str:
     folder = _folder_of(package) if package.startswith("armpy") else ""
     if not folder:
         return ""
-    if rest:
-        *packages, name = rest
-        around = os.path.join(folder, *packages)
-        folder = os.path.join(around, name) if name in _names_in(around) else ""
-        if not folder:
-            return os.path.join(around, f"{name}.py") if f"{name}.py" in _names_in(around) else ""
-    here = _names_in(folder)
-    file = next((file for file in ("__init__.pyi", "__init__.py") if file in here), "")
-    return os.path.join(folder, file) if file else ""
+    path = os.path.join(folder, *rest)
+    around, name = os.path.split(path)
+    if not rest or name in _names_in(around):
+        for file in ("__init__.pyi", "__init__.py"):
+            if file in _names_in(path):
+                return os.path.join(path, file)
+    return f"{path}.py" if rest and f"{name}.py" in _names_in(around) else ""
 
 
 @cache
