@@ -21,7 +21,7 @@ from armpy.errors import ParserError, UnimplementedError
 from armpy_compat.armnn_format import write
 from armpy_compat.armnn_format.writer import EMITTERS
 from armpy_conformance.cases import operation_cases
-from tests.support.armnn_networks import OLD_FILES, network_texts
+from extensions.compat.tests.armnn_format.armnn_networks import OLD_FILES, network_texts
 from tests.support.mutations import mutated
 from tests.support.small_runs import run_if_small
 

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import armpy
-from tests.support.armnn_cases import Elements, PublishedCase, published_cases
-from tests.support.armnn_texts import armnn_file
+from extensions.compat.tests.armnn_format.armnn_cases import (
+    Elements,
+    PublishedCase,
+    published_cases,
+)
+from extensions.compat.tests.armnn_texts import armnn_file
 from tests.support.shared import SHARED
 
 _FOLDER = "armnn_tests/deserializer"
