@@ -41,9 +41,9 @@ from armpy_tools.calibrate.workloads import random_inputs, reference_workloads, 
 from armpy_tools.devices.backend_costs import costs_of
 from armpy_tools.devices.costs import Rate
 from armpy_tools.devices.store import FiguresStore
+from extensions.tools.tests.calibration.fake_time import FakeTime
 from tests.support.device_memory import DeviceBackend
 from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.fake_time import FakeTime
 from tests.support.slow_backend import SlowBackend
 
 Rates = Callable[[Operation, WorkloadInfo], Rate]

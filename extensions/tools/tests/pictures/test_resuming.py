@@ -19,8 +19,8 @@ for library in ("click", "rich", "PIL"):
 
 from armpy.cli.__main__ import main  # noqa: E402
 from armpy_tools.cli.pictures.jobs.result_folder import ResultFolder  # noqa: E402
+from extensions.tools.tests.pictures.picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
 from tests.support.effort import effort  # noqa: E402
-from tests.support.picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
 
 COUNT = 30
 DAMAGED = (0, 17)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+DIGITS = Path(__file__).parents[4] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
 LABELS = str(DIGITS / "labels.txt")
 NAMES = Path(LABELS).read_text("utf-8").split()
