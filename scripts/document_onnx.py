@@ -95,7 +95,7 @@ model.run({"x[0]": first, "x[1]": second})
 ## ONNX's own interface
 
 `armpy_onnx.backend` is a backend in ONNX's sense (`prepare`, `run_model`). ONNX's own tests run
-through it in `extensions/onnx/tests/test_backend_suite.py`; `tests/support/onnx_skips.py` has those
+through it in `extensions/onnx/tests/test_backend_suite.py`; `onnx_skips.py` beside it has those
 that do not pass, with reasons.
 
 ## Operators

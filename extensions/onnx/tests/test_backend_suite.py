@@ -20,7 +20,7 @@ import onnx.backend.test
 
 import armpy
 from armpy_onnx.backend import OnnxBackend, OnnxModel
-from tests.support.onnx_skips import ACCELERATED, SKIPS
+from extensions.onnx.tests.onnx_skips import ACCELERATED, SKIPS
 
 pytestmark = pytest.mark.slow
 

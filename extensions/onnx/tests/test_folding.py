@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import quantization
 
 import armpy
-from tests.support.onnx_saturation import skip_where_onnx_runtime_saturates
+from extensions.onnx.tests.onnx_saturation import skip_where_onnx_runtime_saturates
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

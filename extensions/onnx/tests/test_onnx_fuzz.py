@@ -21,8 +21,8 @@ pytest.importorskip("onnx")
 import armpy
 from armpy.errors import ParserError
 from armpy.execution import Runtime, RuntimeOptions
+from extensions.onnx.tests.onnx_mutations import nested_models, node_models, odd_model
 from tests.support.mutations import mutated
-from tests.support.onnx_mutations import nested_models, node_models, odd_model
 from tests.support.small_runs import run_if_small
 
 COUNT = int(os.environ.get("ARMPY_ONNX_FUZZ_COUNT", "300"))

@@ -14,7 +14,7 @@ import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
-from tests.support.onnx_quantized_texts import QUANTIZED_MODELS
+from extensions.onnx.tests.onnx_quantized_texts import QUANTIZED_MODELS
 from tests.support.onnx_texts import MODELS
 
 NUMBERS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 255, 2**31, 2**40, 2**63 - 1)
