@@ -8,7 +8,14 @@ import pytest
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
-from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
+from extensions.nnapi.tests.operations.nnapi_operation import (
+    feature_level,
+    integer,
+    output,
+    run,
+    scalar,
+    tensor,
+)
 
 TO_SPACE, TO_DEPTH = OperationCode.DEPTH_TO_SPACE, OperationCode.SPACE_TO_DEPTH
 FROM_BATCH, TO_BATCH = OperationCode.BATCH_TO_SPACE_ND, OperationCode.SPACE_TO_BATCH_ND

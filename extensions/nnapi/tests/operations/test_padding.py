@@ -8,7 +8,14 @@ import pytest
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
-from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
+from extensions.nnapi.tests.operations.nnapi_operation import (
+    feature_level,
+    integer,
+    output,
+    run,
+    scalar,
+    tensor,
+)
 
 PAD, PAD_V2 = OperationCode.PAD, OperationCode.PAD_V2
 F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32

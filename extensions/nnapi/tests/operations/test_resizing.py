@@ -10,7 +10,14 @@ import pytest
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
-from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
+from extensions.nnapi.tests.operations.nnapi_operation import (
+    feature_level,
+    integer,
+    output,
+    run,
+    scalar,
+    tensor,
+)
 
 BILINEAR, NEAREST = OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR
 F32, F16 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16

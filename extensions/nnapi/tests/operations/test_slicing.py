@@ -10,7 +10,13 @@ import pytest
 from armpy.errors import ArmpyError, LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
-from tests.support.nnapi_operation import feature_level, integer, output, run, tensor
+from extensions.nnapi.tests.operations.nnapi_operation import (
+    feature_level,
+    integer,
+    output,
+    run,
+    tensor,
+)
 
 F32, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32
 U8 = OperandCode.TENSOR_QUANT8_ASYMM

@@ -11,7 +11,14 @@ from armpy.errors import LayerValidationError
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import ChannelQuant, Operand
-from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
+from extensions.nnapi.tests.operations.nnapi_operation import (
+    feature_level,
+    integer,
+    output,
+    run,
+    scalar,
+    tensor,
+)
 
 CODE = OperationCode.TRANSPOSE_CONV_2D
 F32, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32

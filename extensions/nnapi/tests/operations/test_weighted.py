@@ -10,7 +10,14 @@ import pytest
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import ChannelQuant, Operand
-from tests.support.nnapi_operation import feature_level, integer, output, run, scalar, tensor
+from extensions.nnapi.tests.operations.nnapi_operation import (
+    feature_level,
+    integer,
+    output,
+    run,
+    scalar,
+    tensor,
+)
 
 CONV, DEPTHWISE = OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D
 GROUPED, FULLY = OperationCode.GROUPED_CONV_2D, OperationCode.FULLY_CONNECTED
