@@ -24,7 +24,7 @@ from armpy.types import DataType
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
 from armpy_tools.tflite_writer.tflite import write_tflite
-from tests.support.ray_node import expected, pixels
+from extensions.serving.tests.ray_node import expected, pixels
 from tests.support.row_models import DIGITS
 
 Make = Callable[..., ServedReplica]

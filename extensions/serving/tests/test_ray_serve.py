@@ -20,8 +20,8 @@ import pytest
 
 import armpy
 import armpy_serving.ray
+from extensions.serving.tests.ray_node import expected, pixels, ray_node
 from tests.support.effort import effort
-from tests.support.ray_node import expected, pixels, ray_node
 from tests.support.row_models import DIGITS
 
 ray = pytest.importorskip("ray", reason="Ray is an engine of its own: the extra 'ray' has it")

@@ -12,8 +12,14 @@ import armpy
 from armpy import ArmpyError, Model
 from armpy.execution import TensorSpec
 from armpy_serving import status_of
+from extensions.serving.tests.kserve.inference_calls import (
+    WAYS,
+    Arrays,
+    CallError,
+    grpc_modules,
+    send,
+)
 from tests.support.effort import IS_FULL
-from tests.support.inference_calls import WAYS, Arrays, CallError, grpc_modules, send
 from tests.support.kserve_server import KServeProcess, kserve_server
 from tests.support.shared import SHARED
 

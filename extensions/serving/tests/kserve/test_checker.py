@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.open_inference import check_error, check_model_metadata, checked_answer
+from extensions.serving.tests.kserve.open_inference import (
+    check_error,
+    check_model_metadata,
+    checked_answer,
+)
 
 Y = {"name": "y", "shape": [2], "datatype": "FP32", "data": [1, 2.5]}
 GOOD = {"model_name": "m", "id": "1", "outputs": [Y]}

@@ -20,10 +20,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from extensions.serving.tests.kserve.inference_calls import (
+    CallError,
+    by_bytes,
+    by_json,
+    message,
+    send,
+)
+from extensions.serving.tests.kserve.open_inference import check_error
 from tests.support.effort import effort
-from tests.support.inference_calls import CallError, by_bytes, by_json, message, send
 from tests.support.kserve_server import KServeProcess, kserve_server
-from tests.support.open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

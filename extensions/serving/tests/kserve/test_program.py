@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.inference_calls import by_json, by_raw
+from extensions.serving.tests.kserve.inference_calls import by_json, by_raw
 from tests.support.kserve_server import KServeProcess, free_ports, kserve_server
 from tests.support.row_models import write_row_model
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.kserve_server import HEADER, KServeProcess
-from tests.support.open_inference import (
+from extensions.serving.tests.kserve.open_inference import (
     check_error,
     check_model_metadata,
     check_server_metadata,
     checked_answer,
     strict_json,
 )
+from tests.support.kserve_server import HEADER, KServeProcess
 
 X = {"name": "x:0", "datatype": "FP32", "shape": [1, 2], "data": [0.1, -2]}
 N = {"name": "n", "datatype": "INT32", "shape": [3], "data": [1, 2, 3]}

@@ -13,9 +13,9 @@ import pytest
 
 from armpy import ModelNotFoundError
 from armpy.errors import InvalidArgumentError
-from tests.support.inference_calls import grpc_modules
+from extensions.serving.tests.kserve.inference_calls import grpc_modules
+from extensions.serving.tests.kserve.open_inference import check_error
 from tests.support.kserve_server import KServeProcess
-from tests.support.open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

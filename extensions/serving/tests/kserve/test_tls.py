@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.inference_calls import CallError, grpc_modules, message, send
+from extensions.serving.tests.kserve.inference_calls import CallError, grpc_modules, message, send
 from tests.support.kserve_server import HOST, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.inference_calls import CallError, grpc_modules, send
+from extensions.serving.tests.kserve.inference_calls import CallError, grpc_modules, send
+from extensions.serving.tests.kserve.open_inference import check_error
 from tests.support.kserve_server import HEADER, KServeProcess
-from tests.support.open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tests.support import triton_utilities
+from extensions.serving.tests.triton import triton_utilities
 from tests.support.triton_server import TritonServer, find_server
 
 MODULES = ("python_model", "tensors", "metrics_reporter", "steps")

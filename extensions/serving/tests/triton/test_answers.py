@@ -17,13 +17,13 @@ from armpy.execution import TensorSpec
 from armpy_serving.protocol import datatype_of
 from armpy_serving.triton import TritonExport, TritonOptions, export_model
 from extensions.serving.tests.triton.conftest import Start
-from tests.support.effort import IS_FULL
-from tests.support.inference_protocol import (
+from extensions.serving.tests.triton.inference_protocol import (
     check_answer,
     check_message,
     check_model_metadata,
     check_server_metadata,
 )
+from tests.support.effort import IS_FULL
 from tests.support.shared import SHARED
 from tests.support.triton_server import TritonServer
 

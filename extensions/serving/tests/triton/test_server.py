@@ -22,7 +22,7 @@ from armpy_serving.triton import (
     export_model,
 )
 from extensions.serving.tests.triton.conftest import Start
-from tests.support.inference_protocol import check_error, check_message
+from extensions.serving.tests.triton.inference_protocol import check_error, check_message
 from tests.support.triton_server import TritonServer
 
 TYPES = (
