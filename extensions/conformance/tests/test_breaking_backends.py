@@ -11,8 +11,8 @@ from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
-from tests.support.breaking_backends import BREAKERS
-from tests.support.breaking_contract import (
+from extensions.conformance.tests.breaking_backends import BREAKERS
+from extensions.conformance.tests.breaking_contract import (
     BROKEN_ELSEWHERE,
     OLD_BREAKERS,
     RULES_WITHOUT_BREAKERS,

@@ -8,9 +8,7 @@ import pytest
 
 from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
-from tests.support.effort import IS_FULL
-from tests.support.lying_backends import run
-from tests.support.sabotaged_examples import (
+from extensions.conformance.tests.sabotaged_examples import (
     CLASSES,
     claims_too_much,
     first_problem,
@@ -18,6 +16,8 @@ from tests.support.sabotaged_examples import (
     name_of,
     twins,
 )
+from tests.support.effort import IS_FULL
+from tests.support.lying_backends import run
 
 pytestmark = pytest.mark.slow
 
