@@ -126,22 +126,20 @@ def completed(kernels: Iterable[Kernel]) -> set[Kernel]:
 def _places(kernel: str, count: int) -> list[list[int]]:
     """Places of so many parameters of a kernel: those that say its tile, its flags, and others."""
     known = [getattr(calls, name) for name in dir(calls)]
-    names = next(
-        (
-            one.parameters
-            for one in known
-            if isinstance(one, type)
-            and issubclass(one, Call)
-            and len(one.parameters) == count
-            and kernel.replace("_", "").startswith(one.__name__.lower())
-        ),
-        (),
-    )
-    groups: list[list[int]] = [[], [], []]
-    for place in range(count):
-        name = names[place] if names else ""
-        groups[0 if name in _TILE else 1 if name.startswith(_FLAGS) else 2].append(place)
-    return groups
+    records = [
+        one
+        for one in known
+        if isinstance(one, type)
+        and issubclass(one, Call)
+        and len(one.parameters) == count
+        and kernel.replace("_", "").startswith(one.__name__.lower())
+    ]
+    # Kernels of one record have its name and perhaps a word more.
+    names = max(records, key=lambda one: len(one.__name__)).parameters if records else ("",) * count
+    tile = [place for place, name in enumerate(names) if name in _TILE]
+    flags = [place for place, name in enumerate(names) if name.startswith(_FLAGS)]
+    others = [place for place in range(count) if place not in (*tile, *flags)]
+    return [tile, flags, others]
 
 
 def views_of(path: str) -> list[SubgraphView]:

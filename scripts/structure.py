@@ -22,10 +22,10 @@ import io
 import re
 import subprocess
 import sys
-import tarfile
 import tempfile
 import tokenize
 import tomllib
+import zipfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -326,6 +326,7 @@ def _protocols(tree: Tree, _: Settings) -> list[str]:
     return [
         f"{source.name}: {node.name}"
         for source in tree.sources.values()
+        if source.name.split(".")[0] == "armpy"
         for node in source.classes
         if any(ast.unparse(base).partition("[")[0].endswith("Protocol") for base in node.bases)
     ]
@@ -398,9 +399,11 @@ RULES: dict[str, Rule] = {
     "circles": ("circles between what lies in one folder", lambda tree, _: tree.circles()),
     "entries": ("entries directly under armpy/", _entries),
     "crowded_folders": (f"folders of more than {FILES_PER_FOLDER} files", _crowded),
+    "late_imports": ("imports inside functions, outside of the gates", _late_imports),
     "doubled_class_names": ("class names that stand more than once", _doubled),
     "chains": ("classes two steps below one that is no contract", _chains),
     "compatibility": ("definitions for older callers", _compatibility),
+    "protocols": ("classes of the core that are protocols", _protocols),
     "internal_imports": (
         "imports by extensions of modules of the core that no third party is offered",
         _internal_imports,
@@ -411,8 +414,6 @@ RULES: dict[str, Rule] = {
 """What has a ceiling."""
 
 REPORTS: dict[str, Rule] = {
-    "late_imports": ("imports inside functions, outside of the gates", _late_imports),
-    "protocols": ("classes that are protocols", _protocols),
     "large_classes": (
         f"classes of more than {CLASS_LINES} lines or {CLASS_METHODS} methods",
         _large_classes,
@@ -563,12 +564,14 @@ def against(root: Path, reference: str) -> str:
 def _lines_where_left(root: Path, reference: str) -> dict[str, int] | None:
     """Lines of code of the packages at the merge base of a commit and HEAD; None if not here."""
     base = _git(root, "merge-base", reference, "HEAD")
-    archive = None if base is None else _git(root, "archive", base.decode().strip(), "*.py")
+    if base is None:
+        return None
+    archive = _git(root, "archive", "--format=zip", base.decode().strip(), "*.py")
     if archive is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-            files.extractall(folder, filter="data")
+        with zipfile.ZipFile(io.BytesIO(archive)) as files:
+            files.extractall(folder)
         return lines_of_code(Tree(Path(folder)))
 
 

@@ -39,10 +39,8 @@ from tests.support.effort import IS_FULL, first_and_another
 
 def forget_sources() -> None:
     """Have digests of the sources be computed anew."""
-    for known in (
-        *(keys._origin, keys._tools, keys._sources_digest),
-        *(keys._source_files, keys.code_digest, keys._file_digest),
-    ):
+    caches = (keys._origin, keys._tools, keys._sources_digest, keys.code_digest, keys._file_digest)
+    for known in caches:
         known.cache_clear()
 
 

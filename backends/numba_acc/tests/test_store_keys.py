@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.cost_model.figures import typical
-from armpy_numba_acc.machine.isa import make_isa
+from armpy_numba_acc.machine.cost_model.model import MachineModel
+from armpy_numba_acc.machine.isa import Isa, make_isa
 from armpy_numba_acc.machine.kernel import Kernel
 from armpy_numba_acc.store import keys
 from armpy_numba_acc.store.keys import object_key, program_key, region_digest
@@ -91,25 +92,25 @@ OTHERS: dict[str, Callable[[], SubgraphView]] = {
 }
 
 
+def key_of(
+    view: SubgraphView, isa: Isa = ISA, num_threads: int = 1, model: MachineModel | None = None
+) -> str:
+    """Key of a region's program."""
+    return program_key(region_digest(view), isa, num_threads, model)
+
+
 def test_equal_regions_have_equal_keys() -> None:
-    assert (
-        program_key(region_digest(region()), ISA, 1)
-        == program_key(region_digest(region()), ISA, 1)
-        != ""
-    )
+    assert key_of(region()) == key_of(region()) != ""
 
 
 def test_whatever_a_program_depends_on_is_in_its_key() -> None:
-    program_keys = {
-        name: program_key(region_digest(make()), ISA, 1) for name, make in OTHERS.items()
-    }
-    program_keys["none"] = program_key(region_digest(region()), ISA, 1)
-    program_keys["threads"] = program_key(region_digest(region()), ISA, 2)
-    program_keys["instruction set"] = program_key(
-        region_digest(region()), make_isa("portable", "x86_64", "", frozenset()), 1
-    )
+    program_keys = {name: key_of(make()) for name, make in OTHERS.items()}
+    program_keys["none"] = key_of(region())
+    program_keys["threads"] = key_of(region(), num_threads=2)
+    portable = make_isa("portable", "x86_64", "", frozenset())
+    program_keys["instruction set"] = key_of(region(), isa=portable)
     faster = dataclasses.replace(typical(ISA), cycle_ns=0.1)
-    program_keys["machine"] = program_key(region_digest(region()), ISA, 1, faster)
+    program_keys["machine"] = key_of(region(), model=faster)
     assert "" not in program_keys.values()
     assert len(set(program_keys.values())) == len(program_keys)
 
@@ -157,27 +158,27 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_other_sources_have_other_keys(source: Path) -> None:
-    before = program_key(region_digest(region()), ISA, 1)
+    before = key_of(region())
     source.write_text("a = 2\n")
     forget_sources()
-    assert program_key(region_digest(region()), ISA, 1) not in ("", before)
+    assert key_of(region()) not in ("", before)
 
 
 def test_nothing_is_kept_by_a_process_whose_sources_have_changed(
     source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert program_key(region_digest(region()), ISA, 1)
+    assert key_of(region())
     assert object_key(KERNEL, ISA)
     assert keys.is_current()
     monkeypatch.setattr(keys, "_IMPORTED_NS", 0)
     assert not keys.is_current()
     forget_sources()
-    assert program_key(region_digest(region()), ISA, 1) == object_key(KERNEL, ISA) == ""
+    assert key_of(region()) == object_key(KERNEL, ISA) == ""
 
 
 def test_nothing_is_kept_where_sources_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys, "_SOURCES", ("no_such_package",))
-    assert program_key(region_digest(region()), ISA, 1) == ""
+    assert key_of(region()) == ""
 
 
 def every_kernel() -> dict[str, str]:
@@ -281,6 +282,7 @@ def test_kernels_whose_sources_are_exchanged_under_a_process_have_no_key(
 ) -> None:
     forget_sources()
     assert keys.code_digest("copy")
+    keys._file_digest.cache_clear()  # as where the digest of all sources was remembered
     inode = os.stat(files_behind([LOOKUP], keys._SOURCES)[LOOKUP]).st_ino
     changed_ns = keys._changed_ns
 

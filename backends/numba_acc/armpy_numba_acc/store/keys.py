@@ -138,15 +138,14 @@ def code_digest(name: str) -> str:
     if not _sources_digest():
         return ""
     modules = [f"{kernels.__name__}.{name}"] if name.isidentifier() else modules_in(name)
+    # Sources may be exchanged while a process runs: it must not take the new code for its own.
     try:
         files = files_behind([*modules, _GENERATOR], _SOURCES)
         digests = {module: _file_digest(path) for module, path in files.items()}
-        last_ns = max((_changed_ns(os.stat(path)) for path in files.values()), default=0)
     except OSError as error:
         _log.info("no code of '%s' is kept on disk: %s", name, error)
         return ""
-    # Sources may be exchanged while a process runs: it must not take the new code for its own.
-    if last_ns > _IMPORTED_NS:
+    if not all(digests.values()):
         _log.info("no code of '%s' is kept on disk: the sources are not those that run", name)
         return ""
     return hashlib.sha256(repr(digests).encode()).hexdigest()
@@ -168,7 +167,10 @@ def _sources_digest() -> str:
 
 
 def _remembered_digest(files: Sequence[tuple[str, os.stat_result]]) -> str:
-    """Digest of all sources, which is remembered as long as no file is touched."""
+    """Digest of all sources, which is remembered as long as no file is touched.
+
+    Empty if one has been exchanged meanwhile.
+    """
     states = [
         f"{path} {info.st_ino} {info.st_size} {info.st_mtime_ns} {info.st_ctime_ns}\0"
         for path, info in files
@@ -177,19 +179,23 @@ def _remembered_digest(files: Sequence[tuple[str, os.stat_result]]) -> str:
     entries = disk_entries()
     if entries is not None and (parts := entries.read("sources", key)):
         return bytes(parts[0]).decode()
-    digest = hashlib.sha256()
-    for path, _ in files:
-        digest.update(f"{os.path.basename(path)} {_file_digest(path)}\0".encode())
+    digests = [(os.path.basename(path), _file_digest(path)) for path, _ in files]
+    if not all(digest for _, digest in digests):
+        return ""
+    text = "".join(f"{name} {digest}\0" for name, digest in digests)
+    digest = hashlib.sha256(text.encode()).hexdigest()
     if entries is not None and is_current():
         about = f"{len(files)} files of armpy's code"
-        entries.write("sources", key, [digest.hexdigest().encode()], about, "armpy itself")
-    return digest.hexdigest()
+        entries.write("sources", key, [digest.encode()], about, "armpy itself")
+    return digest
 
 
 @cache
 def _file_digest(path: str) -> str:
-    """Digest of a file's contents."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    """Digest of a source's contents; empty if they are not those that run."""
+    contents = Path(path).read_bytes()
+    is_old = _changed_ns(os.stat(path)) <= _IMPORTED_NS
+    return hashlib.sha256(contents).hexdigest() if is_old else ""
 
 
 def package_version(distribution: str) -> str:
@@ -204,13 +210,8 @@ def package_version(distribution: str) -> str:
     return ""
 
 
-@cache
-def _source_files() -> tuple[str, ...]:
+def _source_files() -> Iterator[str]:
     """Files of `_SOURCES`, in an order of their own."""
-    return tuple(_listed_sources())
-
-
-def _listed_sources() -> Iterator[str]:
     for name in _SOURCES:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:

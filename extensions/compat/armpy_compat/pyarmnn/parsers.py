@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -240,10 +240,10 @@ def _no_binding(side: str, subgraph: int, name: str, names: object) -> NoReturn:
 
 def _binding(model: ParsedModel | None, name: str, side: str, missing: str) -> Binding:
     """An input or output by its name; RuntimeError with the text `missing` if there is none."""
-    if model is None:
-        raise RuntimeError(missing.format(side=side, name=name))
     is_input = side == "input"
-    ids = model.input_ids if is_input else model.output_ids
-    if name not in ids:
+    ids: Mapping[str, int] = {}
+    if model is not None:
+        ids = model.input_ids if is_input else model.output_ids
+    if model is None or name not in ids:
         raise RuntimeError(missing.format(side=side, name=name))
     return ids[name], model.input_info(name) if is_input else model.output_info(name)
