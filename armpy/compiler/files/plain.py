@@ -23,6 +23,11 @@ _ODD_FLOATS = ("nan", "inf", "-inf")
 
 def plain(value: object) -> object:
     """Convert a record or an attribute to values that JSON can hold."""
+    # Nearly all values are numbers of exactly these types, and abstract classes are slow to ask.
+    if type(value) is int:
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else str(value)
     # In front of numbers, as a truth value is an Integral.
     if value is None or isinstance(value, (bool, str)):
         return value
