@@ -16,7 +16,7 @@ instruction sets NAMES: one of ``i8mm``, ``neon``, ``neon-basic`` and ``portable
 commas between them; all if left out.
 
 ``pytest`` runs tests so: those of NumbaAcc, which are made for every instruction set, or
-``tests/models/test_golden.py -k NumbaAcc``. ``ARMPY_NUM_NETWORKS=2000`` and
+``tests/model/test_golden.py -k NumbaAcc``. ``ARMPY_NUM_NETWORKS=2000`` and
 ``backends/numba_acc/tests/test_random_agreement.py`` compare as many random networks of each kind.
 ``ARMPY_FULL_TESTS=1`` runs all of it, for more than two instruction sets as well.
 ``nightly`` runs, for one instruction set after the other, all real models of the folders ``micro``,
@@ -50,7 +50,7 @@ MISSING = 77
 
 ISAS = "i8mm,neon,neon-basic,portable"
 
-NIGHTLY = ("backends/numba_acc/tests/test_families.py", "tests/models/test_golden.py")
+NIGHTLY = ("backends/numba_acc/tests/test_families.py", "tests/model/test_golden.py")
 
 CHOSEN = "test_families or (NumbaAcc and (micro or mlperf_tiny or coral))"
 """Of these; the other folders' real models are too large for an emulator."""

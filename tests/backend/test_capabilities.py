@@ -9,7 +9,7 @@ from armpy.backend import Capability
 
 SOURCES = Path(armpy.__file__).parent
 OWN = SOURCES / "backend" / "capabilities.py"
-HANDED_ON = SOURCES / "execution" / "isolation" / "backend.py"
+HANDED_ON = SOURCES / "plugins" / "isolation" / "backend.py"
 """Names those that it does not hand on."""
 
 

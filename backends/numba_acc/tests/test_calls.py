@@ -18,7 +18,7 @@ from armpy import Model, Network
 from armpy.errors import BackendError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from backends.numba_acc.tests.networks import convolutions, runtime_of, small
-from tests.runtime.test_threads import in_threads
+from tests.execution.test_threads import in_threads
 from tests.support.changed_arrays import HARMLESS, HARMLESS_FOR_INPUTS
 from tests.support.networks import ADD, chain, f32, floats
 

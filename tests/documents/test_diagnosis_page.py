@@ -8,7 +8,7 @@ from pathlib import Path
 from armpy.core.vlog import TAGS
 from armpy.profiling import TracePhase
 
-PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "diagnosis.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "diagnosis.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

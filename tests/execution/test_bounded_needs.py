@@ -44,7 +44,7 @@ IMAGE = np.arange(200, dtype=np.float32).reshape(1, 10, 10, 2) % 37
 CHILD = """
 import resource, sys, time
 import numpy as np
-from tests.runtime import test_bounded_needs as tests
+from tests.execution import test_bounded_needs as tests
 
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()

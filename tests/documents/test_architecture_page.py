@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "armpy"
 
 
@@ -47,6 +47,14 @@ def test_every_extension_is_listed_once() -> None:
     packages = (ROOT / "extensions").glob("*/armpy_*/__init__.py")
     wanted = [str(path.parent.relative_to(ROOT / "extensions")) + "/" for path in packages]
     assert sorted(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)) == sorted(wanted)
+
+
+def test_tests_of_the_core_are_in_folders_of_its_packages() -> None:
+    of_packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    of_the_tree = {"differential", "documents", "examples", "scripts", "support"}
+    files = (ROOT / "tests").glob("*/**/*.py")
+    folders = {path.relative_to(ROOT / "tests").parts[0] for path in files}
+    assert folders == of_packages | of_the_tree
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from tests.support.tflite_writer import TfliteModel
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "how_to" / "adding_an_operation.md").read_text("utf-8")
 DEFINITION, WORKLOAD, *ENTRIES = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 FILES = re.findall(r"^\|.*\| `([\w/]+\.py)` \|$", TEXT, re.MULTILINE)

@@ -16,7 +16,7 @@ from tests.support.dynamic_modules import module_source, write_module
 from tests.support.injections import negation
 from tests.support.networks import diamond
 
-DRIVERS = Path(__file__).parents[2] / "backends/dynamic_examples/drivers"
+DRIVERS = Path(__file__).parents[3] / "backends/dynamic_examples/drivers"
 X = np.array([-2, 0, 1, 2], np.float32)
 Y = np.array([1, 1, 5, 9], np.float32)  # relu(x) + 1 + 3 relu(x) by hand: 1 + 4 max(x, 0)
 

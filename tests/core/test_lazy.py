@@ -22,7 +22,7 @@ import pytest
 from armpy import ops
 from armpy.core.lazy import ModuleTables
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 EXTENSIONS = sorted((ROOT / "extensions").glob("*/armpy_*"))
 TREES = [ROOT / "armpy", *(tree for tree in EXTENSIONS if find_spec(tree.name))]
 STUBS = [path for tree in TREES for path in sorted(tree.rglob("__init__.pyi"))]

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("click")
 from armpy.cli.__main__ import main
 
-TEXT = (Path(__file__).parents[1] / "docs" / "how_to" / "starts.md").read_text("utf-8")
+TEXT = (Path(__file__).parents[2] / "docs" / "how_to" / "starts.md").read_text("utf-8")
 
 
 def test_the_pages_targets_are_targets(capsys: pytest.CaptureFixture[str]) -> None:

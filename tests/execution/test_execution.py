@@ -21,7 +21,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array
-from tests.runtime.test_dynamic_outputs import PositivesBackend, positives
+from tests.execution.test_dynamic_outputs import PositivesBackend, positives
 from tests.support.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
 from tests.support.control_flow import loop
 from tests.support.fake_backends import (

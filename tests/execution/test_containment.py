@@ -56,7 +56,9 @@ NOT_CALLED = {
     (IBackendInternal, "allocate_device_memory"),  # for described memory: test_memory_domains
     *((IDeviceMemory, member) for member in members(IDeviceMemory)),
     (IBackendInternal, "get_caches"),  # by the command line only, which has tests of its own
-    *((IPrograms, member) for member in members(IPrograms)),  # see tests/caching/test_compiled.py
+    *(
+        (IPrograms, member) for member in members(IPrograms)
+    ),  # see tests/compiler/test_compiled_cache.py
     *((IBackendCache, member) for member in members(IBackendCache)),
     (IBackendContext, "close"),  # when the runtime has gone; see test_lifetimes
     (ICustomAllocator, "allocate_external"),  # by backends, through what checks it

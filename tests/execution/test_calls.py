@@ -15,7 +15,7 @@ from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
-from tests.runtime.test_threads import in_threads
+from tests.execution.test_threads import in_threads
 from tests.support.borrowed_arrays import borrowed
 from tests.support.changed_arrays import (
     HARMLESS,

@@ -125,7 +125,7 @@ with isolated(limits=replace(LIMITS, timeout_s=60.0)) as runtime:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("busy", [faulty.HANG, faulty.HOLD_GIL], ids=["in Python", "in C"])
 def test_worker_and_what_it_started_end_with_an_application_that_is_killed(busy: int) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     application = subprocess.Popen(
         [sys.executable, "-c", APPLICATION, str(busy)], stdout=subprocess.PIPE, cwd=root
     )

@@ -30,7 +30,7 @@ PROFILE = re.findall(r"^IBackend.*[pP]rofiling.*$", PAGE.read_text(), re.MULTILI
 X = floats(-1, 2)
 EXIT = """
 import atexit
-from tests.runtime.test_order_of_calls import model_of
+from tests.execution.test_order_of_calls import model_of
 from tests.support.recording_backend import Recorder
 recorder = Recorder()
 atexit.register(lambda: print(*recorder.calls))  # the first is called last

@@ -278,7 +278,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True  # else Python keeps modules that are cut off, for every process
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-from tests.caching.test_attacks import expected, run
+from tests.store.test_cache_attacks import expected, run
 result, is_hit = run(Path(sys.argv[1]), 2.0)
 assert result.tolist() == expected(2.0)
 print(is_hit)
@@ -327,7 +327,7 @@ import sys, time
 from pathlib import Path
 import armpy
 from armpy.execution import Runtime, RuntimeOptions
-from tests.caching.test_attacks import X, expected, scaling
+from tests.store.test_cache_attacks import X, expected, scaling
 from tests.support.networks import floats
 folder, backends, start = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 options = RuntimeOptions(

@@ -9,7 +9,7 @@ from pathlib import Path
 from armpy import NetworkProperties, OptimizerOptions
 from armpy.compiler import BUILT_IN_PASSES
 
-PAGE = Path(__file__).parents[1] / "docs" / "how_to" / "optimizer.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "optimizer.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
