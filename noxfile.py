@@ -46,7 +46,7 @@ def docs(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Time a model; arguments after ``--`` go to ``armpy benchmark``."""
-    session.install("-e", ".[cli]", "-e", "./extensions/tools")
+    session.install("-e", ".[cli]", "-e", "./extensions/conformance", "-e", "./extensions/tools")
     model = "examples/digits/digits_int8.tflite"
     session.run("armpy", "benchmark", *(session.posargs or [model]))
 

@@ -19,8 +19,8 @@ from armpy.core.turns import take_turns, timed
 from armpy.errors import BackendUnavailableError
 from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy_tools.measure.engines import open_engine
-from armpy_tools.measure.ratio import median_interval
+from armpy_conformance.measure.engines import open_engine
+from armpy_conformance.measure.ratio import median_interval
 
 MODELS = (
     "micro/hello_world_float.tflite",

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from armpy.core.turns import take_turns
-from armpy_tools.measure.ratio import geometric_mean, median_interval, units_of
+from armpy_conformance.measure.ratio import geometric_mean, median_interval, units_of
 from benchmarks.common import ROOT, description, write_json
 from benchmarks.starts import ARMPY, start
 from scripts.comparison.trees import Store, Tree, TreeError, default_store

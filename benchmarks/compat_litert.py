@@ -18,7 +18,7 @@ import armpy
 from armpy.core.turns import take_turns, timed
 from armpy.ops.operation import Array
 from armpy_compat.litert.interpreter import Interpreter
-from armpy_tools.measure.ratio import median_interval
+from armpy_conformance.measure.ratio import median_interval
 
 ROUNDS = 101
 CALLS = 200

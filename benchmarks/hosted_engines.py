@@ -36,7 +36,7 @@ from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
-from armpy_tools.measure.engines import open_engine
+from armpy_conformance.measure.engines import open_engine
 from benchmarks.common import description, keep_to_cores, write_json
 from benchmarks.peers import exported, random_inputs
 

@@ -31,7 +31,7 @@ import numpy as np
 from PIL import Image
 
 from armpy.core.turns import take_turns
-from armpy_tools.measure.ratio import median_interval
+from armpy_conformance.measure.ratio import median_interval
 from benchmarks.common import ROOT, description, write_json
 from scripts.comparison.trees import Store, Tree, TreeError, default_store
 

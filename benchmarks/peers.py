@@ -22,8 +22,8 @@ from armpy.core.turns import timed
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from armpy.ops.operation import Array
+from armpy_conformance.measure.engines import IEngine, open_engine, refusal
 from armpy_tools.benchmark.inputs import random_array
-from armpy_tools.measure.engines import IEngine, open_engine, refusal
 from benchmarks.common import OPEN_SIZE, calls_in, find_example
 from benchmarks.mending import mended
 

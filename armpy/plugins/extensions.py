@@ -24,8 +24,12 @@ PLACEMENT = "armpy-tools"
 SUFFIXES: Mapping[str, str] = {".armnn": "armpy-compat", ".onnx": "armpy-onnx"}
 """Distributions by the suffix of the files that they read; their front-ends are named after it."""
 
+_NEEDED_BY: Mapping[str, tuple[str, ...]] = {"armpy-tools": ("armpy-conformance",)}
+"""Other extensions that an extension depends on."""
+
 
 def install_command(distribution: str) -> str:
     """The command that installs an extension, for the fix of an error."""
-    folder = distribution.removeprefix("armpy-")
-    return f"pip install ./extensions/{folder} (in a checkout of armpy)"
+    distributions = (*_NEEDED_BY.get(distribution, ()), distribution)
+    folders = (f"./extensions/{name.removeprefix('armpy-')}" for name in distributions)
+    return f"pip install {' '.join(folders)} (in a checkout of armpy)"

@@ -13,9 +13,9 @@ from armpy import Runtime, RuntimeOptions
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Value
 from armpy.model.model_files import parse
+from armpy_conformance.compare.sides import Sides
+from armpy_conformance.compare.trace import TensorTrace
 from armpy_conformance.differences.diff import after_floats, graph_difference
-from armpy_tools.compare.sides import Sides
-from armpy_tools.compare.trace import TensorTrace
 
 from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject
 

@@ -22,12 +22,12 @@ from armpy.tensor import TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case
+from armpy_conformance.compare.seeded_values import Values
 from armpy_conformance.nnapi_vectors.example import read_examples
 from armpy_conformance.random_graphs.generator import random_model
 from armpy_conformance.random_graphs.runner import run_model
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 from armpy_nnapi.devices import DeviceManager
-from armpy_tools.compare.seeded_values import Values
 
 _LARGEST_BYTES = 1 << 20
 """Layers with more elements than fit into these are not kept."""

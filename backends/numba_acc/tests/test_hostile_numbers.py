@@ -15,7 +15,7 @@ from armpy import DataType, Network, TensorInfo, ops
 from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization
-from armpy_tools.compare.seeded_values import HOSTILE
+from armpy_conformance.compare.seeded_values import HOSTILE
 from backends.numba_acc.tests.one_layer import (
     FLOAT_FUNCTIONS,
     FLOAT_OPERATIONS,

@@ -10,7 +10,7 @@ from dataclasses import asdict, field
 
 from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
-from armpy_tools.pages import Details, Mark, Section, Table, Text, render_page
+from armpy_conformance.pages import Details, Mark, Section, Table, Text, render_page
 
 CONTRACT = "contract"
 """Stands for the operation in tables, for cases of the contract."""

@@ -35,8 +35,8 @@ from armpy_conformance.accuracy.float_twin import float_twin
 from armpy_conformance.accuracy.report import EngineReport
 from armpy_conformance.accuracy.runner import AccuracySettings, ModelJudge, samples_of
 from armpy_conformance.accuracy.verdict import verdict
+from armpy_conformance.compare.errors import errors
 from armpy_conformance.differences.real_numbers import real_numbers
-from armpy_tools.compare.errors import errors
 from tests.support.example_backends import DIGITS, EXAMPLES
 from tests.support.networks import f32, floats
 from tests.support.tflite_writer import TfliteModel

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from armpy.cli.__main__ import main
+from armpy_conformance.measure.latency import latency_of
 from armpy_tools.benchmark import (
     BenchmarkResult,
     MachineState,
@@ -18,7 +19,6 @@ from armpy_tools.benchmark import (
 )
 from armpy_tools.cli.benchmark.report import print_benchmark
 from armpy_tools.cli.benchmark.work import subjects_of
-from armpy_tools.measure.latency import latency_of
 from tests.support.dynamic_modules import write_two_cards
 
 for library in ("click", "rich", "PIL", "jinja2"):

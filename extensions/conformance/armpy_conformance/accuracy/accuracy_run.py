@@ -8,7 +8,7 @@ from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 from armpy_conformance.accuracy.page import ABOUT, latency_parts, model_details, summary_table
 from armpy_conformance.accuracy.report import ModelAccuracy, Status
-from armpy_tools.pages import Facts, Section, Text, render_page
+from armpy_conformance.pages import Facts, Section, Text, render_page
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from armpy.errors import UnimplementedError
 from armpy.frontends.tflite.source import is_tflite
 from armpy.model import Model
 from armpy.ops.operation import Array
-from armpy_tools.measure.engines import LiteRt
+from armpy_conformance.measure.engines import LiteRt
 
 PEER = "LiteRT"
 

@@ -10,13 +10,13 @@ import numpy as np
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
+from armpy_conformance.compare.errors import errors
 from armpy_conformance.differences.speech import (
     WordErrors,
     decode_frames,
     mel_cepstral_distortion,
     word_errors,
 )
-from armpy_tools.compare.errors import errors
 
 LABELS = "labels"
 """Array of a file with the label of each score, for words."""

@@ -9,7 +9,18 @@ from pathlib import PurePath
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.accuracy.engines import PEER
 from armpy_conformance.accuracy.report import EngineReport, ModelAccuracy, Status
-from armpy_tools.pages import Bar, Bars, Details, Facts, Lines, Mark, Part, Series, Table, Text
+from armpy_conformance.pages import (
+    Bar,
+    Bars,
+    Details,
+    Facts,
+    Lines,
+    Mark,
+    Part,
+    Series,
+    Table,
+    Text,
+)
 
 _MOST_TIMES = 300
 """Of an engine on a model that are drawn."""

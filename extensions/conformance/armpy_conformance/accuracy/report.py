@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, field
 
 from armpy.core.dataclass import dataclass
-from armpy_tools.compare.errors import ErrorStats
-from armpy_tools.measure.latency import Latency
+from armpy_conformance.compare.errors import ErrorStats
+from armpy_conformance.measure.latency import Latency
 
 
 class Status(enum.StrEnum):

@@ -34,11 +34,11 @@ from armpy_conformance.accuracy.expected_results import ExpectedResults, read_ex
 from armpy_conformance.accuracy.float_twin import float_twin, real_info
 from armpy_conformance.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy_conformance.accuracy.verdict import Verdict, verdict
+from armpy_conformance.compare.errors import errors
+from armpy_conformance.compare.sides import chosen_inputs, input_arrays
 from armpy_conformance.differences.real_numbers import real_numbers
+from armpy_conformance.measure.latency import latency_of
 from armpy_conformance.workers import LostItem, judge_in_workers
-from armpy_tools.compare.errors import errors
-from armpy_tools.compare.sides import chosen_inputs, input_arrays
-from armpy_tools.measure.latency import latency_of
 
 REAL_NUMBERS = "real numbers"
 

@@ -14,8 +14,8 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization
 from armpy.types import DataType
+from armpy_conformance.compare.seeded_values import anything, positive, zeros
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
-from armpy_tools.compare.seeded_values import anything, positive, zeros
 
 _PARAMETERS = {
     ActivationFunction.TANH: (1.0, 1.0),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import Attention, AttentionScores
+from armpy_conformance.compare.seeded_values import anything, exactly, small
 from armpy_conformance.sampling.case_template import CaseTemplate, every
-from armpy_tools.compare.seeded_values import anything, exactly, small
 
 _VALUES = (small, small, anything, anything)
 _SHAPES = ((2, 4, 5, 8), (2, 2, 7, 8), (2, 2, 7, 6))

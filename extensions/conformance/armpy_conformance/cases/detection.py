@@ -23,8 +23,8 @@ from armpy.ops import (
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_conformance.cases import crowded_boxes
+from armpy_conformance.compare.seeded_values import anything, exactly, reals, small
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
-from armpy_tools.compare.seeded_values import anything, exactly, reals, small
 
 _BOX_TYPES = (DataType.QASYMM_U16, DataType.QSYMM_S16)
 _BOX_SCALE = Quantization.per_tensor(0.125)

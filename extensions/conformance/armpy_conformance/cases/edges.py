@@ -50,8 +50,8 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
+from armpy_conformance.compare.seeded_values import Values, anything, exactly, few, reals
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, of
-from armpy_tools.compare.seeded_values import Values, anything, exactly, few, reals
 
 _FLOAT_AND_BYTES = of(DataType.FLOAT32, DataType.QASYMM_S8)
 _BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)

@@ -20,8 +20,16 @@ from armpy.ops import (
 )
 from armpy.types import DataType
 from armpy_conformance.cases import functions
+from armpy_conformance.compare.seeded_values import (
+    Values,
+    anything,
+    between,
+    far,
+    few,
+    positive,
+    powers,
+)
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Selection, every, of
-from armpy_tools.compare.seeded_values import Values, anything, between, far, few, positive, powers
 
 BROADCASTS = {
     "same": ((2, 3), (2, 3)),

@@ -18,8 +18,8 @@ from armpy.ops import (
     Unique,
 )
 from armpy.types import DataType
+from armpy_conformance.compare.seeded_values import Values, below, distinct, exactly, few
 from armpy_conformance.sampling.case_template import CaseTemplate, Selection, every, indexed, of
-from armpy_tools.compare.seeded_values import Values, below, distinct, exactly, few
 
 _MOVED = of(
     DataType.FLOAT32,

@@ -17,8 +17,15 @@ from armpy.ops import (
     TopkV2,
 )
 from armpy.types import DataLayout, DataType
+from armpy_conformance.compare.seeded_values import (
+    anything,
+    below,
+    distinct,
+    exactly,
+    few,
+    thorough,
+)
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every
-from armpy_tools.compare.seeded_values import anything, below, distinct, exactly, few, thorough
 
 _NEVER = float("-inf")
 

@@ -38,8 +38,8 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases import weighted
+from armpy_conformance.compare.seeded_values import anything, grid, stored
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, of
-from armpy_tools.compare.seeded_values import anything, grid, stored
 
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)
 _F32 = of(DataType.FLOAT32)

@@ -26,8 +26,8 @@ from armpy_conformance.cases.recurrent import (
     uneven_lstm_infos,
     uneven_lstm_output,
 )
+from armpy_conformance.compare.seeded_values import small
 from armpy_conformance.sampling.case_template import CaseTemplate, Types, every, of
-from armpy_tools.compare.seeded_values import small
 
 _GATES = ("input", "forget", "cell", "output")
 _SIZES = {"b": 2, "t": 3, "i": 4, "a": 3, "n": 5, "o": 5, "m": 2, "p": 2}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from armpy.ops import GateFunction, RecurrentCell, RecurrentSequence
 from armpy.types import DataType
+from armpy_conformance.compare.seeded_values import anything, exactly, small
 from armpy_conformance.sampling.case_template import CaseTemplate, every
-from armpy_tools.compare.seeded_values import anything, exactly, small
 
 _TIMES, _BATCHES, _DEPTH, _UNITS = 5, 3, 4, 6
 _VALUES = (anything, small, small, small, small, exactly([5, 2, 3]), small)

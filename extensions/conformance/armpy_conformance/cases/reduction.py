@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 from armpy.types import DataType
+from armpy_conformance.compare.seeded_values import anything, distinct, grid, powers
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Selection, every, of
-from armpy_tools.compare.seeded_values import anything, distinct, grid, powers
 
 _LOGICAL = (ReduceOperation.ANY, ReduceOperation.ALL)
 _ARITHMETIC = (ReduceOperation.SUM, ReduceOperation.PROD, ReduceOperation.MEAN)

@@ -31,8 +31,8 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line, per_output
+from armpy_conformance.compare.seeded_values import anything, stored
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, of
-from armpy_tools.compare.seeded_values import anything, stored
 
 _FLOAT = of(DataType.FLOAT32)
 _FLOAT_AND_BYTES = of(DataType.FLOAT32, DataType.QASYMM_S8)

@@ -55,8 +55,8 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
+from armpy_conformance.compare.seeded_values import Values, anything, below, distinct, grid
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, indexed, of
-from armpy_tools.compare.seeded_values import Values, anything, below, distinct, grid
 
 LONG = 65_543
 """A prime above 2^16."""

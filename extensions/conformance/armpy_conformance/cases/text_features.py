@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import TermWeighting, TfIdfVectorizer
+from armpy_conformance.compare.seeded_values import below
 from armpy_conformance.sampling.case_template import CaseTemplate, every
-from armpy_tools.compare.seeded_values import below
 
 _NGRAMS = ((2,), (3,), (5, 4), (5, 6), (1, 2, 3))
 _WEIGHTS = (0.5, 1.0, 2.0, 4.0, 0.25, 3.0)

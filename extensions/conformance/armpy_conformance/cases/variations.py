@@ -28,9 +28,9 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_conformance.case import Case, CaseInput
+from armpy_conformance.compare.seeded_values import stored
 from armpy_conformance.differential_run import is_value
 from armpy_conformance.sampling.case_template import COMMON_TYPES
-from armpy_tools.compare.seeded_values import stored
 
 _FEW, _MANY = 3_000, 70_000
 """Least elements of the largest tensor, for costly operations and for others."""

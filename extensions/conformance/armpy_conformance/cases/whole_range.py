@@ -27,8 +27,7 @@ from armpy.ops import (
 from armpy.ops.operation import NUMBER_TYPES
 from armpy.types import DataType
 from armpy_conformance.cases import functions
-from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every, of
-from armpy_tools.compare.seeded_values import (
+from armpy_conformance.compare.seeded_values import (
     Values,
     few,
     from_zero,
@@ -36,6 +35,7 @@ from armpy_tools.compare.seeded_values import (
     thorough,
     thorough_positive,
 )
+from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every, of
 
 _SQUARE, _LONG = (16, 17), (8, 64)
 """Room for every element of 8 bits, and for many of 16."""

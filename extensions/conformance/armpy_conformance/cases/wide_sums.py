@@ -29,6 +29,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_conformance.cases import weighted
+from armpy_conformance.compare.seeded_values import anything, few, grid, thorough
 from armpy_conformance.sampling.case_template import (
     CaseTemplate,
     OutputScale,
@@ -37,7 +38,6 @@ from armpy_conformance.sampling.case_template import (
     every,
     of,
 )
-from armpy_tools.compare.seeded_values import anything, few, grid, thorough
 
 _QUANTIZED = of(DataType.QASYMM_S8, DataType.QASYMM_U8, DataType.QSYMM_S16)
 _FLOAT_AND_BYTES = of(DataType.FLOAT32, DataType.QASYMM_S8)

@@ -24,8 +24,8 @@ from armpy.ops import (
     SpaceToDepth,
 )
 from armpy.types import DataLayout, DataType
+from armpy_conformance.compare.seeded_values import between, distinct, grid
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
-from armpy_tools.compare.seeded_values import between, distinct, grid
 
 NCHW = DataLayout.NCHW
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)

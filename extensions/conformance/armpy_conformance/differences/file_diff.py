@@ -23,10 +23,10 @@ from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.tensor import Shape
 from armpy.types import REFERENCE_BACKEND_ID
+from armpy_conformance.compare.layer_values import made_by_layers
+from armpy_conformance.compare.sides import Sides, chosen_inputs, input_arrays
+from armpy_conformance.compare.trace import TensorTrace
 from armpy_conformance.differences.real_numbers import real_numbers
-from armpy_tools.compare.layer_values import made_by_layers
-from armpy_tools.compare.sides import Sides, chosen_inputs, input_arrays
-from armpy_tools.compare.trace import TensorTrace
 
 FILE_TOLERANCE = 1e-4
 """How far elements of two files' tensors may differ, relative to a tensor's largest one."""

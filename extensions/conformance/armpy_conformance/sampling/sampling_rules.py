@@ -18,9 +18,9 @@ from armpy.ops import (
     ResizeMethod,
 )
 from armpy.types import DataLayout, DataType
+from armpy_conformance.compare.seeded_values import anything, below, exactly
 from armpy_conformance.sampling.case_template import CaseTemplate, is_hybrid
 from armpy_conformance.sampling.draw import Draw, Shape
-from armpy_tools.compare.seeded_values import anything, below, exactly
 
 Rule: TypeAlias = Callable[[Draw, CaseTemplate], CaseTemplate]
 """Gives a line other sizes and attributes of the same kind."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from armpy.core.units import bytes_text, count_text, time_text
 from armpy.inspect import LayerStatus, ModelFacts, TensorFacts
 from armpy.profiling import Quartiles
-from armpy_tools.pages import (
+from armpy_conformance.pages import (
     GraphEdge,
     GraphNode,
     GraphView,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from armpy.core.dataclass import dataclass
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
 from armpy.profiling import Quartiles, short_names
-from armpy_tools.pages import shape_text, type_name
+from armpy_conformance.pages import shape_text, type_name
 
 if TYPE_CHECKING:
     from armpy.graph import Graph

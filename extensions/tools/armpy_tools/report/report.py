@@ -16,8 +16,7 @@ from armpy.compiler.machine import describe_machine
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
-from armpy_tools.benchmark.machine import MachineLoad, busy_note
-from armpy_tools.pages import (
+from armpy_conformance.pages import (
     Facts,
     Headlines,
     Part,
@@ -29,6 +28,7 @@ from armpy_tools.pages import (
     shape_text,
     type_name,
 )
+from armpy_tools.benchmark.machine import MachineLoad, busy_note
 from armpy_tools.report.accuracy_parts import (
     ModelErrors,
     accuracy_headline,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
 from armpy.core.units import count_text, percent_text, time_text
-from armpy_tools.pages import (
+from armpy_conformance.pages import (
     Bar,
     Bars,
     Details,

@@ -19,9 +19,8 @@ from armpy.ops.operation import Array, Operation
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy.plugins.hooks.outline import FileOutline
 from armpy.profiling import Share, Summary
-from armpy_tools.benchmark import machine
-from armpy_tools.measure.limits import main_limit
-from armpy_tools.pages import (
+from armpy_conformance.measure.limits import main_limit
+from armpy_conformance.pages import (
     Bar,
     Bars,
     Facts,
@@ -36,6 +35,7 @@ from armpy_tools.pages import (
     TwoLines,
     write_page,
 )
+from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
 from armpy_tools.report.graph_part import graph_part

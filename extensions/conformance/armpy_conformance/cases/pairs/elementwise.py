@@ -26,8 +26,8 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases import activations, elementwise, functions
 from armpy_conformance.cases.pairs.form_table import QUANTIZATIONS, Choice, FormTable
+from armpy_conformance.compare.seeded_values import anything, few, grid, positive, powers
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
-from armpy_tools.compare.seeded_values import anything, few, grid, positive, powers
 
 BROADCASTS = {
     "": ((2, 3, 5), (2, 3, 5)),

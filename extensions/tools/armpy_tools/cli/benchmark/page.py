@@ -7,17 +7,7 @@ from statistics import median
 
 import armpy
 from armpy.cli.files import write_text
-from armpy_tools.benchmark import BenchmarkResult, SubjectResult
-from armpy_tools.cli.benchmark.report import (
-    costs_table,
-    how_measured,
-    label_of,
-    layers_table,
-    ratio_text,
-    runs_table,
-)
-from armpy_tools.cli.benchmark.report import milliseconds as ms
-from armpy_tools.pages import (
+from armpy_conformance.pages import (
     Bar,
     Bars,
     Details,
@@ -30,6 +20,16 @@ from armpy_tools.pages import (
     Text,
     render_page,
 )
+from armpy_tools.benchmark import BenchmarkResult, SubjectResult
+from armpy_tools.cli.benchmark.report import (
+    costs_table,
+    how_measured,
+    label_of,
+    layers_table,
+    ratio_text,
+    runs_table,
+)
+from armpy_tools.cli.benchmark.report import milliseconds as ms
 
 
 def write_page(path: str, result: BenchmarkResult) -> None:

@@ -19,11 +19,11 @@ from armpy.cli.printer import print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
 from armpy.types import REFERENCE_BACKEND_ID
+from armpy_conformance.pages import render_page
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
 from armpy_tools.cli.benchmark.page import write_page
 from armpy_tools.cli.benchmark.report import print_benchmark, progress_bar, write_csv
 from armpy_tools.devices.every_device import every_device
-from armpy_tools.pages import render_page
 
 _EXIT_INTERRUPTED = 130
 _MOST_SUBJECTS = 100

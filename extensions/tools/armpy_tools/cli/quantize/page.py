@@ -8,6 +8,17 @@ from collections.abc import Iterator
 import armpy
 from armpy.cli.files import write_text
 from armpy.core.units import bytes_text
+from armpy_conformance.pages import (
+    Bar,
+    Bars,
+    Facts,
+    Lines,
+    Section,
+    Series,
+    Table,
+    Text,
+    render_page,
+)
 from armpy_tools.cli.quantize.quantize_file import QuantizeResult
 from armpy_tools.cli.quantize.report import (
     LAYER_COLUMNS,
@@ -17,7 +28,6 @@ from armpy_tools.cli.quantize.report import (
     output_row,
     short_name,
 )
-from armpy_tools.pages import Bar, Bars, Facts, Lines, Section, Series, Table, Text, render_page
 from armpy_tools.quantize import QuantizeReport
 
 _NUM_WORST = 20

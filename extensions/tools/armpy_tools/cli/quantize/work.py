@@ -9,10 +9,10 @@ from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.printer import print_json
 from armpy.cli.values import only_shapes
+from armpy_conformance.pages import render_page
 from armpy_tools.cli.quantize.page import write_page
 from armpy_tools.cli.quantize.quantize_file import QuantizeRequest, quantize_file
 from armpy_tools.cli.quantize.report import print_quantized, quantized_document
-from armpy_tools.pages import render_page
 
 
 def quantize(

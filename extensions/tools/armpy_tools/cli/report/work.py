@@ -25,8 +25,8 @@ from armpy.cli.run.run_model import PreparedInputs, RunRequest, prepare_inputs
 from armpy.cli.values import Shapes, only_shapes
 from armpy.model import Model
 from armpy.model.load_request import begins_prepared
+from armpy_conformance.pages import render_page
 from armpy_tools.devices.every_device import every_device, parse_device
-from armpy_tools.pages import render_page
 from armpy_tools.report import ReportSubject, make_report, read_figures
 from armpy_tools.report.graph_picture import write_svg
 from armpy_tools.report.headlines import placement_text

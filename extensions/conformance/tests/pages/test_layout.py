@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from armpy_tools.pages import lay_out
-from armpy_tools.pages.layout import GAP, MOST_BENDS_EACH, _pooled
+from armpy_conformance.pages import lay_out
+from armpy_conformance.pages.layout import GAP, MOST_BENDS_EACH, _pooled
 
 SIZE = (100.0, 40.0)
 

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from armpy.errors import UnimplementedError
-from armpy_tools.pages import (
+from armpy_conformance.pages import (
     Bar,
     Bars,
     Details,
@@ -205,6 +205,6 @@ def test_a_missing_template_engine_is_named_with_what_to_install(
     rendering._environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(
-        UnimplementedError, match=r"jinja2.*pip install '\./extensions/tools\[cli\]'"
+        UnimplementedError, match=r"jinja2.*pip install '\./extensions/conformance\[cli\]'"
     ):
         render_page("title", [])

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from armpy.core.dataclass import dataclass
-from armpy_tools.pages.colours import NUM_COLOURS
+from armpy_conformance.pages.colours import NUM_COLOURS
 
 WIDTH, HEIGHT = 900, 300
 LEFT, RIGHT, TOP, BOTTOM = 76, 12, 12, 44

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from armpy.errors import ParserError, UnimplementedError
-from armpy_tools.pages.parts import Section
+from armpy_conformance.pages.parts import Section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -130,7 +130,7 @@ def _environment() -> Environment:
     except ImportError as error:
         raise UnimplementedError(
             "pages are made with the package jinja2, which is not installed",
-            fix="Install it with: pip install './extensions/tools[cli]'",
+            fix="Install it with: pip install './extensions/conformance[cli]'",
         ) from error
     environment: Environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

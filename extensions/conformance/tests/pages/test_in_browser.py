@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from armpy_tools.pages import (
+from armpy_conformance.pages import (
     Bar,
     Bars,
     Facts,

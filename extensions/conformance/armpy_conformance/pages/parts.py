@@ -15,11 +15,11 @@ from itertools import cycle
 from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
 
 from armpy.core.dataclass import dataclass
-from armpy_tools.pages.colours import NUM_COLOURS
+from armpy_conformance.pages.colours import NUM_COLOURS
 
 if TYPE_CHECKING:
-    from armpy_tools.pages.graph import GraphView
-    from armpy_tools.pages.line_chart import Lines
+    from armpy_conformance.pages.graph import GraphView
+    from armpy_conformance.pages.line_chart import Lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from armpy.profiling import percentile
-from armpy_tools.benchmark import Ratio, compare
-from armpy_tools.measure.latency import latency_of
-from armpy_tools.measure.ratio import median_interval
+from armpy_conformance.measure.latency import latency_of
+from armpy_conformance.measure.ratio import Ratio, compare, median_interval
 
 
 def processes(

@@ -1,13 +1,13 @@
-from armpy_tools.pages.graph import NodeColours as NodeColours, GraphEdge as GraphEdge
-from armpy_tools.pages.graph import GraphNode as GraphNode, GraphView as GraphView
-from armpy_tools.pages.layout import Layout as Layout, lay_out as lay_out
-from armpy_tools.pages.line_chart import Lines as Lines, Series as Series
-from armpy_tools.pages.names import (
+from armpy_conformance.pages.graph import NodeColours as NodeColours, GraphEdge as GraphEdge
+from armpy_conformance.pages.graph import GraphNode as GraphNode, GraphView as GraphView
+from armpy_conformance.pages.layout import Layout as Layout, lay_out as lay_out
+from armpy_conformance.pages.line_chart import Lines as Lines, Series as Series
+from armpy_conformance.pages.names import (
     quantization_text as quantization_text,
     shape_text as shape_text,
     type_name as type_name,
 )
-from armpy_tools.pages.parts import (
+from armpy_conformance.pages.parts import (
     Headline as Headline,
     Headlines as Headlines,
     Bar as Bar,
@@ -22,7 +22,7 @@ from armpy_tools.pages.parts import (
     Text as Text,
     TwoLines as TwoLines,
 )
-from armpy_tools.pages.rendering import (
+from armpy_conformance.pages.rendering import (
     read_page_data as read_page_data,
     render_page as render_page,
     write_page as write_page,

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 from armpy.core.dataclass import dataclass
-from armpy_tools.pages.colours import NUM_COLOURS
+from armpy_conformance.pages.colours import NUM_COLOURS
 
 
 @dataclass(frozen=True, slots=True)
