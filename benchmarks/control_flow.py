@@ -95,7 +95,7 @@ def main() -> None:
     for name, body, infos, num_turns in (
         ("counting", _counting, [COUNTER], turns),
         ("with a choice", _choosing, [COUNTER], turns),
-        ("growing (a plan per turn)", _growing, [COUNTER, VECTOR], max(1, turns // 100)),
+        ("growing (a program per turn)", _growing, [COUNTER, VECTOR], max(1, turns // 100)),
     ):
         for backends in (["CpuRef"], ["NumbaAcc", "CpuRef"]):
             duration_us = microseconds_per_turn(backends, body, infos, num_turns)

@@ -55,17 +55,17 @@ def calls_of(model: armpy.Model) -> dict[str, Call]:
     outputs = model.run(inputs)
     sources, results = list(inputs.values()), list(outputs.values())
     network = model.runtime.get_network(model.network_id)
-    plan = network.plan(tuple(array.shape for array in sources))
+    program = network.program_for(tuple(array.shape for array in sources))
     calls: dict[str, Call] = {}
-    if isinstance(plan, CompiledProgram):
-        memory = plan.take_memory()
+    if isinstance(program, CompiledProgram):
+        memory = program.take_memory()
         for handle, array in zip(
             (*memory.sources, *memory.results), (*sources, *results), strict=True
         ):
             handle.array = array
         calls |= _native_call(memory, [*sources, *results])
         calls["workloads"] = lambda: _run_steps(memory)
-        calls["plan.run"] = lambda: plan.run(sources, results)
+        calls["program.run"] = lambda: program.run(sources, results)
     calls["LoadedNetwork.run"] = lambda: network.run(sources, results)
     calls["model.run(inputs, outputs)"] = lambda: model.run(inputs, outputs)
     calls["model.run(inputs)"] = lambda: model.run(inputs)

@@ -22,7 +22,7 @@ ODD: list[object] = [
 ]
 X = {"x": np.ones(4, np.float32)}
 FIELDS = [
-    *((RuntimeOptions(), name) for name in ("plan_cache_size", "memory_limit_bytes")),
+    *((RuntimeOptions(), name) for name in ("program_cache_size", "memory_limit_bytes")),
     *((RuntimeOptions(), name) for name in ("num_threads", "execution_threads", "loop_timeout_s")),
     *((RuntimeOptions(), name) for name in ("backend_options", "memory_strategies")),
     *((RuntimeOptions(), name) for name in ("custom_allocators", "probe_timeout_s")),

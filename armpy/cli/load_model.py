@@ -22,7 +22,7 @@ def load_model(
     *,
     quantize_inputs: bool = False,
     profiling: bool = False,
-    num_plans: int = 0,  # how many shapes it has to stay prepared for at least
+    num_shapes: int = 0,  # how many shapes it has to stay prepared for at least
     # Whether the model cache is used, for a command that only runs the model
     may_be_kept: bool = False,
 ) -> Model:
@@ -51,7 +51,7 @@ def load_model(
     from armpy.cli.runtime import load_on_runtime  # noqa: PLC0415
 
     return load_on_runtime(
-        request, options, is_prepared=is_prepared, profiling=profiling, num_plans=num_plans
+        request, options, is_prepared=is_prepared, profiling=profiling, num_shapes=num_shapes
     )
 
 

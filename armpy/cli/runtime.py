@@ -14,7 +14,7 @@ from armpy.cli.registry import (
     split_option,
 )
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.model import Model
 from armpy.model.load_options import LoadOptions
 from armpy.plugins import BackendRegistry
@@ -26,7 +26,7 @@ def load_on_runtime(
     *,
     is_prepared: bool,
     profiling: bool = False,
-    num_plans: int = 0,
+    num_shapes: int = 0,
 ) -> Model:
     """Load a model on a runtime of its own, as `load_model` does.
 
@@ -40,7 +40,7 @@ def load_on_runtime(
             if options.signature not in names:
                 raise no_such_signature(options.signature, names)
         options = replace(options, front_end_options=origin.options)
-    runtime = make_runtime(request, registry, profiling=profiling, num_plans=num_plans)
+    runtime = make_runtime(request, registry, profiling=profiling, num_shapes=num_shapes)
     return armpy.load(request.model, **options.on(runtime).given())
 
 
@@ -49,7 +49,7 @@ def make_runtime(
     registry: BackendRegistry,
     *,
     profiling: bool = False,
-    num_plans: int = 0,
+    num_shapes: int = 0,
 ) -> Runtime:
     """A runtime as the command line says."""
     pairs = [split_option(text) for text in request.backend_options]
@@ -61,6 +61,6 @@ def make_runtime(
             registry=registry,
             # It does not count beside a registry, but for another process that makes its own.
             dynamic_backends_path=request.dynamic_backends_path,
-            plan_cache_size=max(num_plans, DEFAULT_PLAN_CACHE_SIZE),
+            program_cache_size=max(num_shapes, DEFAULT_PROGRAM_CACHE_SIZE),
         )
     )

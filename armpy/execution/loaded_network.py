@@ -20,12 +20,12 @@ from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.reshaping import input_shapes
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
+from armpy.execution.programs.cache import DEBUG, ProgramCache
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
 from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
-from armpy.execution.programs.plan_cache import DEBUG, PlanCache
 from armpy.execution.programs.planning import Planner
-from armpy.execution.programs.program import BoundProgram, PlanKey
+from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.symbolic_programs import SymbolicPrograms
@@ -50,7 +50,7 @@ _log = logging.getLogger("armpy.execution")
 
 
 class LoadedNetwork:
-    """A graph, its backends, and a plan for every set of shapes it was lately called with.
+    """A graph, its backends, and a program for every set of shapes it was lately called with.
 
     Raises GraphValidationError if the graph, or one that its control flow runs, is not well formed;
     InvalidArgumentError if a variable differs from the variable that it is shared with;
@@ -73,7 +73,8 @@ class LoadedNetwork:
         wanted: Mapping[int, BackendId] | None = None,  # of an optimised network, by layer id
         # Compiles in the background: returns what another process makes the same network with.
         again: Callable[[], object] | None = None,
-        original: LoadedNetwork | None = None,  # the same under other names, whose plans this runs
+        # The same under other names, whose programs this one runs.
+        original: LoadedNetwork | None = None,
     ) -> None:
         self.original = original
         is_inner = subgraphs is not None
@@ -102,10 +103,12 @@ class LoadedNetwork:
         symbolic = SymbolicPrograms(
             self.graph, self.backends, evaluator, settings, is_possible=not wanted
         )
-        # One for the outer network and those inside, which make plans from each other's calls: with
-        # a lock each, two threads could wait for each other.
+        # One for the outer network and those inside, which make programs from each other's calls:
+        # with a lock each, two threads could wait for each other.
         self._lock = self.subgraphs.lock
-        self.plan_cache = PlanCache(self.graph, evaluator, settings, planner, symbolic, self._lock)
+        self.program_cache = ProgramCache(
+            self.graph, evaluator, settings, planner, symbolic, self._lock
+        )
         self.shared_state = shared_state or SharedState()
         states = self.shared_state.open(self.graph.variables)
         self.number = next(_numbers)
@@ -116,7 +119,7 @@ class LoadedNetwork:
             states,
             self.backends,
             self.number,
-            weakref.WeakMethod(self.plan_without),  # weak, as the network has the wrappers
+            weakref.WeakMethod(self.program_without),  # weak, as the network has the wrappers
             is_inner=is_inner,
         )
         self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
@@ -144,11 +147,11 @@ class LoadedNetwork:
                 raise
 
     def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Make the plan for some input shapes, one per input, before the first call."""
+        """Make the program for some input shapes, one per input, before the first call."""
         self._use(tuple(shapes))
 
     def prepare_together(self, several: Sequence[Sequence[tuple[int, ...]]]) -> int:
-        """Make plans for several sets of input shapes that share packed constants.
+        """Make programs for several sets of input shapes that share packed constants.
 
         Kernels are chosen for the first set, and none becomes the latest, so that calls do not
         wait. The number of sets prepared is returned: 1 if each would pack its own constants.
@@ -156,21 +159,21 @@ class LoadedNetwork:
         for number, shapes in enumerate(several):
             with self._lock:
                 self._check_open()
-                if number and self.plan_cache.symbolic.has_failed:
+                if number and self.program_cache.symbolic.has_failed:
                     return number
-                self.plan_cache.symbolic.trace_at_once()
+                self.program_cache.symbolic.trace_at_once()
                 self._find(tuple(map(tuple, shapes)))
         return len(several)
 
     @property
     def optimized(self) -> OptimizedNetwork | None:
-        """The optimised network of the latest plan; None before the first one."""
+        """The optimised network of the latest program; None before the first one."""
         latest = self.latest
-        return None if latest is None else latest.plan.network
+        return None if latest is None else latest.program.network
 
     @property
     def placement(self) -> Placement | None:
-        """The placement report of the latest plan, inner graphs' included; None without a plan."""
+        """The placement report of the latest program, inner graphs' included; None without one."""
         latest = self.latest
         return None if latest is None else _placement(self, latest)
 
@@ -231,7 +234,7 @@ class LoadedNetwork:
         return ", ".join(f"{v.name} {format_shape(v.info.shape)}" for v in self.graph.inputs)
 
     def latest_shapes(self) -> Shapes:
-        """Return the input shapes of the latest plan, or the default ones."""
+        """Return the input shapes of the latest program, or the default ones."""
         shapes = default_shapes(self.graph) if self.latest is None else self.latest.shapes
         if shapes is None:
             raise InvalidArgumentError(
@@ -251,9 +254,9 @@ class LoadedNetwork:
         key = self.latest_shapes() if shapes is None else tuple(shapes)
         with self._lock:
             self._check_open()
-            plan = self._find(key).plan
-            held: HeldMemory = plan.held_memory()
-            memory = NetworkMemory(self, self.surrounded(key, plan, held), held)
+            program = self._find(key).program
+            held: HeldMemory = program.held_memory()
+            memory = NetworkMemory(self, self.surrounded(key, program, held), held)
             self._users.add(memory)
         return memory
 
@@ -262,7 +265,7 @@ class LoadedNetwork:
         with self._lock:
             spread = () if self.spread is None else self.spread.networks
             for network in (self, *self.subgraphs.networks, *spread):
-                network.plan_cache.free_idle(network.latest)
+                network.program_cache.free_idle(network.latest)
 
     def close(self) -> None:
         """Give prepared memory back; executions under way come to their end, others fail."""
@@ -271,7 +274,7 @@ class LoadedNetwork:
             self.is_closed = True
             if self.tiers is not None:
                 self.tiers.close()
-            self.forget_plans()  # a plan that is still referenced holds no memory
+            self.forget_programs()  # a program that is still referenced holds no memory
             users = [*self._users, *self.imported]
             if self.original is None:
                 self.subgraphs.close()
@@ -281,7 +284,7 @@ class LoadedNetwork:
 
     def output_infos(self, shapes: Sequence[tuple[int, ...]]) -> tuple[TensorInfo, ...]:
         """Info of each output for some input shapes; dimensions that depend on values are open."""
-        return self.plan(tuple(shapes)).result_infos[: len(self.graph.outputs)]
+        return self.program_for(tuple(shapes)).result_infos[: len(self.graph.outputs)]
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
@@ -297,16 +300,16 @@ class LoadedNetwork:
         if not key:
             return prepared
         with self._lock:
-            # By the imports and their backends, and not by the tensors: equal ones share a plan.
+            # By the imports and their backends, and not by the tensors: equal ones share a program.
             if key not in prepared.importing:
-                planner = _maker_of(self, prepared).plan_cache.planner
-                plan = planner.importing_program(prepared.plan, inputs, targets)
-                prepared.importing[key] = self._wrappers.prepared(prepared.shapes, plan)
+                planner = _maker_of(self, prepared).program_cache.planner
+                program = planner.importing_program(prepared.program, inputs, targets)
+                prepared.importing[key] = self._wrappers.prepared(prepared.shapes, program)
             return prepared.importing[key]
 
     def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """Return the program for the shapes of some inputs, if it is ready."""
-        return self.plan_cache.ready.get(tuple([array.shape for array in inputs]))
+        return self.program_cache.ready.get(tuple([array.shape for array in inputs]))
 
     def import_memory(
         self, memories: Mapping[str, object], *, is_output: bool
@@ -321,19 +324,19 @@ class LoadedNetwork:
                 self.tiers.settle()  # memory is imported for what runs from then on
             prepared = self._use(self.latest_shapes())
         maker = _maker_of(self, prepared)
-        return Importer(self, prepared.plan, maker.subgraphs.sessions)
+        return Importer(self, prepared.program, maker.subgraphs.sessions)
 
-    def plan(self, key: Shapes, *, is_passing: bool = False) -> NetworkProgram:
-        """The plan for some input shapes; `is_passing` if backends need not store it."""
-        latest, plan = self.latest, None
-        if latest is not None and latest.shapes == key:
-            plan = latest.plan
+    def program_for(self, shapes: Shapes, *, is_passing: bool = False) -> NetworkProgram:
+        """The program for some input shapes; `is_passing` if backends need not store it."""
+        latest, program = self.latest, None
+        if latest is not None and latest.shapes == shapes:
+            program = latest.program
         elif self.spread is None:
-            plan = self.plan_cache.inner(key)
-        if plan is None:
+            program = self.program_cache.inner(shapes)
+        if program is None:
             with for_one_turn() if is_passing else nullcontext():
-                plan = self._use(key).plan
-        return plan  # type: ignore[no-any-return]  # a program
+                program = self._use(shapes).program
+        return program  # type: ignore[no-any-return]  # a program
 
     def _use(self, key: Shapes) -> BoundProgram:
         """Make some input shapes the latest ones, without a lock where they are already."""
@@ -343,10 +346,10 @@ class LoadedNetwork:
             return latest
         self._check_open()
         # Without the lock, which may be held until all is compiled.
-        known = None if self.tiers is None else self.plan_cache.ready.get(key)
+        known = None if self.tiers is None else self.program_cache.ready.get(key)
         prepared = self.latest = known or self._find(key)
         if self.tiers is not None:  # it may have been exchanged before it was the latest
-            prepared = self.latest = self.plan_cache.ready.get(key, prepared)
+            prepared = self.latest = self.program_cache.ready.get(key, prepared)
         if self.is_closed:  # by another thread, meanwhile
             self.latest = None
         return prepared
@@ -355,40 +358,40 @@ class LoadedNetwork:
         """The network prepared for some input shapes, with a wrapper that shows every value."""
         with self._lock:
             self._check_open()
-            graph, key = self.plan_cache.specialized(shapes), (DEBUG, shapes)
+            graph, key = self.program_cache.specialized(shapes), (DEBUG, shapes)
             return self._wrappers.prepared(
                 shapes,
-                self.plan_cache.debugged(key),
+                self.program_cache.debugged(key),
                 key=key,
                 debug=lambda runs: debug(runs, graph),
             )
 
-    def plan_without(
-        self, backend_id: BackendId, error: ArmpyError, key: PlanKey
+    def program_without(
+        self, backend_id: BackendId, error: ArmpyError, key: ProgramKey
     ) -> NetworkProgram:
-        """Make the plan for a key without a backend that has failed to execute a layer.
+        """Make the program for a key without a backend that has failed to execute a layer.
 
         If no other backend takes its layers, an ArmpyError is raised and the backend keeps them.
         """
         if self.original is not None:
-            self.original.plan_without(backend_id, error, key)
-            self.forget_plans()
-            return self.plan_for(key)
+            self.original.program_without(backend_id, error, key)
+            self.forget_programs()
+            return self.program_by_key(key)
         with self._lock:
             self._check_open()
-            with self.subgraphs.planning_without(self, backend_id, error):
-                return self.plan_for(key)
+            with self.subgraphs.without_backend(self, backend_id, error):
+                return self.program_by_key(key)
 
-    def plan_for(self, key: PlanKey) -> NetworkProgram:
-        """The plan for some input shapes, or that for debugging with them."""
+    def program_by_key(self, key: ProgramKey) -> NetworkProgram:
+        """The program for some input shapes, or that for debugging with them."""
         if key[:1] == (DEBUG,):
-            return self.plan_cache.debugged(key)
-        return self.plan(key)  # type: ignore[arg-type]  # the rest are shapes
+            return self.program_cache.debugged(key)
+        return self.program_for(key)  # type: ignore[arg-type]  # the rest are shapes
 
-    def forget_plans(self) -> None:
-        """Make plans anew when they are needed next."""
-        self.plan_cache.free_idle(self.latest)
-        self.plan_cache.forget()
+    def forget_programs(self) -> None:
+        """Make programs anew when they are needed next."""
+        self.program_cache.free_idle(self.latest)
+        self.program_cache.forget()
         self.latest = None
 
     def _check_open(self) -> None:
@@ -399,16 +402,16 @@ class LoadedNetwork:
     def _find(self, shapes: Shapes) -> BoundProgram:
         """The network prepared for some input shapes, which is done if need be."""
         with self._lock:
-            prepared = self.plan_cache.ready.get(shapes)
+            prepared = self.program_cache.ready.get(shapes)
             if prepared is None:
                 # With the lock, or threads with the same shapes would do it all again.
-                resized = self.plan_cache.resized(shapes) if self.spread is None else None
+                resized = self.program_cache.resized(shapes) if self.spread is None else None
                 if resized is not None:
                     prepared = self.surrounded(shapes, resized)
                 else:
                     prepared = self._prepared(shapes)
-                self.plan_cache.ready[shapes] = prepared
-            self.plan_cache.keep(shapes, prepared.plan)
+                self.program_cache.ready[shapes] = prepared
+            self.program_cache.keep(shapes, prepared.program)
             return prepared
 
     def _prepared(self, shapes: Shapes) -> BoundProgram:
@@ -430,10 +433,10 @@ class LoadedNetwork:
             return _first_program(self, shapes)
 
     def surrounded(
-        self, shapes: Shapes, plan: NetworkProgram, memory: HeldMemory | None = None
+        self, shapes: Shapes, program: NetworkProgram, memory: HeldMemory | None = None
     ) -> BoundProgram:
-        """Add to a plan of this graph what every execution of this network does."""
-        return self._wrappers.prepared(shapes, plan, memory, key=shapes)
+        """Add to a program of this graph what every execution of this network does."""
+        return self._wrappers.prepared(shapes, program, memory, key=shapes)
 
     def exchange(self, prepared: BoundProgram) -> None:
         """Let calls from now on run another program for its shapes; others end on the former."""
@@ -441,14 +444,14 @@ class LoadedNetwork:
             self._check_open()
             # First, for calls that have found the former one and are about to note it as the
             # latest: they look here after that.
-            self.plan_cache.ready[prepared.shapes] = prepared
-            self.plan_cache.keep(prepared.shapes, prepared.plan)
+            self.program_cache.ready[prepared.shapes] = prepared
+            self.program_cache.keep(prepared.shapes, prepared.program)
             latest = self.latest
             if latest is not None and latest.shapes == prepared.shapes:
                 self.latest = prepared
 
     def on(self, backends: Sequence[BackendProxy]) -> LoadedNetwork:
-        """The same network on these backends, for plans that this one surrounds."""
+        """The same network on these backends, for programs that this one surrounds."""
         settings = replace(self.settings, spread=None)
         return LoadedNetwork(self.graph, backends, self._evaluator, settings)
 
@@ -458,7 +461,7 @@ _numbers = count()
 
 
 def _prepare_default(network: LoadedNetwork) -> None:
-    """Make the plan for the default shapes, if there are any that work.
+    """Make the program for the default shapes, if there are any that work.
 
     Where dimensions are open, a file's default (often all 1) can be too small for the network's
     windows. That is for the caller's shapes to decide.
@@ -481,15 +484,15 @@ def warm_up(
 ) -> None:
     """Prepare a network for some shapes each, and run it once for each.
 
-    Raises InvalidArgumentError if there are more than plans are kept, or one does not fit what the
-    network leaves open; ArmpyError as from `Tiers.wait`.
+    Raises InvalidArgumentError if there are more than programs are kept, or one does not fit what
+    the network leaves open; ArmpyError as from `Tiers.wait`.
     """
-    most = network.settings.plan_cache_size
+    most = network.settings.program_cache_size
     if len(several) > most:
         raise InvalidArgumentError(
             "the model does not stay prepared for so many shapes",
             where="warm_up",
-            expected=f"at most {most} (RuntimeOptions.plan_cache_size)",
+            expected=f"at most {most} (RuntimeOptions.program_cache_size)",
             actual=str(len(several)),
         )
     every = [input_shapes(network.graph, shapes) for shapes in several]
@@ -499,7 +502,7 @@ def warm_up(
         network.tiers.wait(timeout_s)
     for chosen in every:
         if network.graph.variables:  # a run would change them
-            network.plan(tuple(chosen)).make_ready()
+            network.program_for(tuple(chosen)).make_ready()
             continue
         pairs = zip(network.graph.inputs, chosen, strict=True)
         network.run([value.info.data_type.zeros(shape) for value, shape in pairs])
@@ -510,30 +513,30 @@ def _first_program(network: LoadedNetwork, shapes: Shapes) -> BoundProgram:
     if network.spread is not None:
         return network.spread.prepared(network, shapes)
     if network.original is None:
-        return network.surrounded(shapes, network.plan_cache.first(shapes))
-    # Not by `plan`, after which it would be the original's latest.
-    return network.surrounded(shapes, network.original._find(shapes).plan)
+        return network.surrounded(shapes, network.program_cache.first(shapes))
+    # Not by `program_for`, after which it would be the original's latest.
+    return network.surrounded(shapes, network.original._find(shapes).program)
 
 
 def _maker_of(network: LoadedNetwork, prepared: BoundProgram | None) -> LoadedNetwork:
-    """The network that has made a plan: the given one, or another one on other backends."""
+    """The network that has made a program: the given one, or another one on other backends."""
     maker = None if prepared is None else prepared.maker
     return maker if isinstance(maker, LoadedNetwork) else network
 
 
 def _placement(network: LoadedNetwork, latest: BoundProgram) -> Placement:
-    """The placement report of a network's latest plan.
+    """The placement report of a network's latest program.
 
     Where shapes depend on values, the layers that follow are in it after an execution. Graphs that
-    control flow runs are in it once each, as soon as they have a plan.
+    control flow runs are in it once each, as soon as they have a program.
     """
-    report: Placement = latest.plan.placement
+    report: Placement = latest.program.placement
     for where, inner in _inner_networks(_maker_of(network, latest), "", set()):
         if inner.latest is not None:
-            report = report.followed_by(inner.latest.plan.placement.inside(where))
+            report = report.followed_by(inner.latest.program.placement.inside(where))
     if isinstance(latest, SpreadProgram):
-        for backend_id, plan in latest.other_plans.items():
-            report = report.followed_by(plan.placement.inside(backend_id))
+        for backend_id, program in latest.other_programs.items():
+            report = report.followed_by(program.placement.inside(backend_id))
     return report if network.tiers is None else network.tiers.reported(report, latest)
 
 
@@ -542,7 +545,7 @@ def _inner_networks(
 ) -> Iterator[tuple[str, LoadedNetwork]]:
     """The loaded networks that control flow runs, each once, with where they belong."""
     latest = network.latest
-    for layer in latest.plan.layers if latest is not None else ():
+    for layer in latest.program.layers if latest is not None else ():
         for name, graph in graphs_of(layer.operation):
             inner = network.subgraphs.find(graph)
             if inner is not None and graph not in seen:

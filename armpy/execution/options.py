@@ -23,7 +23,7 @@ from armpy.core.arguments import (
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, did_you_mean
 from armpy.execution.programs.loop_timeout import check_loop_timeout
-from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.store.archive.signing import KeySource, trusted_keys
@@ -50,7 +50,7 @@ class RuntimeOptions:
     num_threads : int, optional
         For backends that have threads of their own. CpuRef has none: NumPy's matrix
         products use as many as NumPy's library is set to (``OPENBLAS_NUM_THREADS``).
-    plan_cache_size : int
+    program_cache_size : int
         How many input shapes a loaded network stays prepared for.
     memory_limit_bytes : int
         Most working memory and results that one execution may need.
@@ -120,7 +120,7 @@ class RuntimeOptions:
     backends: Sequence[BackendId] | None = None
     on_fallback: str = "allow"
     num_threads: int | None = None
-    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    program_cache_size: int = DEFAULT_PROGRAM_CACHE_SIZE
     memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
     backend_options: Mapping[BackendId, Mapping[str, object]] = field(default_factory=dict)
     dynamic_backends_path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()
@@ -162,8 +162,8 @@ class RuntimeOptions:
         check_choice(self.code, "code", CODE_CHOICES)
         # Read now: changing a key's file later does not change what this runtime trusts.
         object.__setattr__(self, "trusted_keys", trusted_keys(self.trusted_keys))
-        failed = "the plan cache cannot have this size"
-        check_whole(self.plan_cache_size, "plan_cache_size", least=1, failed=failed)
+        failed = "the program cache cannot have this size"
+        check_whole(self.program_cache_size, "program_cache_size", least=1, failed=failed)
         check_whole(self.memory_limit_bytes, "memory_limit_bytes")
         for name in ("num_threads", "execution_threads"):
             if getattr(self, name) is not None:

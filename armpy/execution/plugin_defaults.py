@@ -22,7 +22,7 @@ CONFIGURABLE = (
     "backends",
     "on_fallback",
     "num_threads",
-    "plan_cache_size",
+    "program_cache_size",
     "backend_options",
     "memory_strategies",
     "loop_timeout_s",

@@ -225,7 +225,7 @@ class Runtime:
             As of `LoadedNetwork`: parts that are not compiled yet are compiled in the background.
         original : int, optional
             Id of a loaded network that differs in the names of its inputs and outputs alone. Its
-            plans are used instead of preparing the network once more.
+            programs are used instead of preparing the network once more.
 
         Returns
         -------
@@ -324,7 +324,7 @@ class Runtime:
                 caching=options.caching if optimizer.caching is None else optimizer.caching,
                 memory_strategies={**setup.memory_strategies, **optimizer.memory_strategies},
             ),
-            options.plan_cache_size,
+            options.program_cache_size,
             options.memory_limit_bytes if quota is None else min(quota, options.memory_limit_bytes),
             options.custom_allocators,
             Profiler(properties.profiling_details) if profiling else None,

@@ -18,7 +18,7 @@ from armpy.plugins.placement import PlacementDecision, PlacementQuestion
 from armpy.profiling import Profiler
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId
 
-DEFAULT_PLAN_CACHE_SIZE = 8
+DEFAULT_PROGRAM_CACHE_SIZE = 8
 """How many input shapes a loaded network stays prepared for."""
 
 
@@ -27,8 +27,8 @@ class NetworkSettings:
     """Settings of a loaded network, from a runtime's options and the network's properties."""
 
     optimizer: OptimizerOptions
-    # Number of plans kept; the least recently used one goes first.
-    plan_cache_size: int = DEFAULT_PLAN_CACHE_SIZE
+    # Number of programs kept; the least recently used one goes first.
+    program_cache_size: int = DEFAULT_PROGRAM_CACHE_SIZE
     # Most working memory and results that one execution may need.
     memory_limit_bytes: int = DEFAULT_MEMORY_LIMIT_BYTES
     # The application's, by backend id.

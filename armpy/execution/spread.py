@@ -58,7 +58,7 @@ class SpreadBackend:
 
     def __init__(self, backend_id: BackendId) -> None:
         self.backend_id = backend_id
-        # None before the first plan. Any: a LoadedNetwork, whose module imports this one.
+        # None before the first program. Any: a LoadedNetwork, whose module imports this one.
         self.network: Any = None
         self.executions = 0  # that it has answered
         self.error: ArmpyError | None = None  # why it gets no more executions
@@ -102,9 +102,9 @@ class Spread:
 
     Notes
     -----
-    Each backend has a network of its own, made for the first plan, in which the other backends take
-    the layers that it lacks. An execution goes to the backend with the least product of mean time
-    and executions under way. Backends that are new to some shapes come first, so that all are
+    Each backend has a network of its own, made for the first program, in which the other backends
+    take the layers that it lacks. An execution goes to the backend with the least product of mean
+    time and executions under way. Backends that are new to some shapes come first, so that all are
     measured; one that rests is measured again. A backend that fails is left out from then on, and
     its execution is made again by another one.
 
@@ -153,7 +153,7 @@ class Spread:
         """
         programs: dict[SpreadBackend, BoundProgram] = {}
         errors: list[ArmpyError] = []
-        # A network under other names has the same plans, so that any of them makes them for all.
+        # A network under other names has the same programs, so that any of them makes them for all.
         for preferred, backend in zip(network.backends, self.backends, strict=True):
             if backend.error is not None:
                 continue
@@ -161,14 +161,14 @@ class Spread:
                 if backend.network is None:
                     others = [other for other in network.backends if other is not preferred]
                     backend.network = network.on([preferred, *others])
-                plan = backend.network.plan(shapes)
+                program = backend.network.program_for(shapes)
             except CompilationPostponedError:
                 raise
             except ArmpyError as error:
                 _log.warning("no executions go to %s: %s", backend.backend_id, error)
                 errors.append(error)
                 continue
-            programs[backend] = network.surrounded(shapes, plan)
+            programs[backend] = network.surrounded(shapes, program)
         if not programs:
             raise errors[0] if errors else self._all_failed()
         return SpreadProgram(self, programs, network)
@@ -257,7 +257,7 @@ class SpreadProgram(BoundProgram):
         first_backend, first = next(iter(programs.items()))
         super().__init__(
             first.shapes,
-            first.plan,
+            first.program,
             self._run,
             self._bind,
             all(program.stops_in_place for program in programs.values()),
@@ -267,10 +267,10 @@ class SpreadProgram(BoundProgram):
         self.maker = first_backend.network
 
     @property
-    def other_plans(self) -> dict[BackendId, NetworkProgram]:
-        """The plans of the other backends than the one whose plan is `plan`."""
+    def other_programs(self) -> dict[BackendId, NetworkProgram]:
+        """The programs on all backends but the first, whose program is `program`."""
         pairs = [*self._programs.items()][1:]
-        return {backend.backend_id: program.plan for backend, program in pairs}
+        return {backend.backend_id: bound.program for backend, bound in pairs}
 
     def _run(
         self,
@@ -297,7 +297,7 @@ class SpreadProgram(BoundProgram):
 
     def _divided(self) -> list[Part]:
         """Parts of an execution that run at the same time; empty if one backend is to run it."""
-        infos, network = self.plan.result_infos, self._network()
+        infos, network = self.program.result_infos, self._network()
         # Where shapes follow from elements, nothing is known of the rows of results.
         is_known = all(i.is_fully_shaped and i.shape[:1] == self.shapes[0][:1] for i in infos)
         shares = self._spread.shares(self.shapes, [*self._programs]) if is_known else []
@@ -309,7 +309,7 @@ class SpreadProgram(BoundProgram):
                 try:
                     for backend, rows in shares:
                         shapes = tuple((rows.stop - rows.start, *s[1:]) for s in self.shapes)
-                        program = network.surrounded(shapes, backend.network.plan(shapes))
+                        program = network.surrounded(shapes, backend.network.program_for(shapes))
                         self._parts[key].append((backend, rows, program))
                 except ArmpyError as error:
                     self._parts[key] = []
@@ -324,7 +324,7 @@ class SpreadProgram(BoundProgram):
         cancellation: Cancellation | None,
     ) -> list[Array]:
         """Execute all parts at the same time, into slices of the results."""
-        infos = self.plan.result_infos
+        infos = self.program.result_infos
         outputs = [
             empty(info.known_shape, info.data_type.dtype) if target is None else target
             for info, target in zip(infos, results or [None] * len(infos), strict=True)

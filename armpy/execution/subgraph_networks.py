@@ -55,15 +55,15 @@ class SubgraphNetworks(Generic[NetworkT]):
             has_matching_capability(Capability.LOOP_TIMEOUT, True, backend.get_capabilities())
             for backend in self.backends
         )
-        # Reentrant, as to plan a graph is to plan those inside it.
+        # Reentrant, as making a program of a graph makes those of the graphs inside it.
         lock = threading.RLock()
-        # Held while any of the networks makes a plan.
-        self.lock = lock if settings.profiler is None else WatchedLock(lock, "the plans")
-        # Weak: graphs go with the plans that hold them.
+        # Held while any of the networks makes a program.
+        self.lock = lock if settings.profiler is None else WatchedLock(lock, "the programs")
+        # Weak: graphs go with the programs that hold them.
         # What control flow calls the graphs that it runs, if the network is profiled.
         self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
         self._load = load
-        # Plans hold the graphs that they run, and there are as many as the caller's shapes.
+        # Programs hold the graphs that they run, and there are as many as the caller's shapes.
         self._networks: weakref.WeakKeyDictionary[Graph, NetworkT] = weakref.WeakKeyDictionary()
         self._waiting: deque[tuple[Graph, Shapes]] = deque()
         self._is_preparing = False
@@ -90,20 +90,20 @@ class SubgraphNetworks(Generic[NetworkT]):
         return True
 
     @contextmanager
-    def planning_without(
+    def without_backend(
         self,
-        # InnerNetwork; the network that ran; its plans and those of inner networks are made anew.
+        # The network that ran; its programs and those of inner networks are made anew.
         network: NetworkT,
         backend_id: BackendId,
         # The backend's error. If no other backend takes its layers, it gets them back.
         error: ArmpyError,
     ) -> Iterator[None]:
-        """Exclude a backend that has failed while plans are made that need other backends."""
-        # Of several executions that fail at the same time, one makes the plans anew for all.
+        """Exclude a backend that has failed while programs are made that need other backends."""
+        # Of several executions that fail at the same time, one makes the programs anew for all.
         is_first = self.fail(backend_id, error)
         if is_first:
             for owner in (network, *self.networks):
-                owner.forget_plans()
+                owner.forget_programs()
         try:
             yield
         except BaseException:
@@ -171,7 +171,7 @@ class SubgraphNetworks(Generic[NetworkT]):
     def _prepare_next(self) -> None:
         graph, shapes = self._waiting.popleft()
         try:
-            self.network_of(graph).plan(shapes)
+            self.network_of(graph).program_for(shapes)
         except CompilationPostponedError:
             raise  # which is for the whole network, before it runs
         except ArmpyError as error:
@@ -182,9 +182,9 @@ class SubgraphNetworks(Generic[NetworkT]):
         """Forget inner networks and sessions, which go with the last execution under way."""
         with self.lock:
             for network in self.networks:
-                network.forget_plans()
+                network.forget_programs()
             self._networks.clear()
-            # Executions under way have the old ones through their plans.
+            # Executions under way have the old ones through their programs.
             self.sessions = Sessions(self._host, _refuse_session)
 
 

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from armpy.backend.memory.memory import ALIGNMENT_BYTES, DefaultAllocator
 from armpy.backend.memory.tensor_handle import HostTensorHandle
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.types import BackendId
 
 MOST_SHAPES = 8
-"""Number of shapes kept prepared; the default of `RuntimeOptions.plan_cache_size`."""
+"""Number of shapes kept prepared; the default of `RuntimeOptions.program_cache_size`."""
 
 
 class ArchivedTensor(NamedTuple):
@@ -116,7 +116,7 @@ class ArchivedMemory(StepMemory):
 
 
 class ArchivedProgram(StepProgram[ArchivedMemory]):
-    """Steps of a compiled file and the plan of their memory."""
+    """Steps of a compiled file and where their tensors lie in memory."""
 
     def __init__(
         self,
@@ -207,9 +207,8 @@ class ArchivedNetwork:
         """Make a program ready for calls."""
         named = zip(self.graph.outputs, program.results, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
-        plan: Any = program  # Any: only its `run` is used
         inputs = self._slots(program.shapes)
-        bound = BoundProgram(program.shapes, plan, plan.run, _bind, True, inputs, outputs)
+        bound = BoundProgram(program.shapes, program, program.run, _bind, True, inputs, outputs)
         self._prepared[program.shapes] = bound
         if len(self._prepared) > MOST_SHAPES:
             self._prepared.popitem(last=False)
@@ -285,7 +284,7 @@ class ArchivedNetwork:
     def placement(self) -> Placement | None:
         """The placement report of the latest program; None before the first one."""
         latest = self.latest
-        return None if latest is None else self._read_placement(latest.plan)
+        return None if latest is None else self._read_placement(latest.program)
 
     @property
     def imported(self) -> tuple[()]:

@@ -217,11 +217,12 @@ class Model:
         return self.handle.loaded.import_memory(memories, is_output=True)
 
     def prepare(self, shapes: Shapes | None = None) -> None:
-        """Make all that a call needs now, so that no call compiles or plans unexpectedly.
+        """Make all that a call needs now, so that no call compiles unexpectedly.
 
         `shapes` has every input's shape, or those that differ from the default;
-        `RuntimeOptions.plan_cache_size` says how many a model stays prepared for. It does not wait
-        for what is compiled in the background, as `warm_up` does, nor prepare what elements decide.
+        `RuntimeOptions.program_cache_size` says how many a model stays prepared for. It does not
+        wait for what is compiled in the background, as `warm_up` does, nor prepare what elements
+        decide.
         """
         from armpy.execution.arrays.reshaping import input_shapes  # noqa: PLC0415
 

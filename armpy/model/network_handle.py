@@ -99,9 +99,9 @@ class NetworkHandle:
 
     @property
     def can_be_renamed(self) -> bool:
-        """True if its plans can be shared with networks whose tensors have other names."""
-        # The plan's profile is its first network's, and one compiled in the background replaces
-        # a plan in one network alone.
+        """True if its programs can be shared with networks whose tensors have other names."""
+        # The program's profile is its first network's, and one compiled in the background replaces
+        # a program in one network alone.
         return not self.in_background and self.loaded.profiler is None
 
     @classmethod

@@ -68,8 +68,8 @@ def _settle(network: LoadedNetwork) -> None:
     if network.tiers is not None:
         network.tiers.settle()
     whole = network.original or network
-    for prepared in [*whole.plan_cache.ready.values()]:
-        if isinstance(prepared.plan.network, ResizedNetwork):
+    for prepared in [*whole.program_cache.ready.values()]:
+        if isinstance(prepared.program.network, ResizedNetwork):
             whole.exchange(whole.compiled(prepared.shapes))
 
 
@@ -95,7 +95,7 @@ def save_model(
     *,
     targets: Sequence[str] = (),
     sign: Callable[[bytes], FileSignature] | None = None,
-    shares: bool = True,  # whether constants are read out of what programs have packed
+    shares: bool = True,  # whether constants are read out of what compiled parts have packed
     entry: str | None = None,  # name of the file in the model cache, if it is one of those
 ) -> int:
     """Write a model with all that preparing it has made; see `armpy.Model.save`.
@@ -110,7 +110,7 @@ def save_model(
             fix="Say for which with Model.prepare, or armpy compile --shapes",
         )
     check_targets(targets, network.backends)
-    arrays, programs = ArrayStore(), _Programs(targets)
+    arrays, parts = ArrayStore(), _CompiledParts(targets)
     records: dict[str, ModelRecord] = {}
     sections_of: dict[LoadedNetwork, str] = {}
     signatures: list[dict[str, object]] = []
@@ -125,30 +125,30 @@ def save_model(
         if section in records:
             continue
         for inner in (whole, *whole.subgraphs.networks):
-            for plan in compiled_programs([*inner.plan_cache.plans.values()]):
-                programs.add(plan, whole.backends)
+            for program in compiled_programs([*inner.program_cache.programs.values()]):
+                parts.add(program, whole.backends)
         latest = _compiled(whole.latest)
         optimized = None if latest is None else latest.network
         records[section] = NetworkWriter(arrays).record(whole.graph, optimized)
-    # After all programs are known, and before any text is written: a constant may lie in any of
-    # them, and the texts say where.
+    # After all parts are known, and before any text is written: a constant may lie in any of them,
+    # and the texts say where.
     if shares:
-        _share(arrays, programs)
+        _share(arrays, parts)
     places = arrays.records()
     texts = {name: NetworkWriter.text(replace(r, arrays=places)) for name, r in records.items()}
     # The metadata before all constants are gathered: both together take much memory.
     sections: dict[str, bytes | Array] = {**texts, **_metadata_section(contents)}
-    sections |= {CONSTANTS: arrays.elements(), **programs.sections}
+    sections |= {CONSTANTS: arrays.elements(), **parts.sections}
     manifest: dict[str, object] = {
         "kind": KIND_MODEL,
         "armpy": __version__,
         "title": network.settings.name,
         "signatures": signatures,
         "options": options_to_save(contents.options),
-        "programs": programs.records,
-        "left_out": programs.left_out,
-        "kept": programs.kept,
-        "quick": _quick_record(network, network.latest, programs),
+        "programs": parts.records,
+        "left_out": parts.left_out,
+        "kept": parts.kept,
+        "quick": _quick_record(network, network.latest, parts),
     }
     if entry is not None:
         manifest["entry"] = entry
@@ -169,10 +169,10 @@ def _metadata_section(contents: ModelContents) -> dict[str, bytes | Array]:
 def compiled_views(network: LoadedNetwork) -> Iterator[tuple[BackendId, SubgraphView]]:
     """Return the compiled views of a network, and of those that its control flow runs."""
     for inner in (network, *network.subgraphs.networks):
-        for plan in compiled_programs([*inner.plan_cache.plans.values()]):
-            for layer in plan.network.graph.layers:
+        for program in compiled_programs([*inner.program_cache.programs.values()]):
+            for layer in program.network.graph.layers:
                 if isinstance(layer.operation, PreCompiled):
-                    yield plan.network.backend_ids[layer.id], _view(plan.network, layer)
+                    yield program.network.backend_ids[layer.id], _view(program.network, layer)
 
 
 def save_interface(
@@ -208,39 +208,39 @@ def save_shapes(
     prepared: BoundProgram,  # for which `can_be_light` holds
     path: str | os.PathLike[str],
     entry: str,  # name of the file in the model cache
-    most_bytes: int,  # that programs may have
+    most_bytes: int,  # limit of the compiled parts
 ) -> int:
     """Write what a network runs for some input shapes, without the network itself.
 
-    Returns the size of the file in bytes; 0 if none is written, as programs have more, or it takes
-    more than programs to run the model.
+    Returns the size of the file in bytes; 0 if none is written, as compiled parts have more, or it
+    takes more than these to run the model.
     """
-    plan = _compiled(prepared)
-    assert plan is not None
+    program = _compiled(prepared)
+    assert program is not None
     # By the first layer: there is no graph with whose parts they could be compared by contents.
-    programs = _Programs(name=lambda view: str(view.layers[0].id))
-    programs.add(plan, network.backends)
-    record = _quick_record(network, prepared, programs)
-    if record is None or sum(map(len, programs.sections.values())) > most_bytes:
+    parts = _CompiledParts(name=lambda view: str(view.layers[0].id))
+    parts.add(program, network.backends)
+    record = _quick_record(network, prepared, parts)
+    if record is None or sum(map(len, parts.sections.values())) > most_bytes:
         return 0
     manifest: dict[str, object] = {
         "kind": KIND_SHAPES,
         "armpy": __version__,
         "title": network.settings.name,
         "entry": entry,
-        "programs": programs.records,
+        "programs": parts.records,
         "quick": record,
     }
-    placement = written_document(plain(plan.placement))
-    return write_container(path, manifest, {**programs.sections, PLACEMENT: placement})
+    placement = written_document(plain(program.placement))
+    return write_container(path, manifest, {**parts.sections, PLACEMENT: placement})
 
 
 def can_be_light(network: LoadedNetwork, prepared: BoundProgram | None) -> bool:
     """Return whether a file would run a network for some shapes without anything being prepared."""
-    plan = _compiled(prepared)
-    if plan is None or network.graph.variables or network.profiler:
+    program = _compiled(prepared)
+    if program is None or network.graph.variables or network.profiler:
         return False
-    return all(isinstance(layer.operation, PreCompiled) for layer in plan.layers)
+    return all(isinstance(layer.operation, PreCompiled) for layer in program.layers)
 
 
 def takes_many_shapes(network: LoadedNetwork) -> bool:
@@ -249,9 +249,9 @@ def takes_many_shapes(network: LoadedNetwork) -> bool:
     return not (graph.is_fully_shaped or graph.variables or network.profiler)
 
 
-def _share(arrays: ArrayStore, programs: _Programs) -> None:
-    """Have constants read out of what programs have packed, instead of writing them twice."""
-    for section, (payload, views) in programs.packed.items():
+def _share(arrays: ArrayStore, parts: _CompiledParts) -> None:
+    """Have constants read out of what compiled parts have packed, not written twice."""
+    for section, (payload, views) in parts.packed.items():
         for view in views or _whole_views(arrays, payload):
             # Its results are compared, so that a wrong view makes no wrong file.
             number = arrays.find(read_view(view, payload))
@@ -270,8 +270,8 @@ def _whole_views(arrays: ArrayStore, payload: Array) -> list[View]:
     return [view for view in views if view is not None]
 
 
-class _Programs:
-    """Programs of all parts, each once."""
+class _CompiledParts:
+    """Compiled parts of programs, each once."""
 
     def __init__(
         self,
@@ -284,16 +284,16 @@ class _Programs:
         self._known: dict[tuple[BackendId, str], int | None] = {}
         self.sections: dict[str, bytes | Array] = {}
         self._by_contents: dict[bytes, str] = {}
-        self.kept: dict[BackendId, list[int]] = {}  # layers that are not programs
+        self.kept: dict[BackendId, list[int]] = {}  # layers that are not compiled
         # What constants may be read out of, and how.
         self.packed: dict[str, tuple[Array, Sequence[View]]] = {}
         self.records: list[dict[str, object]] = []
         self.left_out: list[dict[str, object]] = []
 
-    def add(self, plan: CompiledProgram, backends: Sequence[BackendProxy]) -> None:
-        """Save the programs of a plan."""
+    def add(self, program: CompiledProgram, backends: Sequence[BackendProxy]) -> None:
+        """Save the compiled parts of a program."""
         by_id = {backend.get_id(): backend for backend in backends}
-        network = plan.network
+        network = program.network
         for layer in network.graph.layers:
             backend = by_id.get(network.backend_ids[layer.id])
             if backend is None:
@@ -305,12 +305,12 @@ class _Programs:
                 self.kept.setdefault(backend.get_id(), []).extend(ids)
 
     def number(self, network: OptimizedNetwork, layer: Layer) -> int | None:
-        """The number of the record of a layer's program; None if it has none."""
+        """The number of the record of a layer's compiled part; None if it has none."""
         key = network.backend_ids[layer.id], self._name(_view(network, layer))
         return self._known.get(key)
 
     def _add(self, network: OptimizedNetwork, layer: Layer, backend: BackendProxy) -> None:
-        """Save the program of a layer."""
+        """Save the compiled part of a layer."""
         view, operation = _view(network, layer), layer.operation
         assert isinstance(operation, PreCompiled)
         digest = self._name(view)
@@ -400,13 +400,13 @@ def _view(network: OptimizedNetwork, layer: Layer) -> SubgraphView:
 
 
 def _quick_record(
-    network: LoadedNetwork, prepared: BoundProgram, programs: _Programs
+    network: LoadedNetwork, prepared: BoundProgram, parts: _CompiledParts
 ) -> dict[str, object] | None:
-    """The record of an archived network; None if it takes more than programs to run the model."""
-    plan = _compiled(prepared)
-    if plan is None or plan.stops_loops or network.graph.variables:
+    """The record of an archived network; None if running it takes more than compiled parts."""
+    program = _compiled(prepared)
+    if program is None or program.stops_loops or network.graph.variables:
         return None
-    optimized = plan.network
+    optimized = program.network
     graph = optimized.graph
     written = [value for layer in graph.layers for value in layer.outputs]
     # A result that is an input, or given twice, takes a copy that no program makes.
@@ -419,11 +419,11 @@ def _quick_record(
     size = 0
     for arena, num_bytes in optimized.memory.arenas.items():
         begins[arena] = size
-        # Arenas of all backends lie in one block, each aligned as its plan takes for granted.
+        # Arenas of all backends lie in one block, each aligned as its memory plan requires.
         size += num_bytes + -num_bytes % ALIGNMENT_BYTES
     steps = []
     for layer in graph.layers:
-        number = programs.number(optimized, layer)
+        number = parts.number(optimized, layer)
         if number is None or any(value not in places for value in layer.inputs):
             return None
         step = {
@@ -442,7 +442,7 @@ def _quick_record(
             [_info(v.info), begins[planned[v].arena] + planned[v].offset_bytes] for v in between
         ],
         "arena_bytes": size,
-        # Judged against a limit when it is loaded, where nothing is left of the plan that says it.
+        # Compared with a limit at load, when the memory plan that says it is gone.
         "needed_bytes": optimized.placement.peak_bytes
         + sum(value.info.size_bytes for value in graph.results),
         "steps": steps,
@@ -479,15 +479,15 @@ def _info(info: TensorInfo) -> list[object]:
 
 
 def _compiled(prepared: BoundProgram | None) -> CompiledProgram | None:
-    """The plan of a prepared network, if all of its shapes are known."""
-    plan = None if prepared is None else prepared.plan
-    return plan if isinstance(plan, CompiledProgram) else None
+    """The program of a prepared network, if all of its shapes are known."""
+    program = None if prepared is None else prepared.program
+    return program if isinstance(program, CompiledProgram) else None
 
 
-def compiled_programs(plans: Sequence[object]) -> Iterator[CompiledProgram]:
+def compiled_programs(programs: Sequence[object]) -> Iterator[CompiledProgram]:
     """The compiled programs among some programs, and in them."""
-    for plan in plans:
-        if isinstance(plan, CompiledProgram):
-            yield plan
-        elif isinstance(plan, StagedProgram):
-            yield from compiled_programs([plan.head])
+    for program in programs:
+        if isinstance(program, CompiledProgram):
+            yield program
+        elif isinstance(program, StagedProgram):
+            yield from compiled_programs([program.head])

@@ -242,7 +242,7 @@ class State:
         if is_steady and len(self._turns) > 1:
             targets, memory = self._turns.pop(0)
         else:
-            sizes = getattr(prepared.plan, "sizes", None)
+            sizes = getattr(prepared.program, "sizes", None)
             in_place = frozenset() if sizes is None else sizes.in_place
             targets, memory = self._targets(prepared.outputs, named, in_place)
         results = prepared.run(arrays, [*targets])

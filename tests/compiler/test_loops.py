@@ -164,7 +164,7 @@ def test_networks_of_graphs_go_with_the_plans_that_run_them() -> None:
             net.add_layer(While(_below(info), _doubling(info)), inputs, name="loop").outputs
         ),
     )
-    model = Model(graph, runtime_of(plan_cache_size=2))
+    model = Model(graph, runtime_of(program_cache_size=2))
     for length in range(1, 12):
         _, doubled = model(np.zeros(1, np.int32), np.ones(length, np.float32))
         np.testing.assert_array_equal(doubled, np.full(length, 16, np.float32))

@@ -60,7 +60,7 @@ def test_columns_are_joined_when_the_loop_ends(axis: int, is_in_front: bool) -> 
         expected = [turns[:, ::-1], first] if is_in_front else [first, turns]
         np.testing.assert_array_equal(matrix, np.concatenate(expected, 1))
     network = loaded(model)
-    assert [len(inner.plan_cache.plans) for inner in network.subgraphs.networks] == [1, 1]
+    assert [len(inner.program_cache.programs) for inner in network.subgraphs.networks] == [1, 1]
 
 
 def _read(net: Network, counter: Value, whole: Value) -> Value:

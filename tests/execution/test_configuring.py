@@ -77,9 +77,9 @@ def problems(made: Runtime) -> list[tuple[str, str]]:
 
 
 def test_unset_options_are_the_plugins() -> None:
-    configured = runtime({"num_threads": 3, "backends": ["B"]}, {"plan_cache_size": 7})
+    configured = runtime({"num_threads": 3, "backends": ["B"]}, {"program_cache_size": 7})
     assert configured.options.num_threads == 3
-    assert configured.options.plan_cache_size == 7
+    assert configured.options.program_cache_size == 7
     assert configured.get_device_spec().supported_backends == ("B",)
     assert problems(configured) == []
 
@@ -139,8 +139,8 @@ def test_a_plugin_is_shown_what_it_may_answer_and_nothing_else() -> None:
     ],
 )
 def test_a_wrong_answer_is_left_out_and_takes_no_other_along(answer: object, reason: str) -> None:
-    configured = runtime({"on_fallback": "warn"}, answer, {"plan_cache_size": 7})
-    assert (configured.options.on_fallback, configured.options.plan_cache_size) == ("warn", 7)
+    configured = runtime({"on_fallback": "warn"}, answer, {"program_cache_size": 7})
+    assert (configured.options.on_fallback, configured.options.program_cache_size) == ("warn", 7)
     assert configured.get_device_spec().supported_backends == ("A", "B")
     ((plugin, message),) = problems(configured)
     assert plugin == "p1"
@@ -208,8 +208,8 @@ class ExitingOptions(dict[str, object]):
     ],
 )
 def test_an_answer_that_is_code_is_not_run_without_a_guard(answer: object) -> None:
-    configured = runtime(answer, {"plan_cache_size": 7})
-    assert configured.options.plan_cache_size == 7
+    configured = runtime(answer, {"program_cache_size": 7})
+    assert configured.options.program_cache_size == 7
 
 
 # Options go where their declarations say, and the caller's mistakes are errors

@@ -350,11 +350,13 @@ class TestMemory:
         assert 2 <= len(places) <= 2 * 8
 
     def test_plans_of_a_growing_loop_are_kept_to_a_number(self) -> None:
-        model = Model(growing(60, is_read=True), runtime_of(plan_cache_size=3, loop_timeout_s=None))
+        model = Model(
+            growing(60, is_read=True), runtime_of(program_cache_size=3, loop_timeout_s=None)
+        )
         model(ints(0), floats(0))
         inner = _inner_networks(loaded(model), "", set())
         # The condition reads the counter only.
-        assert [len(network.plan_cache.plans) for _, network in inner] == [1, 3]
+        assert [len(network.program_cache.programs) for _, network in inner] == [1, 3]
 
     def test_backends_know_what_is_planned_for_a_single_turn(
         self, monkeypatch: pytest.MonkeyPatch

@@ -263,7 +263,7 @@ def test_warming_up_prepares_and_runs_every_shape_once() -> None:
         model.warm_up({"x": (4, 3)})
         assert model.runtime.get_network(model.network_id).latest.shapes == ((4, 3),)  # type: ignore[union-attr]
         model.warm_up([{"x": (n, 3)} for n in (1, 2)])
-        assert len(model.runtime.get_network(model.network_id).plan_cache.plans) == 3
+        assert len(model.runtime.get_network(model.network_id).program_cache.programs) == 3
         with pytest.raises(InvalidArgumentError, match="does not stay prepared for so many shapes"):
             model.warm_up([{"x": (n, 3)} for n in range(1, 1000)])
         with pytest.raises(InvalidArgumentError, match="an input has no shape yet"):

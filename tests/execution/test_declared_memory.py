@@ -197,12 +197,12 @@ def test_arenas_are_planned_in_blocks() -> None:
     model.warm_up()
     latest = model.runtime.get_network(model.network_id).latest
     assert latest is not None
-    plan = latest.plan
-    assert isinstance(plan, CompiledProgram)
-    offsets = [tensor.offset_bytes for tensor in plan.network.memory.tensors.values()]
+    program = latest.program
+    assert isinstance(program, CompiledProgram)
+    offsets = [tensor.offset_bytes for tensor in program.network.memory.tensors.values()]
     assert offsets
     assert all(offset % 256 == 0 for offset in offsets)
-    assert all(size % 256 == 0 for size in plan.network.memory.arenas.values())
+    assert all(size % 256 == 0 for size in program.network.memory.arenas.values())
 
 
 def test_an_arena_of_another_network_is_only_taken_where_it_is_aligned() -> None:

@@ -281,11 +281,11 @@ def test_results_of_such_layers_are_arrays_of_the_callers_own() -> None:
 
 
 def test_plans_for_shapes_that_came_out_are_kept_to_a_number() -> None:
-    model = Model(positives(length=None), runtime_of(PositivesBackend(), plan_cache_size=4))
+    model = Model(positives(length=None), runtime_of(PositivesBackend(), program_cache_size=4))
     network: LoadedNetwork = model.runtime.get_network(model.network_id)
     for count in range(30):
         model(np.ones(count, np.float32))
-    assert len(network.plan_cache.plans) == 4
+    assert len(network.program_cache.programs) == 4
 
 
 def test_such_layers_may_be_in_graphs_that_control_flow_runs() -> None:

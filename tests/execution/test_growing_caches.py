@@ -11,7 +11,7 @@ import pytest
 
 from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -117,16 +117,16 @@ def test_a_growing_cache_is_prepared_for_the_first_calls_only(
     model = load()
     for length in range(2, 2 * WIDTH):  # among them sizes that other dimensions have
         model.run(inputs_for(length))
-        if length == 2 + ORDINARY_PLANS:
-            assert num_prepared() == ORDINARY_PLANS + 1
-    assert num_prepared() == ORDINARY_PLANS + 1
+        if length == 2 + ORDINARY_PROGRAMS:
+            assert num_prepared() == ORDINARY_PROGRAMS + 1
+    assert num_prepared() == ORDINARY_PROGRAMS + 1
 
 
 def test_a_cache_that_is_empty_at_first_is_traced(num_prepared: Callable[[], int]) -> None:
     model = load()
     for length in range(12):
         model.run(inputs_for(length))
-    assert num_prepared() <= ORDINARY_PLANS + 2
+    assert num_prepared() <= ORDINARY_PROGRAMS + 2
 
 
 @pytest.mark.slow

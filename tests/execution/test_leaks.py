@@ -68,7 +68,8 @@ def test_nothing_outlives_many_models(name: str) -> None:
         run(model)
         network = runtime.get_network(model.network_id)
         alive.extend(
-            weakref.ref(thing) for thing in (model, network, *network.plan_cache.plans.values())
+            weakref.ref(thing)
+            for thing in (model, network, *network.program_cache.programs.values())
         )
         model.close()
         if isinstance(backend, CompilingBackend):
@@ -127,8 +128,8 @@ def test_memory_of_executions_is_used_again() -> None:
     model = Model(diamond(), runtime_of())
     x = np.zeros(4, np.float32)
     model(x)
-    (plan,) = model.runtime.get_network(model.network_id).plan_cache.plans.values()
-    idle = plan._idle  # type: ignore[union-attr]  # it is compiled
+    (program,) = model.runtime.get_network(model.network_id).program_cache.programs.values()
+    idle = program._idle  # type: ignore[union-attr]  # it is compiled
     before = list(idle)
     for _ in range(5):
         model(x)

@@ -362,8 +362,8 @@ def test_trusted_keys_are_held_as_bytes_once_each() -> None:
 def test_options_are_checked_when_the_runtime_is_made_or_a_network_loaded() -> None:
     with pytest.raises(InvalidArgumentError, match=r"on_fallback: .*got 'never'"):
         runtime_of(on_fallback="never")
-    with pytest.raises(InvalidArgumentError, match="the plan cache cannot have this size"):
-        runtime_of(plan_cache_size=0).load_network(chain())
+    with pytest.raises(InvalidArgumentError, match="the program cache cannot have this size"):
+        runtime_of(program_cache_size=0).load_network(chain())
 
 
 def test_an_empty_list_of_backends_is_a_mistake() -> None:

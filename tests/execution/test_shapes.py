@@ -101,7 +101,7 @@ def test_resize_prepares_another_shape_now() -> None:
     net.output("y", net.add(ADD, a, net.input("b", f32(2))))
     model = Model(net, runtime_of())
     model.prepare({"a": (2,)})
-    assert ((2,), (2,)) in loaded(model).plan_cache.plans
+    assert ((2,), (2,)) in loaded(model).program_cache.programs
     model.prepare({})
     assert loaded(model).latest is not None
 
@@ -125,22 +125,22 @@ def test_a_shape_that_cannot_be_prepared_is_rejected(
 
 
 def test_the_least_recently_used_plan_goes_first() -> None:
-    model = Model(chain(1, (None,)), runtime_of(plan_cache_size=2))
+    model = Model(chain(1, (None,)), runtime_of(program_cache_size=2))
     for size in (1, 2, 1, 3):
         model(np.zeros(size, np.float32))
-    assert list(loaded(model).plan_cache.plans) == [((1,),), ((3,),)]
+    assert list(loaded(model).program_cache.programs) == [((1,),), ((3,),)]
 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_over_200_shapes() -> None:
     model = Model(chain(3, (None,)), runtime_of(CompilingBackend()))
     network = loaded(model)
-    plans: list[weakref.ref[object]] = []
+    programs: list[weakref.ref[object]] = []
     tracemalloc.start()
     try:
         for size in range(1, 201):
             model(np.zeros(size, np.float32))
-            plans.append(weakref.ref(network.plan_cache.plans[((size,),)]))
+            programs.append(weakref.ref(network.program_cache.programs[((size,),)]))
             if size == 50:
                 gc.collect()
                 before = tracemalloc.get_traced_memory()[0]
@@ -148,8 +148,8 @@ def test_memory_does_not_grow_over_200_shapes() -> None:
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
-    assert len(network.plan_cache.plans) == 8
-    assert sum(plan() is not None for plan in plans) == 8
+    assert len(network.program_cache.programs) == 8
+    assert sum(program() is not None for program in programs) == 8
     # The compiler keeps what it was offered; that is a few hundred bytes per shape.
     assert grown < 2_000_000
 
@@ -216,14 +216,14 @@ def nested() -> Graph:
     return net.build()
 
 
-@pytest.mark.parametrize("plan_cache_size", [1, 2, 8])
-def test_steps_can_be_nested_whatever_the_size_of_the_cache(plan_cache_size: int) -> None:
-    model = Model(nested(), runtime_of(plan_cache_size=plan_cache_size))
+@pytest.mark.parametrize("program_cache_size", [1, 2, 8])
+def test_steps_can_be_nested_whatever_the_size_of_the_cache(program_cache_size: int) -> None:
+    model = Model(nested(), runtime_of(program_cache_size=program_cache_size))
     for shape in (ints(3, 2), ints(6, 1), ints(3, 2)):
         y, sizes = model(X, shape, ints(2))
         np.testing.assert_array_equal(y, X.reshape(shape))
         np.testing.assert_array_equal(sizes, shape)
-    assert len(loaded(model).plan_cache.plans) <= max(plan_cache_size, 2)
+    assert len(loaded(model).program_cache.programs) <= max(program_cache_size, 2)
 
 
 def test_plans_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,14 +235,14 @@ def test_plans_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.Monkey
         sizes = net.add(Cast(), first, output=i32(2))
         value = net.add(Reshape(), flat, sizes)
     net.output("y", value)
-    model = Model(net, runtime_of(plan_cache_size=2))
+    model = Model(net, runtime_of(program_cache_size=2))
     prepared: list[None] = []
     watch_preparations(monkeypatch, lambda: prepared.append(None))
     for num_prepared, shape in ((5, (2, 3)), (10, (3, 2)), (10, (2, 3)), (10, (3, 2))):
         y = model.run({"x": np.array([*shape, 0, 0, 0, 0], np.float32)})["y"]
         assert y.shape == shape
         assert len(prepared) == num_prepared
-    assert len(loaded(model).plan_cache.plans) <= 10
+    assert len(loaded(model).program_cache.programs) <= 10
 
 
 def test_plans_of_the_rest_are_kept_by_value() -> None:
@@ -250,7 +250,7 @@ def test_plans_of_the_rest_are_kept_by_value() -> None:
     for _ in range(3):
         for shape in (ints(3, 2), ints(6, 1)):
             model(X, shape)
-    kinds = [type(plan) for plan in loaded(model).plan_cache.plans.values()]
+    kinds = [type(program) for program in loaded(model).program_cache.programs.values()]
     assert sorted(kind.__name__ for kind in kinds) == [
         "CompiledProgram",
         "CompiledProgram",
@@ -262,10 +262,10 @@ def test_many_different_values_keep_the_cache_bounded() -> None:
     net = Network()
     x = net.input("x", f32(2, 3))
     net.output("y", net.add(ExpandDims(), x, net.add(ADD, *[net.input("axis", i32(1))] * 2)))
-    model = Model(net, runtime_of(plan_cache_size=3))
+    model = Model(net, runtime_of(program_cache_size=3))
     for number in range(60):
         model(X, ints(number % 2))
-    assert len(loaded(model).plan_cache.plans) <= 3
+    assert len(loaded(model).program_cache.programs) <= 3
 
 
 def test_changing_a_result_does_not_change_a_plan_that_was_made_from_it() -> None:
@@ -387,12 +387,12 @@ def test_an_unknown_rank_is_known_at_the_call() -> None:
 
 def test_the_kind_of_plan_follows_from_what_is_known() -> None:
     static, stepwise = Model(chain(), runtime_of()), Model(shape_given(), runtime_of())
-    assert isinstance(next(iter(loaded(static).plan_cache.plans.values())), CompiledProgram)
+    assert isinstance(next(iter(loaded(static).program_cache.programs.values())), CompiledProgram)
     for model, num_layers in ((static, 3), (stepwise, 2)):
         optimized = loaded(model).optimized
         assert optimized is not None
         assert len(optimized.graph.layers) == num_layers
-    assert isinstance(next(iter(loaded(stepwise).plan_cache.plans.values())), StagedProgram)
+    assert isinstance(next(iter(loaded(stepwise).program_cache.programs.values())), StagedProgram)
 
 
 def test_a_shaped_layer_after_one_that_waits_for_a_value_waits_as_well() -> None:

@@ -28,12 +28,12 @@ from armpy.execution.programs.compiled_program import SizedNetwork
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.symbolic_programs import (
     MOST_SYMBOLIC,
-    ORDINARY_PLANS,
+    ORDINARY_PROGRAMS,
     ResizedNetwork,
     SymbolicProgram,
     SymbolicPrograms,
 )
-from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
@@ -138,7 +138,7 @@ def load(net: Network) -> Model:
 def is_resized(model: Model) -> bool:
     latest = loaded(model).latest
     assert latest is not None
-    return isinstance(latest.plan.network, ResizedNetwork)
+    return isinstance(latest.program.network, ResizedNetwork)
 
 
 def values(size: int, net: Network) -> Array:
@@ -149,7 +149,7 @@ def values(size: int, net: Network) -> Array:
 def warmed(net: Network, *sizes: int) -> Model:
     """A model that has met as many shapes as are needed before sizes are traced."""
     model = load(net)
-    assert len(sizes) == ORDINARY_PLANS
+    assert len(sizes) == ORDINARY_PROGRAMS
     for size in sizes:
         model(values(size, net))
         assert not is_resized(model)
@@ -249,7 +249,7 @@ def test_a_program_for_one_size_runs_no_other() -> None:
             rows = np.arange(size, dtype=np.float32)
             np.testing.assert_array_equal(np.asarray(model(rows)), rows + 2)
             assert not is_resized(model)
-        assert loaded(model).plan_cache.symbolic.has_failed
+        assert loaded(model).program_cache.symbolic.has_failed
 
 
 def test_freed_memory_is_used_for_no_size_again() -> None:
@@ -272,8 +272,8 @@ def test_a_new_shape_makes_no_unused_source() -> None:
     model(values(30, net))
     latest = loaded(model).latest
     assert latest is not None
-    assert callable(vars(latest.plan.network)["source"])
-    assert [value.info.shape for value in latest.plan.network.source.outputs] == [(30, 8)]
+    assert callable(vars(latest.program.network)["source"])
+    assert [value.info.shape for value in latest.program.network.source.outputs] == [(30, 8)]
 
 
 def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> None:
@@ -282,7 +282,7 @@ def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> Non
     for size in range(40, 48):
         model(values(size, net))
         assert is_resized(model)
-    assert len(loaded(model).plan_cache.symbolic._symbolic) == 1
+    assert len(loaded(model).program_cache.symbolic._symbolic) == 1
 
 
 def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
@@ -322,11 +322,11 @@ def test_a_plan_from_a_symbolic_program_says_what_one_from_the_network_says() ->
     )
     latest = loaded(model).latest
     assert latest is not None
-    source = latest.plan.network.source
+    source = latest.program.network.source
     assert [value.info.shape for value in source.outputs] == [(31, 8)]
     assert [layer.name for layer in source.layers] == [
         layer.name
-        for layer in loaded(fresh).latest.plan.network.source.layers  # type: ignore[union-attr]
+        for layer in loaded(fresh).latest.program.network.source.layers  # type: ignore[union-attr]
     ]
 
 
@@ -339,7 +339,7 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
     before = len(constant_pool._known)
     for size in (20, 21, 40, 60, 80, 100):
         model(values(size, net))
-    programs = loaded(model).plan_cache.symbolic._symbolic
+    programs = loaded(model).program_cache.symbolic._symbolic
     held = {id(array) for program in programs for array in _held(program)}
     assert len(held) <= len(constant_pool._known) - before <= 3  # one for each width that is packed
     del programs, model
@@ -361,7 +361,9 @@ def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
     offered = live_constants()
     assert loaded(model).prepare_together([[(size, 640)] for size in (8, 4, 2)]) == 3
     held = [
-        array for program in loaded(model).plan_cache.symbolic._symbolic for array in _held(program)
+        array
+        for program in loaded(model).program_cache.symbolic._symbolic
+        for array in _held(program)
     ]
     assert held
     for array in held:
@@ -412,8 +414,12 @@ def test_plans_and_templates_are_bounded() -> None:
     for size in range(4, 40):
         model(values(size, net))
     network = loaded(model)
-    assert len(network.plan_cache.plans) == len(network.plan_cache.ready) == DEFAULT_PLAN_CACHE_SIZE
-    assert 0 < len(network.plan_cache.symbolic._symbolic) <= MOST_SYMBOLIC
+    assert (
+        len(network.program_cache.programs)
+        == len(network.program_cache.ready)
+        == DEFAULT_PROGRAM_CACHE_SIZE
+    )
+    assert 0 < len(network.program_cache.symbolic._symbolic) <= MOST_SYMBOLIC
 
 
 def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
@@ -510,11 +516,11 @@ def test_turns_of_sizes_that_come_again_are_not_resized_again(
     num_resized = 0
     np.testing.assert_array_equal(model(ints(0), floats(9, 8))[1], expected)
     assert num_resized == 0
-    monkeypatch.setattr("armpy.execution.programs.plan_cache._MOST_NUMBERS", 500)
+    monkeypatch.setattr("armpy.execution.programs.cache._MOST_NUMBERS", 500)
     for limit in (45, 30):
         _, grown = model(ints(0), floats(*range(limit)))
         np.testing.assert_array_equal(grown, [*range(limit), *[1] * 40])
-    counts = [len(inner.plan_cache._inner) for inner in loaded(model).subgraphs.networks]
+    counts = [len(inner.program_cache._inner) for inner in loaded(model).subgraphs.networks]
     assert 1 <= max(counts) < 40
     model.free_working_memory()
     np.testing.assert_array_equal(model(ints(0), floats(9, 8))[1], expected)

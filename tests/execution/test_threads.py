@@ -90,8 +90,8 @@ class _JustTaken(deque[object]):
 
 def test_working_memory_that_another_thread_has_just_taken_is_made_anew() -> None:
     model = Model(diamond(), runtime_of())
-    (plan,) = model.runtime.get_network(model.network_id).plan_cache.plans.values()
-    plan._idle = _JustTaken()  # type: ignore[union-attr]  # it is compiled
+    (program,) = model.runtime.get_network(model.network_id).program_cache.programs.values()
+    program._idle = _JustTaken()  # type: ignore[union-attr]  # it is compiled
     np.testing.assert_array_equal(model(floats(1, 1, 1, 1)), [5, 5, 5, 5])
 
 
@@ -104,7 +104,7 @@ def test_backends_memory_is_held_once_for_overlapping_executions() -> None:
 
 @pytest.mark.slow
 def test_threads_with_shapes_of_their_own_get_their_own_answers_and_outputs() -> None:
-    model = Model(chain(2, (None,)), runtime_of(plan_cache_size=3))
+    model = Model(chain(2, (None,)), runtime_of(program_cache_size=3))
 
     def work(number: int) -> None:
         for turn in range(40):
@@ -187,7 +187,7 @@ def test_stepwise_networks_can_be_shared() -> None:
     net = Network()
     shape = net.add(ADD, net.input("shape", i32(2)), net.constant(ints(0, 0)))
     net.output("y", net.add(Reshape(), net.input("x", f32(12)), shape))
-    model = Model(net, runtime_of(plan_cache_size=3))
+    model = Model(net, runtime_of(program_cache_size=3))
     x = np.arange(12, dtype=np.float32)
     shapes = [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2)]
 

@@ -16,7 +16,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.programs.staged_program import StagedProgram
 from armpy.execution.programs.symbolic_programs import (
     MOST_SYMBOLIC,
-    ORDINARY_PLANS,
+    ORDINARY_PROGRAMS,
     SymbolicPrograms,
 )
 from armpy.graph import Value
@@ -105,7 +105,7 @@ def test_values_after_the_third_need_no_preparation_of_their_own(
     for each, y in zip(inputs, expected, strict=True):
         calls.append(model.run(each)["y"])
         np.testing.assert_array_equal(calls[-1], y)
-    assert max(prepared) <= ORDINARY_PLANS
+    assert max(prepared) <= ORDINARY_PROGRAMS
 
 
 @pytest.mark.parametrize("make", [top, cut, repeated])
@@ -120,7 +120,7 @@ def test_values_and_shapes_that_change_together_need_no_preparation_of_their_own
         inputs = {"x": X[: size + 2], "sizes": np.array((size, size // 2 + 1), np.int32)}
         calls.append((inputs, model.run(inputs)["y"]))
         assert "layers" in str(model.placement)
-    assert max(prepared) <= ORDINARY_PLANS
+    assert max(prepared) <= ORDINARY_PROGRAMS
     for inputs, y in calls:
         np.testing.assert_array_equal(load(make, None).run(inputs)["y"], y)
 
@@ -139,7 +139,7 @@ def test_a_network_prepared_for_each_value_is_reported_with_input_element_and_la
     monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
     monkeypatch.setattr(SymbolicTrace, "__init__", begin_and_fix_last)
     model = load(repeated)
-    for number in range(1, ORDINARY_PLANS + 5):
+    for number in range(1, ORDINARY_PROGRAMS + 5):
         y = model.run({"x": X, "sizes": np.array([2, number], np.int32)})["y"]
         np.testing.assert_array_equal(y, np.maximum(np.tile(X, (2, number)), 0))
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
@@ -159,7 +159,7 @@ def test_a_trace_that_is_refused_is_no_warning(
 
     monkeypatch.setattr("armpy_numba_acc.passes.lower_region", lower)
     model = load(repeated)
-    for number in range(1, ORDINARY_PLANS + 4):
+    for number in range(1, ORDINARY_PROGRAMS + 4):
         y = model.run({"x": X, "sizes": np.array([2, number], np.int32)})["y"]
         np.testing.assert_array_equal(y, np.maximum(np.tile(X, (2, number)), 0))
     assert not [record for record in caplog.records if record.levelname == "WARNING"]
@@ -192,9 +192,9 @@ def test_an_input_that_is_an_output_is_copied_where_shapes_follow_from_values() 
     np.testing.assert_array_equal(outputs["same"], X)
     assert not np.shares_memory(outputs["same"], given)
     # The rest reads the input where it lies.
-    (plan, *_) = model.runtime.get_network(model.network_id).plan_cache.plans.values()
-    assert isinstance(plan, StagedProgram)
-    assert not plan.head.network.graph.results
+    (program, *_) = model.runtime.get_network(model.network_id).program_cache.programs.values()
+    assert isinstance(program, StagedProgram)
+    assert not program.head.network.graph.results
 
 
 def test_a_shape_of_sizes_beyond_its_type_is_an_error_that_names_the_layer() -> None:
@@ -236,7 +236,7 @@ def test_numbers_that_later_shapes_follow_from_are_known_with_the_first_ones(
         np.testing.assert_array_equal(y, np.pad(X[first:], ((0, added), (0, 0))))
         calls.append(number)
     # Once the part before the shapes, twice that after it, then for traced numbers.
-    assert prepared == [0, 0, 1, ORDINARY_PLANS]
+    assert prepared == [0, 0, 1, ORDINARY_PROGRAMS]
 
 
 def test_many_templates_of_a_small_network_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:

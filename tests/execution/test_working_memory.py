@@ -531,8 +531,10 @@ def test_networks_that_take_turns_keep_their_handles() -> None:
     for _ in range(3):
         for model in models:
             call(model)
-            plan = [*model.runtime.get_network(model.network_id).plan_cache.plans.values()][-1]
-            handles += plan._alive  # type: ignore[union-attr]  # it is compiled
+            program = [
+                *model.runtime.get_network(model.network_id).program_cache.programs.values()
+            ][-1]
+            handles += program._alive  # type: ignore[union-attr]  # it is compiled
     assert len({*map(id, handles)}) == 2
 
 

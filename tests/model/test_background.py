@@ -700,7 +700,7 @@ def test_only_so_many_shapes_are_compiled_in_the_background(
 ) -> None:
     path = tmp_path / "open.tflite"
     path.write_bytes(doubled((1,), (-1,)))
-    options = armpy.RuntimeOptions(BACKENDS, plan_cache_size=1)
+    options = armpy.RuntimeOptions(BACKENDS, program_cache_size=1)
     with armpy.Runtime(options) as runtime, load(path, backends=None, runtime=runtime) as model:
         assert answer(model, floats(1)) == [2]
         compiler.open_gate()

@@ -70,8 +70,8 @@ def test_profiling_is_off_by_default_and_then_nothing_is_made_or_measured() -> N
     assert runtime.get_profiler(network) is None
     prepared = runtime.get_network(network).latest
     assert prepared is not None
-    assert isinstance(prepared.plan, CompiledProgram)
-    assert {step.execute.__name__ for step in prepared.plan.steps.values()} == {"execute"}
+    assert isinstance(prepared.program, CompiledProgram)
+    assert {step.execute.__name__ for step in prepared.program.steps.values()} == {"execute"}
     assert backend.asked == 0
 
 

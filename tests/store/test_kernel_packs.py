@@ -284,7 +284,7 @@ def test_kernels_are_numbered_as_commands_name_them_whatever_order_their_code_co
     with armpy.load(shutil.copy(DIGITS, tmp_path / "digits.tflite"), num_threads=1) as model:
         latest = model.handle.loaded.latest
         assert latest is not None
-        (layer,) = latest.plan.layers
+        (layer,) = latest.program.layers
         assert isinstance(layer.operation, PreCompiled)
         program = layer.operation.program
         expected = [[kernel.name, *kernel.parameters] for kernel in program.kernels]

@@ -72,7 +72,7 @@ def compile_command(
     if targets:
         check_targets(targets, _backends(load_request))
     sign = None if key is None else signer(key)
-    with load_model(load_request, num_plans=len(shape_sets)) as model:
+    with load_model(load_request, num_shapes=len(shape_sets)) as model:
         is_fixed = bool(shape_sets) and _is_saved_shaped_only(model)
         if is_fixed and len(shape_sets) > 1:
             raise InvalidArgumentError(

@@ -73,11 +73,11 @@ class TieredNetwork(Protocol):
     def on(self, backends: Sequence[BackendProxy]) -> TieredNetwork:
         """The same network on these backends, most preferred first."""
 
-    def plan(self, key: Shapes) -> NetworkProgram:
-        """The plan for some input shapes."""
+    def program_for(self, shapes: Shapes) -> NetworkProgram:
+        """The program for some input shapes."""
 
-    def surrounded(self, shapes: Shapes, plan: NetworkProgram) -> BoundProgram:
-        """Another network's plan of the same graph, with what executions of this one do."""
+    def surrounded(self, shapes: Shapes, program: NetworkProgram) -> BoundProgram:
+        """Another network's program of the same graph, with what executions of this one do."""
 
     def exchange(self, prepared: BoundProgram) -> None:
         """Let calls from now on run another program for its shapes."""
@@ -138,12 +138,12 @@ class SlowerProgram(BoundProgram):
     def __init__(
         self,
         made: BoundProgram,
-        maker: TieredNetwork,  # whose plan it has; kept as long as the plan may be executed
+        maker: TieredNetwork,  # whose program it has; kept as long as the program may be executed
     ) -> None:
         self.counter = CallCounter()
         super().__init__(
             made.shapes,
-            made.plan,
+            made.program,
             self.counter.counted(made.run),
             self.counter.counted_binding(made.bind),
             made.stops_in_place,
@@ -200,7 +200,7 @@ class Tiers:
         self._again = again
         self._why_waiting = _why_waiting(settings)
         # A process for each of any number of shapes would cost more than it saves.
-        self._most = settings.plan_cache_size
+        self._most = settings.program_cache_size
         self._left_out: set[BackendId] = set()
         self._slower: TieredNetwork | None = None
         self._keeps_slower = bool([*nested_graphs(network.graph)])
@@ -253,8 +253,8 @@ class Tiers:
             try:
                 with postponed_compilation():
                     maker = self._slower = self._slower or network.on(left)
-                    plan = maker.plan(shapes)
-                return SlowerProgram(network.surrounded(shapes, plan), maker)
+                    program = maker.program_for(shapes)
+                return SlowerProgram(network.surrounded(shapes, program), maker)
             except CompilationPostponedError as error:
                 postponed = error
             except ArmpyError as error:
@@ -359,7 +359,7 @@ class Tiers:
                 exchange.where = f"in this process (another one's work is not found: {error})"
         if prepared is None:
             prepared = network.compiled(exchange.shapes)
-        placed = prepared.plan.placement
+        placed = prepared.program.placement
         if problem := failure(placed, exchange.backends):
             raise BackendError(problem)
         network.exchange(prepared)

@@ -55,7 +55,7 @@ def run(network: LoadedCallee, asked: Invocation) -> Named:
     arrays = read_inputs(network, asked.inputs, asked.quantize_inputs)
     with asked.loop_limit():
         task = _task(network, asked, arrays)
-        # Planning cannot be stopped, so new shapes are another thread's, too.
+        # Preparing cannot be stopped, so new shapes are another thread's, too.
         ready = network.find_prepared(arrays)
         if ready is not None and ready.stops_in_place:
             return task.call()
@@ -96,7 +96,7 @@ def _task(
     outputs, finish = asked.outputs, asked.finish
 
     def work(task: ExecutionTask[Named]) -> Named:
-        # Shapes that are new are planned here, which may take long and cannot be stopped.
+        # Programs for new shapes are made here, which may take long and cannot be stopped.
         call = checked_call(network, arrays, outputs)
         results = shown(call.given, dict(zip(call.names, _made(call, task), strict=True)))
         return results if finish is None else finish(results)

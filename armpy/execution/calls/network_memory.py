@@ -127,7 +127,7 @@ class NetworkMemory:
         InvalidArgumentError
             If it is for others, or a tensor is imported other than as memory of the host.
         """
-        # It was made for one plan, so other shapes cannot be prepared in passing as in a network.
+        # It was made for one program, so other shapes cannot be prepared in passing.
         shapes = tuple([array.shape for array in inputs])
         if shapes != self.shapes:
             raise InvalidArgumentError(

@@ -39,7 +39,7 @@ class CheckedAllocator(ICustomAllocator):
         self._where = where
         self._backend_id = backend_id
         self._allocator = allocator
-        # Read once, as plans rely on its staying the same.
+        # Read once, as programs rely on its staying the same.
         self._source = read_backend(where, allocator, "memory_source", MemorySource)
 
     @classmethod

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
             """Let others have its arenas, with the pool's lock held; whether it was idle."""
 
         def forget(self) -> bool:
-            """Be its plan's no more, with the pool's lock held, as it rests; whether it was."""
+            """Be its program's no more, with the pool's lock held, as it rests; whether it was."""
 
         def free(self) -> None:
             """Give everything back at once."""
@@ -175,7 +175,7 @@ class ArenaPool:
 
 
 def _given_up(arena: PooledArena) -> list[ArenaUser]:
-    """All working memories with handles in an arena, which lie idle, taken from their plans."""
+    """All working memories with handles in an arena, which lie idle, taken from their programs."""
     return [user for user in [*arena.users] if user.forget()]
 
 

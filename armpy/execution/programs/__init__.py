@@ -1,1 +1,1 @@
-"""Programs: steps, the working memory that they run in, and how they are planned."""
+"""Programs: steps, the working memory that they run in, and how they are made."""

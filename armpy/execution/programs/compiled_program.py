@@ -230,7 +230,7 @@ def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> Pr
     Raises ArmpyError (the backend's error, if no other one could do it).
     """
     backend_id = error.backend_id
-    # Without copies, which are the core's own and planned anew with the layers that move.
+    # Without copies, which are the core's own and made anew with the layers that move.
     layers = [
         layer
         for layer in network.graph.layers

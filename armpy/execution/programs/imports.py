@@ -35,13 +35,13 @@ class Importer:
     """Imports memory for a loaded network, the owner, that is prepared for certain shapes."""
 
     def __init__(
-        self, owner: object, plan: NetworkProgram, sessions: Mapping[BackendId, BackendSession]
+        self, owner: object, program: NetworkProgram, sessions: Mapping[BackendId, BackendSession]
     ) -> None:
         # Nothing is known of its readers then.
-        if isinstance(plan, StagedProgram):
+        if isinstance(program, StagedProgram):
             raise shapes_depend_on_values()
         self._owner = owner
-        self._network: OptimizedNetwork = plan.network
+        self._network: OptimizedNetwork = program.network
         self._sessions = sessions
 
     def input(self, index: int, given: object) -> ImportedTensor:
@@ -64,7 +64,7 @@ class Importer:
                 try:
                     imports[backend_id] = self._import(value.info, memory, backend_id, write=False)
                 except ArmpyError as error:
-                    # Only the first reader has to import it: for the others a copy is planned.
+                    # Only the first reader has to import it: the others get a copy.
                     if imports:
                         _log.info("%s gets a copy of '%s': %s", backend_id, value.name, error)
                         continue

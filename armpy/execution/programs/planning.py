@@ -78,7 +78,7 @@ class Planner:
         executors = self._settings.executors
         factories = HandleFactories(sessions)
         options = self._settings.optimizer
-        # Kept over all turns of `_prepared`: a refused import is planned as a copy the next time.
+        # Kept over all turns of `_prepared`: a refused import becomes a copy the next time.
         refused: ImportRefusals = {}
         wanted, decision = self._wanted, None
         # An optimised network has been through the passes, and its assignment names its layers.
@@ -175,7 +175,7 @@ class Planner:
         optimize: Callable[[Exclusions], OptimizedNetwork],
         make: Callable[[OptimizedNetwork], AnyProgram],
     ) -> AnyProgram:
-        """Make a plan; a backend that fails at a layer loses it to the next one.
+        """Make a program; a backend that fails at a layer loses it to the next one.
 
         What fails for these shapes is no reason to leave the backend out for others.
         """
@@ -186,7 +186,7 @@ class Planner:
                 with model_named(self._settings.name), given_parts(self._settings.saved):
                     network = optimize(excluded)
                 self._subgraphs.name_graphs(network.graph)
-                plan = self._made(network, make)
+                program = self._made(network, make)
             except SessionError as error:
                 self._subgraphs.refuse(error)
                 excluded.update(self._subgraphs.excluded(graph))
@@ -198,10 +198,10 @@ class Planner:
             except ImportRefusedError as error:
                 _log.warning("%s; the tensor is copied", error)
                 continue
-            _log.info("%s", plan.placement)
+            _log.info("%s", program.placement)
             if is_on.compilation:
-                vlog("compilation", "%s", plan.placement)
-            return plan
+                vlog("compilation", "%s", program.placement)
+            return program
 
     def _made(
         self, network: OptimizedNetwork, make: Callable[[OptimizedNetwork], AnyProgram]
@@ -215,11 +215,12 @@ class Planner:
             gathered_cache_uses() as uses,
             model_named(self._settings.name),
         ):
-            plan = make(network)
+            program = make(network)
         if uses:
             every = (*network.placement.cache_uses, *uses)
-            plan.network = replace(network, placement=replace(network.placement, cache_uses=every))
-        return plan
+            placement = replace(network.placement, cache_uses=every)
+            program.network = replace(network, placement=placement)
+        return program
 
     def _check_memory(self, network: OptimizedNetwork) -> None:
         """Check what one execution needs against the limit, before anything is allocated."""

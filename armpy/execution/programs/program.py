@@ -41,8 +41,8 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
     Bind: TypeAlias = Callable[[Sequence[Array], Targets], Callable[[], Sequence[Array] | None]]
     """Prepares many executions with the same arrays; each returns new results."""
 
-PlanKey: TypeAlias = tuple[object, ...]
-"""Key of a plan of a loaded network: mostly the input shapes."""
+ProgramKey: TypeAlias = tuple[object, ...]
+"""Key of a program of a loaded network: mostly the input shapes."""
 
 # Threads come in bursts: what one burst needed at most is not kept for each network.
 MAX_IDLE_MEMORIES = 4
@@ -350,7 +350,7 @@ class BoundProgram:
         "inputs",
         "maker",
         "outputs",
-        "plan",
+        "program",
         "run",
         "shapes",
         "stops_in_place",
@@ -359,19 +359,19 @@ class BoundProgram:
     def __init__(
         self,
         shapes: Shapes,
-        plan: Any,  # Any: these import this module
-        run: Run,  # executes the plan and what is around it; takes inputs and outputs only
+        program: Any,  # Any: these import this module
+        run: Run,  # executes the program and what is around it; takes inputs and outputs only
         bind: Bind,  # prepares many such executions, which the current cancellation stops
         stops_in_place: bool,  # whether executions stop soon when they are cancelled
         inputs: tuple[InputSlot, ...],
         outputs: tuple[OutputSlot, ...],
     ) -> None:
         self.shapes = shapes
-        self.plan = plan
+        self.program = program
         self.run = run
         self.bind = bind
         self.stops_in_place = stops_in_place
         self.inputs = inputs
         self.outputs = outputs
         self.importing: dict[tuple[object, ...], BoundProgram] = {}
-        self.maker: Any = None  # Any: as for the plan
+        self.maker: Any = None  # Any: as for the program

@@ -26,7 +26,7 @@ from armpy.ops.operation import Array
 from armpy.types import BackendId
 
 LARGEST_KEY_ELEMENTS = 4096
-"""An operand that decides on shapes is part of the plan's key; larger ones are refused."""
+"""An operand that decides on shapes is part of the program's key; larger ones are refused."""
 
 
 class DynamicLayers:
@@ -101,7 +101,7 @@ class DynamicLayers:
 
     def _execute(self, step: int, layer: Layer, arrays: Mapping[Value, Array]) -> list[Array]:
         """Run one layer; return its outputs."""
-        # Host memory, whatever the backend's own is: to plan or copy would need the missing shapes.
+        # Host memory, whatever the backend's own is: arenas and copies would need missing shapes.
         factory = self._factories[layer.id]
         inputs: list[HostTensorHandle | None] = []
         for value in layer.inputs:
@@ -127,28 +127,28 @@ class DynamicLayers:
         return [handle.map(write=False) for handle in outputs]
 
 
-RestPlanner: TypeAlias = Callable[
+RestMaker: TypeAlias = Callable[
     [tuple[object, ...], Graph, Sequence[tuple[int, ...]], Sequence[Array | None]], "NetworkProgram"
 ]
 
 
 class StagedProgram:
-    """Program that runs the head, then plans and runs the rest with the head's results."""
+    """Program that runs the head, then makes and runs the rest for the head's results."""
 
     def __init__(
         self,
         split: Split,
         head: NetworkProgram,
         dynamic: DynamicLayers | None,  # if the split has such layers
-        # Gives the plan of the rest for a key, the sources' shapes, and the decisive values; keeps
-        # plans in a bounded cache.
-        rest_planner: RestPlanner,
+        # Gives the program of the rest for a key, the sources' shapes, and the decisive values;
+        # keeps programs in a bounded cache.
+        make_rest: RestMaker,
     ) -> None:
         self._split = split
         self.head = head
         self._dynamic = dynamic
-        self._rest_planner = rest_planner
-        # Keys of the rest's plans begin with this, so that no other plan's are taken for them.
+        self._make_rest = make_rest
+        # First part of the keys of the rest's programs, so that no other program has the same.
         self._identity = object()
         # The latest one, for reports alone: each execution looks up the one that it needs.
         self._rest: NetworkProgram | None = None
@@ -226,18 +226,18 @@ class StagedProgram:
     def _run_rest(
         self, rest: GraphPart, arrays: Sequence[Array], cancellation: Cancellation | None
     ) -> list[Array]:
-        """Plan the rest for what its sources have turned out to be, and run it."""
+        """Make the rest for what its sources have turned out to be, and run it."""
         pairs = zip(arrays, self._split.decisive, strict=True)
         values = [array if is_decisive else None for array, is_decisive in pairs]
         shapes = [array.shape for array in arrays]
         key = (self._identity, tuple(shapes), *map(self._key_part, values))
-        plan = self._rest_planner(key, rest.graph, shapes, values)
-        results = plan.run(arrays, None, cancellation)
-        self._rest = plan
+        program = self._make_rest(key, rest.graph, shapes, values)
+        results = program.run(arrays, None, cancellation)
+        self._rest = program
         return results
 
     def _key_part(self, array: Array | None) -> object:
-        """Return a value's part of the key of the rest's plan, apart from its shape."""
+        """Return a value's part of the key of the rest's program, apart from its shape."""
         if array is None:
             return None
         if array.size > LARGEST_KEY_ELEMENTS:
@@ -248,7 +248,7 @@ class StagedProgram:
             )
         if array.dtype.hasobject:  # whose bytes are addresses
             return tuple(array.reshape(-1).tolist())
-        # All elements, and no digest: a plan for other values would give wrong answers.
+        # All elements, and no digest: a program for other values would give wrong answers.
         return array.tobytes()
 
     def _hand_over(

@@ -1,4 +1,4 @@
-"""Symbolic programs: plans for new input shapes, without specialising or compiling anew.
+"""Symbolic programs: make programs for new shapes without specialising or compiling anew.
 
 Notes
 -----
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 MOST_SYMBOLIC, _MOST_LAYERS = 16, 2048
 """Kept for one network, or of how many layers; the one that was used longest ago goes first."""
 
-ORDINARY_PLANS = 2
+ORDINARY_PROGRAMS = 2
 """Made before sizes are traced: what backends compile for so many shapes is kept on disk, where
 they keep anything, and found there by the next process."""
 
@@ -80,7 +80,7 @@ _log = logging.getLogger("armpy.execution")
 
 
 class SymbolicPrograms:
-    """Templates from which plans of one loaded network are made for new shapes."""
+    """Templates from which programs of one loaded network are made for new shapes."""
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class SymbolicPrograms:
         self.may_cut = self._is_cut = False  # whether to cut it first, and whether it was tried
         # How the backend's program has broken the contract, after which no sizes are traced.
         self.error: ArmpyError | None = None
-        self._num_plans = self._num_failures = self._num_traces = self._num_uses = 0
-        self._least_plans = ORDINARY_PLANS
+        self._num_programs = self._num_failures = self._num_traces = self._num_uses = 0
+        self._least_programs = ORDINARY_PROGRAMS
         self._is_reported = False
         self._is_possible = is_possible and self._may_be_traced()
 
@@ -182,7 +182,7 @@ class SymbolicPrograms:
             self._is_reported = True
             names = self._fixed(self._symbolic[0])
             _log.warning("the network is prepared anew for each size of %s", names or "its axes")
-        if not self._is_possible or self._num_plans < self._least_plans or is_in_vain:
+        if not self._is_possible or self._num_programs < self._least_programs or is_in_vain:
             return None
         self._num_traces += 1
         try:
@@ -195,9 +195,9 @@ class SymbolicPrograms:
         resized = None if traced is None else self._resized(traced, shapes)
         if traced is None or resized is None:
             # A trace costs as much as preparing the network, and may fail again: the next one is
-            # tried after twice as many ordinary plans.
+            # tried after twice as many ordinary programs.
             self._num_failures += 1
-            self._least_plans = self._num_plans + 2**self._num_failures
+            self._least_programs = self._num_programs + 2**self._num_failures
             return None
         if names := self._fixed(traced):
             _log.info("the program for %s does not hold for the next size of %s", shapes, names)
@@ -214,7 +214,7 @@ class SymbolicPrograms:
     @property
     def is_due(self) -> bool:
         """Return whether programs come from traced sizes by now."""
-        is_next = self._num_plans >= max(self._least_plans, ORDINARY_PLANS)
+        is_next = self._num_programs >= max(self._least_programs, ORDINARY_PROGRAMS)
         return bool(self._symbolic) or (self._is_possible and is_next)
 
     @property
@@ -224,12 +224,12 @@ class SymbolicPrograms:
 
     def trace_at_once(self) -> None:
         """Trace the next shapes, whatever has been prepared: several are known to come."""
-        self._least_plans = 0
+        self._least_programs = 0
 
-    def add(self, plan: NetworkProgram) -> None:
-        """Look at a plan that was made the ordinary way: whether others like it may be traced."""
-        self._num_plans += 1
-        network = plan.network
+    def add(self, program: NetworkProgram) -> None:
+        """Look at a program that was made the ordinary way: may others like it be traced."""
+        self._num_programs += 1
+        network = program.network
         if any(0 in value.info.known_shape for value in network.graph.inputs):
             return  # an empty cache, of which other backends take layers: the trace checks them
         self._is_possible = self._is_possible and all(

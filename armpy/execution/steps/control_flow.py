@@ -53,7 +53,7 @@ _NUM_USUAL_TURNS = 2
 """Loops whose shapes settle have done so after the first turn."""
 
 
-class NetworkPlan(Protocol):
+class InnerProgram(Protocol):
     """A prepared network for some input shapes."""
 
     result_infos: tuple[TensorInfo, ...]
@@ -74,11 +74,11 @@ class NetworkPlan(Protocol):
 class InnerNetwork(Protocol):
     """Loaded network of a graph that control flow runs."""
 
-    def plan(self, key: Shapes, *, is_passing: bool = False) -> NetworkPlan:
-        """The plan for some input shapes; `is_passing` if they will hardly come again."""
+    def program_for(self, shapes: Shapes, *, is_passing: bool = False) -> InnerProgram:
+        """The program for some input shapes; `is_passing` if they will hardly come again."""
 
-    def forget_plans(self) -> None:
-        """Make plans anew when they are needed next."""
+    def forget_programs(self) -> None:
+        """Make programs anew when they are needed next."""
 
 
 class Subnetworks(Protocol):
@@ -117,10 +117,10 @@ class NestedGraph:
         if all(info.is_fully_shaped for info in infos):
             subnetworks.prepare(graph, tuple(info.known_shape for info in infos))
 
-    def plan(self, sources: Sequence[Array], *, is_passing: bool = False) -> NetworkPlan:
-        """The plan for the shapes of some arrays; `is_passing` if these will hardly come again.
+    def program_for(self, sources: Sequence[Array], *, is_passing: bool = False) -> InnerProgram:
+        """The program for the shapes of some arrays; `is_passing` if these will hardly come again.
 
-        A plan is the same for all shapes of inputs that no layer reads: the condition of a loop
+        A program is the same for all shapes of inputs that no layer reads: the condition of a loop
         whose tensors grow mostly reads a counter.
         """
         network = self._network
@@ -134,7 +134,7 @@ class NestedGraph:
             value = self._graph.inputs[index]
             check_shape_fits(value.name, value.info.shape, shapes[index])
             shapes[index] = self._shapes_of_unread.setdefault(index, shapes[index])
-        return network.plan(tuple(shapes), is_passing=is_passing)
+        return network.program_for(tuple(shapes), is_passing=is_passing)
 
     def named(self, error: ArmpyError) -> ArmpyError:
         """An error of this graph with its name."""
@@ -179,14 +179,14 @@ class IfWorkload(IWorkload):
     ) -> None:
         cancellation = current_cancellation()
         try:
-            plan = graph.plan(arrays)
+            program = graph.program_for(arrays)
             if all(
                 info.shape == handle.info.shape and not isinstance(handle, DynamicTensorHandle)
-                for info, handle in zip(plan.result_infos, outputs, strict=True)
+                for info, handle in zip(program.result_infos, outputs, strict=True)
             ):
-                plan.run(arrays, _mapped(outputs, opened, is_read=False), cancellation)
+                program.run(arrays, _mapped(outputs, opened, is_read=False), cancellation)
             else:
-                _hand_over(plan.run(arrays, None, cancellation), outputs)
+                _hand_over(program.run(arrays, None, cancellation), outputs)
         except ArmpyError as error:
             raise graph.named(error) from error.__cause__
 
@@ -240,7 +240,7 @@ class WhileWorkload(IWorkload):
             for number, append in self._appends.items()
         }
         values[:] = [growing[i].empty if i in growing else v for i, v in enumerate(values)]
-        # In the steady state no shape changes any more, and the plans stay the same.
+        # In the steady state no shape changes any more, and the programs stay the same.
         is_steady = is_late = False
         # Results of the turn before last are written to again, or memory for larger ones.
         nothing: list[Array | None] = [None] * num_carried
@@ -251,14 +251,14 @@ class WhileWorkload(IWorkload):
         graph = self._condition
         cancellation = current_cancellation()
         try:
-            several = self._plan_of_several(values) if growing else None
+            several = self._program_of_several(values) if growing else None
             if several is not None:
                 graph = self._body
                 num_turns, is_late = self._run_several(several, values, growing, budget)
             while several is None:
                 graph = self._condition
                 if not is_steady:
-                    test = graph.plan(values, is_passing=num_turns >= _NUM_USUAL_TURNS)
+                    test = graph.program_for(values, is_passing=num_turns >= _NUM_USUAL_TURNS)
                 flags = test.run(values, flags, cancellation)
                 if not _is_true(flags[0]):
                     break
@@ -267,7 +267,7 @@ class WhileWorkload(IWorkload):
                     break
                 graph = self._body
                 if not is_steady:
-                    turn = graph.plan(values, is_passing=num_turns >= _NUM_USUAL_TURNS)
+                    turn = graph.program_for(values, is_passing=num_turns >= _NUM_USUAL_TURNS)
                     is_steady = all(
                         info.shape == values[number].shape or number in growing
                         for number, info in enumerate(turn.result_infos)
@@ -289,8 +289,8 @@ class WhileWorkload(IWorkload):
             values[number] = elements.whole()
         return values[:num_carried]
 
-    def _plan_of_several(self, values: Sequence[Array]) -> NetworkPlan | None:
-        """The plan of several turns, if backends alone run it, for the shapes of some values."""
+    def _program_of_several(self, values: Sequence[Array]) -> InnerProgram | None:
+        """The program of several turns, if backends alone run it, for the shapes of some values."""
         graph = self._several
         if graph is None or any(
             number not in self._appends and array.shape != info.shape
@@ -298,17 +298,17 @@ class WhileWorkload(IWorkload):
         ):
             return None
         try:
-            plan = self._subnetworks.network_of(graph).plan(_shapes_of(graph))
+            program = self._subnetworks.network_of(graph).program_for(_shapes_of(graph))
         except MemoryLimitError:  # with the lists; a turn alone takes less
             self._several = None
             return None
-        if any(layer.backend == HOST for layer in plan.placement.layers):
+        if any(layer.backend == HOST for layer in program.placement.layers):
             self._several = None
-        return None if self._several is None else plan
+        return None if self._several is None else program
 
     def _run_several(
         self,
-        plan: NetworkPlan,  # of several turns
+        program: InnerProgram,  # of several turns
         values: list[Array],
         growing: Mapping[int, AppendedElements],
         budget: TimeBudget,
@@ -316,13 +316,13 @@ class WhileWorkload(IWorkload):
         """Run all turns; return how many there were, and whether the time is up."""
         arrays: list[Array] = [np.zeros((), np.int64), *values]
         for number in growing:
-            info = plan.result_infos[1 + number]
+            info = program.result_infos[1 + number]
             arrays[1 + number] = np.empty(info.known_shape, info.data_type.dtype)
             most = info.known_shape[0]
         num_turns, count, cancellation = 0, most, current_cancellation()
         while count == most:
             try:
-                results = plan.run(arrays, None, cancellation)
+                results = program.run(arrays, None, cancellation)
             except ExecutionTimeoutError:
                 if time.perf_counter() < budget.end_s:  # the execution's own, not that of loops
                     raise

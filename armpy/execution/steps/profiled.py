@@ -1,4 +1,4 @@
-"""Observed steps: the layers of a plan with their time taken, marked in a trace, or logged."""
+"""Observed steps: the layers of a program with their time taken, marked in a trace, or logged."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Measure: TypeAlias = Callable[[Step, Layer, BackendId], Step]
 
 def measure_for(
     profiler: Profiler | None,
-    graph: str,  # what the control flow that runs the plan calls it; empty for the outermost one
+    graph: str,  # what the control flow that runs the program calls it; empty for the outermost one
 ) -> Measure | None:
-    """Return the measurement of a plan's steps; None without a profile."""
+    """Return the measurement of a program's steps; None without a profile."""
     if profiler is None:
         return None
 

@@ -49,7 +49,7 @@ class Constant:
 
 
 class ConstantHandles:
-    """A network's constants on one backend, each made once and kept as long as a plan has it."""
+    """A network's constants on one backend, each made once and kept as long as a program has it."""
 
     def __init__(self) -> None:
         self._known: weakref.WeakValueDictionary[tuple[int, TensorInfo], Constant] = (
@@ -80,7 +80,7 @@ class BackendSession:
     allocator: ICustomAllocator  # gives the arenas; checks what it gives
     memory: SharedMemory | None = None  # held during executions of the backend's layers
     keeps_loop_timeout: bool = False  # whether its loops end in time by themselves
-    # Closed with the last plan of the network, executions under way included.
+    # Closed with the last program of the network, executions under way included.
     model_context: ModelContext | None = None
     constants: ConstantHandles = field(default_factory=ConstantHandles)
 
@@ -135,7 +135,7 @@ class Sessions(dict[BackendId, BackendSession]):
                 session.model_context.close()
 
     def __missing__(self, backend_id: BackendId) -> BackendSession:
-        # No lock of its own: making a plan holds that of the plans.
+        # No lock of its own: making a program holds that of the programs.
         session = self[backend_id] = self._open(backend_id)
         return session
 

@@ -1,4 +1,4 @@
-"""The steps of a plan: what each layer's backend made of it, and errors that name the layer."""
+"""The steps of a program: what each layer's backend made of it, and errors that name the layer."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Bind: TypeAlias = Callable[[Inputs, Outputs], Callable[[], object]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """Step of a plan: a layer as its backend executes it, with its workload's methods."""
+    """Step of a program: a layer as its backend executes it, with its workload's methods."""
 
     execute: Execute  # may be the workload's `enqueue`
     bind: Bind

@@ -1,4 +1,4 @@
-"""Wrappers of plans: all that an execution of a loaded network does besides its steps."""
+"""Wrappers of programs: all that an execution of a loaded network does besides its steps."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from armpy.execution.arrays.importing_slots import ImportingInputSlot, Importing
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.held_memory import HeldMemory
-from armpy.execution.programs.program import BoundProgram, PlanKey
+from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes, Targets
-from armpy.execution.wrappers.fallback import WeakPlanWithout, falling_back
+from armpy.execution.wrappers.fallback import WeakProgramWithout, falling_back
 from armpy.execution.wrappers.importing import ImportBinding
 from armpy.execution.wrappers.runs import Runs, in_places, observed, traced, with_state
 from armpy.graph import Graph
@@ -54,9 +54,9 @@ class ExecutionWrappers:
         state: VariableState,  # the network's part of it
         backends: Sequence[BackendProxy] = (),
         number: int = 0,  # that identifies the loaded network
-        # Weak reference to a PlanWithout; makes another plan where a backend has failed; none by
-        # default.
-        plan_without: WeakPlanWithout = lambda: None,
+        # Weak reference to a ProgramWithout; makes another program where a backend has failed;
+        # none by default.
+        program_without: WeakProgramWithout = lambda: None,
         *,
         # Whether control flow executes the network, within an execution of another one.
         is_inner: bool = False,
@@ -66,7 +66,7 @@ class ExecutionWrappers:
         self._shared_state = shared_state
         self._state = state
         self._number = number
-        self._plan_without = plan_without
+        self._program_without = program_without
         limit = None if is_inner else settings.properties.max_executions
         self._places = None if limit is None else threading.Semaphore(limit)
         # The backends whose executions stop soon when they are cancelled.
@@ -76,22 +76,22 @@ class ExecutionWrappers:
     def prepared(
         self,
         shapes: Shapes,
-        plan: NetworkProgram,
-        # Its working memory; some of the plan's own if left out.
+        program: NetworkProgram,
+        # Its working memory; some of the program's own if left out.
         memory: HeldMemory | None = None,
         *,
-        # The plan's purpose, if another one may take its place when a backend fails.
-        key: PlanKey | None = None,
+        # The program's purpose, if another one may take its place when a backend fails.
+        key: ProgramKey | None = None,
         debug: Callable[[Runs], Runs] | None = None,  # wrapper that reports every value
     ) -> BoundProgram:
-        """Surround a plan."""
+        """Surround a program."""
         # Calls spread over backends are executed again by the spread itself.
         if self._settings.properties.on_failure != "next" or self._settings.spread:
             key = None
-        runs = _runs_of(plan) if memory is None else Runs(memory.run)
-        for wrapped in self._wrappers(plan, memory, key, debug):
+        runs = _runs_of(program) if memory is None else Runs(memory.run)
+        for wrapped in self._wrappers(program, memory, key, debug):
             runs = wrapped(runs)
-        pairs = zip(self._graph.output_names, plan.result_infos, strict=False)
+        pairs = zip(self._graph.output_names, program.result_infos, strict=False)
         source = self._settings.properties.output_source
         outputs = tuple(
             [
@@ -100,18 +100,18 @@ class ExecutionWrappers:
             ]
         )
         # Callbacks are the application's own code, which is not run elsewhere.
-        stops = debug is not None or (key is None and self._stops_in_place(plan))
+        stops = debug is not None or (key is None and self._stops_in_place(program))
         inputs = self.input_slots(shapes)
-        return BoundProgram(shapes, plan, runs.run, runs.binding, stops, inputs, outputs)
+        return BoundProgram(shapes, program, runs.run, runs.binding, stops, inputs, outputs)
 
     def _wrappers(
         self,
-        plan: NetworkProgram,
+        program: NetworkProgram,
         memory: HeldMemory | None,
-        key: PlanKey | None,
+        key: ProgramKey | None,
         debug: Callable[[Runs], Runs] | None,
     ) -> Iterator[Callable[[Runs], Runs]]:
-        """Wrappers of one plan's runs, the innermost first.
+        """Wrappers of one program's runs, the innermost first.
 
         1. Falling back, below state and profiling: a failed attempt changes no variable, and its
            time counts.
@@ -127,7 +127,9 @@ class ExecutionWrappers:
         settings = self._settings
         profiler, after_run = settings.profiler, settings.after_run
         if key is not None:
-            yield partial(falling_back, plan_without=self._plan_without, key=key, plan=plan)
+            yield partial(
+                falling_back, program_without=self._program_without, key=key, program=program
+            )
         if debug is not None:
             yield debug
         if self._graph.variables:
@@ -136,7 +138,7 @@ class ExecutionWrappers:
                 graph=self._graph,
                 shared_state=self._shared_state,
                 state=self._state,
-                is_static=debug is None and isinstance(plan, CompiledProgram),
+                is_static=debug is None and isinstance(program, CompiledProgram),
                 is_profiled=profiler is not None,
             )
         if self._places is not None:
@@ -152,15 +154,15 @@ class ExecutionWrappers:
         if settings.properties.external_memory and memory is None:
             yield lambda _: Runs(_refuse, _refuse)
         if settings.protected_mode:
-            check_plan(plan)
+            check_program(program)
             yield protected
 
-    def _stops_in_place(self, plan: NetworkProgram) -> bool:
-        """Return whether all that a plan runs stops soon when it is cancelled."""
-        if isinstance(plan, StagedProgram):  # its steps are planned on the way
+    def _stops_in_place(self, program: NetworkProgram) -> bool:
+        """Return whether all that a program runs stops soon when it is cancelled."""
+        if isinstance(program, StagedProgram):  # later steps are made on the way
             return False
         # Copies are the core's own and cannot be stopped, but they are short.
-        known = plan.original or plan
+        known = program.original or program
         placed = known.network.backend_ids
         return all(
             placed[layer.id] in self._cancellable or isinstance(layer.operation, MemCopy)
@@ -178,18 +180,18 @@ class ExecutionWrappers:
         return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
 
 
-def _runs_of(plan: NetworkProgram) -> Runs:
+def _runs_of(program: NetworkProgram) -> Runs:
     """Runs of a program in its own memory."""
-    if isinstance(plan, StagedProgram):
-        return Runs(plan.run)
-    if plan.original is None and isinstance(plan.network, ImportedNetwork):
-        binding = ImportBinding(plan)
+    if isinstance(program, StagedProgram):
+        return Runs(program.run)
+    if program.original is None and isinstance(program.network, ImportedNetwork):
+        binding = ImportBinding(program)
         return Runs(binding.run, binding.bind)  # type: ignore[arg-type]  # all shapes are known
-    return Runs(plan.run, plan.bind)  # type: ignore[arg-type]  # as above
+    return Runs(program.run, program.bind)  # type: ignore[arg-type]  # as above
 
 
-def check_plan(plan: NetworkProgram) -> None:
-    """Check that no step of a plan lets the host see a tensor.
+def check_program(program: NetworkProgram) -> None:
+    """Check that no step of a program lets the host see a tensor.
 
     Raises
     ------
@@ -198,9 +200,9 @@ def check_plan(plan: NetworkProgram) -> None:
         memory to another's. As long as some inputs or outputs are not imported, nothing runs, and
         copies of these are no matter.
     """
-    if isinstance(plan, StagedProgram):
+    if isinstance(program, StagedProgram):
         raise _refused("its shapes depend on values")
-    network = plan.network
+    network = program.network
     graph = network.graph
     if graph.variables:
         raise _refused(f"it has variables ('{graph.variables[0].value.name}')")

@@ -57,7 +57,7 @@ def debugged(
     graph: Graph,  # the one whose values are reported
     callback: DebugCallback,
 ) -> Runs:
-    """Execute the plan of `with_every_value`, report to a callback, and give the outputs only.
+    """Execute the program of `with_every_value`, report to a callback, and give the outputs only.
 
     The callback is called when all has been computed: a backend may run many layers as one
     program. State is not written yet then.

@@ -1,4 +1,4 @@
-"""Runs of plans with whatever is to be done around them: variables, places, profiles, marks."""
+"""Runs of programs with whatever is to be done around them: variables, places, profiles, marks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Runs(NamedTuple):
-    """Execution of a plan, once and many times with the same arrays; wrappers make others of it."""
+    """A program's execution, once and many times with the same arrays; wrappers add to it."""
 
     run: Run  # executes once
     # Prepares many executions; left out where arrays or steps are known only when they run.
@@ -61,11 +61,11 @@ def with_state(
     shared_state: SharedState,
     state: VariableState,  # the network's part of it
     *,
-    is_static: bool,  # whether it is a static plan: no other plan writes its arrays
+    is_static: bool,  # whether it is a static program: no other program writes its arrays
     is_profiled: bool,  # whether the profiler records waiting for the variables
 ) -> Runs:
-    """Execute a plan with variables as further sources and results, one execution at a time."""
-    run_plan, variables, num_outputs = runs.run, graph.variables, len(graph.outputs)
+    """Execute a program with variables as further sources and results, one execution at a time."""
+    run_program, variables, num_outputs = runs.run, graph.variables, len(graph.outputs)
     lock = WatchedLock(shared_state.lock, "the variables") if is_profiled else shared_state.lock
 
     def run(
@@ -81,7 +81,7 @@ def with_state(
                 shared_state.hand_over(state)
             spare = [None] * len(variables) if state.spare is None else state.spare
             targets = [*([None] * num_outputs if results is None else results), *spare]
-            arrays = run_plan([*sources, *state.arrays], targets, cancellation)
+            arrays = run_program([*sources, *state.arrays], targets, cancellation)
             following = arrays[num_outputs:]
             if not is_static:
                 _check_state(variables, following)
@@ -99,7 +99,7 @@ def with_state(
 
 def _bind_both(
     run: Run,
-    bind_plan: Bind,
+    bind_program: Bind,
     shared_state: SharedState,
     state: VariableState,
     lock: threading.Lock | WatchedLock,
@@ -123,7 +123,7 @@ def _bind_both(
             if known_arrays is arrays and known_spare is spare:
                 return call
         with nullcontext() if cancellation is None else cancellable(cancellation):
-            call = bind_plan([*sources, *arrays], [*results, *spare])
+            call = bind_program([*sources, *arrays], [*results, *spare])
         prepared[:] = [*prepared[-1:], (arrays, spare, call)]
         return call
 

@@ -152,8 +152,10 @@ def test_weights_of_a_turn_are_packed_once(counts: list[int]) -> None:
     np.testing.assert_allclose(grown, np.concatenate([FIRST, *expected]), rtol=1e-5)
     assert counts == [20]
     network = model.runtime.get_network(model.network_id)
-    plans = [inner.latest.plan for inner in network.subgraphs.networks if inner.latest]
-    programs = [layer.operation.program for plan in plans for layer in plan.network.graph.layers]
+    bound = [inner.latest.program for inner in network.subgraphs.networks if inner.latest]
+    programs = [
+        layer.operation.program for program in bound for layer in program.network.graph.layers
+    ]
     kernels = [info.kernel for program in programs for info in program.infos]
     assert any("put_run" in kernel for kernel in kernels)
     assert not any("move" in kernel for kernel in kernels)

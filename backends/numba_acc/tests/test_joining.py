@@ -6,7 +6,7 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.graph import SubgraphView
 from armpy.model import Model
 from backends.numba_acc.tests.support import ISAS, check_against_reference
@@ -63,10 +63,10 @@ def test_parts_of_any_length_are_requantised_by_one_program() -> None:
     options = RuntimeOptions(backends=["NumbaAcc", "CpuRef"], on_fallback="error")
     cpu_ref = Runtime(RuntimeOptions(backends=["CpuRef"]))
     with Model(graph, Runtime(options)) as model, Model(graph, cpu_ref) as expected:
-        for rows in range(3, 3 + ORDINARY_PLANS + 4):
+        for rows in range(3, 3 + ORDINARY_PROGRAMS + 4):
             given = {name: random.integers(-128, 128, (rows, 4), np.int8) for name in "xz"}
             made, wanted = model.run(given), expected.run(given)
             for name in wanted:
                 np.testing.assert_array_equal(made[name], wanted[name])
-        symbolic = model.runtime.get_network(model.network_id).plan_cache.symbolic
+        symbolic = model.runtime.get_network(model.network_id).program_cache.symbolic
         assert not symbolic.has_failed

@@ -17,7 +17,7 @@ def layers_run(placement: Placement | None, backend_id: BackendId) -> frozenset[
     Parameters
     ----------
     placement : Placement or None
-        Of a network that has been executed; None if it never had a plan.
+        Of a network that has been executed; None if it never had a program.
 
     Notes
     -----

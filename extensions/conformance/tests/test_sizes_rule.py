@@ -27,7 +27,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.core.symbolic import Number, Size, is_traced
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -201,7 +201,7 @@ def test_applications_get_their_answers_from_such_backends_all_the_same(
     net.output("y", net.add(RELU, net.input("x", f32(None))))
     model = Model(net, runtime_of(Sized(answer)))
     with caplog.at_level(logging.WARNING, "armpy.execution"):
-        for size in range(1, ORDINARY_PLANS + 4):
+        for size in range(1, ORDINARY_PROGRAMS + 4):
             feeds = {"x": np.arange(size, dtype=np.float32)}
             assert model.run(feeds)["y"].tolist() == list(range(size))
     (warning,) = caplog.messages

@@ -167,10 +167,10 @@ def test_the_first_execution_makes_nothing_but_memory(found: Found) -> None:
     assert backend.num_workloads == 4
     network = compilation.whole
     assert network is not None
-    plans = [*network.plan_cache.plans.values()]
+    programs = [*network.program_cache.programs.values()]
     compute(compilation)
     assert backend.num_workloads == 4
-    assert [*network.plan_cache.plans.values()] == plans
+    assert [*network.program_cache.programs.values()] == programs
 
 
 @pytest.mark.parametrize("run", [compute, start, side_by_side, again])

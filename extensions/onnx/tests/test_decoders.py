@@ -14,7 +14,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
 from tests.support.preparations import watch_preparations
 
@@ -137,7 +137,7 @@ def test_lengths_are_prepared_once_for_all(
         own = dict(model.run(feeds))
         if past % 8 == 0:
             assert_close(data, own, feeds)
-    assert max(prepared) <= 5 + ORDINARY_PLANS
+    assert max(prepared) <= 5 + ORDINARY_PROGRAMS
 
 
 @pytest.mark.parametrize("backend", ["CpuRef", pytest.param("NumbaAcc", marks=pytest.mark.slow)])

@@ -13,7 +13,7 @@ pytest.importorskip("onnx")
 import onnx.parser
 
 import armpy
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
 from tests.support.onnx_texts import HEAD
 from tests.support.preparations import watch_preparations
@@ -219,8 +219,8 @@ def test_sizes_after_the_third_need_no_preparation_and_compute_as_a_fresh_load(
         model = load()
         for feeds in inputs:
             calls.append(dict(model.run(feeds)))
-    assert max(prepared) <= ORDINARY_PLANS
-    for number in (ORDINARY_PLANS, *range(len(calls) - 2, len(calls))):
+    assert max(prepared) <= ORDINARY_PROGRAMS
+    for number in (ORDINARY_PROGRAMS, *range(len(calls) - 2, len(calls))):
         expected: dict[str, Any] = dict(load().run(inputs[number]))
         for output, values in expected.items():
             np.testing.assert_array_equal(calls[number][output], values, err_msg=output)

@@ -12,7 +12,7 @@ pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.execution.programs.symbolic_programs import ORDINARY_PLANS
+from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from tests.support.preparations import watch_preparations
 
 TABLE = np.random.default_rng(1).normal(size=(48, 4)).astype(np.float32)
@@ -53,7 +53,7 @@ def test_positions_of_new_tokens_fix_no_length(monkeypatch: pytest.MonkeyPatch) 
         past = numbers.normal(size=(1, length, 4)).astype(np.float32)
         expected = np.concatenate([past, x + TABLE[length : length + TOKENS]], axis=1)
         np.testing.assert_array_equal(model.run({"x": x, "past": past})["present"], expected)
-    assert max(prepared) <= 2 + ORDINARY_PLANS
+    assert max(prepared) <= 2 + ORDINARY_PROGRAMS
 
 
 def counted_rows() -> bytes:
@@ -84,7 +84,7 @@ def test_positions_up_to_a_new_number_are_not_prepared(monkeypatch: pytest.Monke
         x = np.random.default_rng(rows).normal(size=(rows, 4)).astype(np.float32)
         y = model.run({"x": x, "limit": np.array(rows)})["y"]
         np.testing.assert_array_equal(y, x + TABLE[:rows])
-    assert max(prepared) <= 2 + ORDINARY_PLANS
+    assert max(prepared) <= 2 + ORDINARY_PROGRAMS
 
 
 def test_many_counted_numbers_are_not_kept() -> None:

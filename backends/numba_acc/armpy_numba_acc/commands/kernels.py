@@ -71,7 +71,7 @@ def build(
             try:
                 # The graphs stay mapped when it is closed, and its programs are not needed.
                 load_request = request_of(path, (), dynamic_backends_path, backends=backends)
-                with load_model(load_request, num_plans=len(shape_sets)) as model:
+                with load_model(load_request, num_shapes=len(shape_sets)) as model:
                     for shapes in shape_sets:
                         prepare_for(model, shapes)
                     chosen = input_shapes(model, {})

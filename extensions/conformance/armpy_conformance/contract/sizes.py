@@ -42,7 +42,7 @@ def _try(subject: BackendUnderTest, graph: Graph, once: Mapping[str, Array]) -> 
         sizes = " and ".join(str(array.shape) for array in inputs.values())
         Bench(graph, inputs, right).run(runtime, network_id, f"with inputs of {sizes}")
         num_resized += _is_resized(network)
-    error = network.plan_cache.symbolic.error
+    error = network.program_cache.symbolic.error
     check(error is None, f"a program for traced sizes could not be made for others: {error}")
     runtime.unload_network(network_id)
     return num_resized

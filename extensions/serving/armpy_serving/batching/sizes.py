@@ -43,11 +43,11 @@ class PreparedSizes:
 
     def __init__(self, given: Model, sizes: Sequence[int], *, is_open: bool) -> None:
         self.given = given
-        num_plans = _plans_kept(given)
-        self._sizes = _sizes_kept(sizes, num_plans)
+        num_programs = _programs_kept(given)
+        self._sizes = _sizes_kept(sizes, num_programs)
         self._is_open = is_open
         self._model = given if is_open else None
-        self._most_kept = max(1, num_plans // (len(self._sizes) + 1))
+        self._most_kept = max(1, num_programs // (len(self._sizes) + 1))
         self._prepared: dict[Rows, tuple[int, ...]] = {}
         self.problem = ""
         self._is_closed = False
@@ -170,14 +170,14 @@ class PreparedSizes:
             self._model.close()
 
 
-def _sizes_kept(sizes: Sequence[int], num_plans: int) -> list[int]:
-    """The largest sizes that can stay prepared beside single rows; all if one plan is kept."""
+def _sizes_kept(sizes: Sequence[int], num_programs: int) -> list[int]:
+    """The largest sizes that can stay prepared beside single rows; all if one program is kept."""
     larger = [size for size in sizes if size > 1]
-    if num_plans <= 1:
+    if num_programs <= 1:
         return larger
-    return larger[-(num_plans - 1) :]
+    return larger[-(num_programs - 1) :]
 
 
-def _plans_kept(model: Model) -> int:
+def _programs_kept(model: Model) -> int:
     """Return the number of sets of shapes that a model stays prepared for."""
-    return 8 if model.is_light else model.runtime.options.plan_cache_size
+    return 8 if model.is_light else model.runtime.options.program_cache_size

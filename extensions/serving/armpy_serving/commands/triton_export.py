@@ -17,7 +17,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
-from armpy.execution.settings import DEFAULT_PLAN_CACHE_SIZE
+from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.model import prepare_for
 from armpy.plugins.isolation.backend import check_isolated
 from armpy_serving.triton import (
@@ -80,7 +80,7 @@ def export_command(
         load_request = request_of(path, **given)
         settings = _settings(load_request, isolate, memory_limit_mb)
         # The shapes of every batch stay prepared until they are saved.
-        with load_model(load_request, num_plans=_num_plans(shape_sets, options)) as model:
+        with load_model(load_request, num_shapes=_num_shapes(shape_sets, options)) as model:
             for shapes in reversed(shape_sets):
                 prepare_for(model, shapes)
             triton_options = TritonOptions(
@@ -117,9 +117,11 @@ def _check(
         raise click.UsageError("--shapes and --max-batch cannot be given together.")
 
 
-def _num_plans(shape_sets: list[Shapes], options: dict[str, Any]) -> int:
+def _num_shapes(shape_sets: list[Shapes], options: dict[str, Any]) -> int:
     """Return how many shapes have to stay prepared."""
-    return max(len(shape_sets), int(options["max_batch"]).bit_length() + 1, DEFAULT_PLAN_CACHE_SIZE)
+    return max(
+        len(shape_sets), int(options["max_batch"]).bit_length() + 1, DEFAULT_PROGRAM_CACHE_SIZE
+    )
 
 
 def _stem(path: str) -> str:

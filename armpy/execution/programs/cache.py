@@ -1,4 +1,4 @@
-"""Plan cache: the plans of one network, by the shapes of its inputs."""
+"""Program cache: the programs of one network, by the shapes of its inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from armpy.execution.programs.graph_split import (
     with_every_value,
 )
 from armpy.execution.programs.planning import Planner
-from armpy.execution.programs.program import BoundProgram, PlanKey
+from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.symbolic_programs import SymbolicPrograms
 from armpy.execution.settings import NetworkSettings
@@ -32,16 +32,16 @@ from armpy.profiling import phase, profiled_by
 from armpy.tensor import check_shape_fits
 
 DEBUG = "debug"
-"""Begins the keys of plans in which every value is a result."""
+"""First part of the key of a program in which every value is a result."""
 
 _MOST_NUMBERS = 1 << 17
-"""That follow from sizes, of all resized plans of control flow; each takes up about 45 bytes."""
+"""Numbers kept of all resized programs of control flow; each takes up about 45 bytes."""
 
 _log = logging.getLogger("armpy.execution")
 
 
-class PlanCache:
-    """Makes a network's plans, and keeps those that were used last."""
+class ProgramCache:
+    """Makes a network's programs, and keeps those that were used last."""
 
     def __init__(
         self,
@@ -60,27 +60,27 @@ class PlanCache:
         self._lock = lock
         self._decisive: tuple[bool, ...] = ()  # per input, whether elements decide on shapes
         self._whole: StagedProgram | None = None  # for all shapes, where elements decide as well
-        # Of one execution, the plans of all of which are kept, and as many others.
+        # Of one execution, the programs of all of which are kept, and as many others.
         self._num_stages = 0
         # In the order of use, as the one that was used longest ago goes first.
-        self.plans: OrderedDict[PlanKey, NetworkProgram] = OrderedDict()
+        self.programs: OrderedDict[ProgramKey, NetworkProgram] = OrderedDict()
         # Resized ones of control flow, as the next execution mostly has turns of the same sizes.
         self._inner: OrderedDict[Shapes, NetworkProgram] = OrderedDict()
-        self.ready: dict[PlanKey, BoundProgram] = {}  # of the plans that are for the whole network
+        self.ready: dict[ProgramKey, BoundProgram] = {}  # of programs for the whole network
 
-    def keep(self, key: PlanKey, plan: NetworkProgram) -> NetworkProgram:
-        """Put a plan at the fresh end of the cache."""
-        self.plans[key] = plan
-        self.plans.move_to_end(key)
-        while len(self.plans) > max(self._settings.plan_cache_size, 2 * self._num_stages):
-            oldest, _ = self.plans.popitem(last=False)
+    def keep(self, key: ProgramKey, program: NetworkProgram) -> NetworkProgram:
+        """Put a program at the fresh end of the cache."""
+        self.programs[key] = program
+        self.programs.move_to_end(key)
+        while len(self.programs) > max(self._settings.program_cache_size, 2 * self._num_stages):
+            oldest, _ = self.programs.popitem(last=False)
             # Keys of rests and of debugging have nothing there.
             self.ready.pop(oldest, None)
-        return plan
+        return program
 
     def forget(self) -> None:
-        """Make plans anew when they are needed next."""
-        self.plans.clear()
+        """Make programs anew when they are needed next."""
+        self.programs.clear()
         self._inner.clear()
         self._whole = None
         self._num_stages = 0
@@ -88,30 +88,30 @@ class PlanCache:
         self.ready.clear()
 
     def free_idle(self, latest: BoundProgram | None) -> None:
-        """Give back idle working memory, also of the latest plan, which may not be kept here."""
-        plans = [
-            *self.plans.values(),
+        """Give back idle working memory, also of the latest program if it is not kept here."""
+        programs = [
+            *self.programs.values(),
             *self._inner.values(),
-            *([] if latest is None else [latest.plan]),
+            *([] if latest is None else [latest.program]),
         ]
-        for plan in dict.fromkeys(plans):
-            plan.free_idle()
+        for program in dict.fromkeys(programs):
+            program.free_idle()
         for prepared in self.ready.values():
             for importing in prepared.importing.values():
-                importing.plan.free_idle()
+                importing.program.free_idle()
 
     def first(self, shapes: Shapes) -> NetworkProgram:
-        """Make the plan for some input shapes from the network."""
+        """Make the program for some input shapes from the network."""
         graph = self.specialized(shapes)
         if not (self._decisive or is_shaped(graph)):
             self._decisive = deciding_inputs(graph)
             self.symbolic = self.symbolic.of_rest(self._graph, self._decisive)
-        plan = self._make(graph)
-        self.symbolic.add(plan)
-        return plan
+        program = self._make(graph)
+        self.symbolic.add(program)
+        return program
 
     def resized(self, shapes: Shapes) -> NetworkProgram | None:
-        """The plan for some input shapes, if it follows from the plans for others."""
+        """The program for some input shapes, if it follows from the programs for others."""
         self._check_shapes(shapes)
         if not any(self._decisive):
             return self._resized(self.symbolic, shapes)
@@ -122,33 +122,33 @@ class PlanCache:
         return self._whole if self.symbolic.is_due else None
 
     def inner(self, shapes: Shapes) -> NetworkProgram | None:
-        """`resized`, without what surrounds it in calls; None for plans that are ready."""
+        """`resized`, without what surrounds it in calls; None for programs that are ready."""
         with self._lock:
             if shapes in self.ready:
                 return None
-            plan = self._inner.get(shapes) or self.plans.get(shapes) or self.resized(shapes)
-            sizes = plan.sizes if isinstance(plan, CompiledProgram) else None
-            if plan is None or sizes is None:  # with memory of its own
-                return None if plan is None else self.keep(shapes, plan)
-            self._inner[shapes] = plan
+            program = self._inner.get(shapes) or self.programs.get(shapes) or self.resized(shapes)
+            sizes = program.sizes if isinstance(program, CompiledProgram) else None
+            if program is None or sizes is None:  # with memory of its own
+                return None if program is None else self.keep(shapes, program)
+            self._inner[shapes] = program
             while len(self._inner) * sizes.num_numbers > _MOST_NUMBERS:
                 self._inner.popitem(last=False)
-            return plan
+            return program
 
     def _resized(self, symbolic: SymbolicPrograms, shapes: Shapes) -> NetworkProgram | None:
-        """The plan for some shapes, if it follows from the plans for others."""
+        """The program for some shapes, if it follows from the programs for others."""
         try:
             return symbolic.program(shapes, self.planner)
         except (PreparationError, SessionError) as error:
-            _log.info("the plan for %s is made from the network: %s", shapes, error)
+            _log.info("the program for %s is made from the network: %s", shapes, error)
             return None
 
-    def debugged(self, key: PlanKey) -> NetworkProgram:
-        """The plan in which every value is a result; its key is `DEBUG`, and the shapes."""
-        plan = self.plans.get(key)
-        if plan is None:
-            plan = self._make(with_every_value(self.specialized(key[1])))  # type: ignore[arg-type]
-        return self.keep(key, plan)
+    def debugged(self, key: ProgramKey) -> NetworkProgram:
+        """The program in which every value is a result; its key is `DEBUG`, and the shapes."""
+        program = self.programs.get(key)
+        if program is None:
+            program = self._make(with_every_value(self.specialized(key[1])))  # type: ignore[arg-type]
+        return self.keep(key, program)
 
     def specialized(self, shapes: Sequence[tuple[int, ...]]) -> Graph:
         """The graph for some input shapes.
@@ -189,18 +189,20 @@ class PlanCache:
         self,
         symbolic: SymbolicPrograms,
         stage: int,
-        key: PlanKey,
+        key: ProgramKey,
         graph: Graph,
         shapes: Sequence[tuple[int, ...]],
         values: Sequence[Array | None],
     ) -> NetworkProgram:
-        """The plan for the rest of a network once some values are known."""
+        """The program for the rest of a network once some values are known."""
         with self._lock:
             self._num_stages = max(self._num_stages, stage)
-            plan = self.plans.get(key) or self._rest_plan(symbolic, stage, graph, shapes, values)
-            return self.keep(key, plan)
+            program = self.programs.get(key)
+            if program is None:
+                program = self._rest_program(symbolic, stage, graph, shapes, values)
+            return self.keep(key, program)
 
-    def _rest_plan(
+    def _rest_program(
         self,
         symbolic: SymbolicPrograms,
         stage: int,
@@ -208,23 +210,23 @@ class PlanCache:
         shapes: Sequence[tuple[int, ...]],
         values: Sequence[Array | None],
     ) -> NetworkProgram:
-        """Make the plan for the rest of a network."""
+        """Make the program for the rest of a network."""
         fits = symbolic.fits(shapes)
         if fits and symbolic.may_cut:
             symbolic.cut(tuple(shapes), values)
         if fits and symbolic.parts is not None:
             split, head, rest = symbolic.parts
-            program = self._rest_plan(head, stage, split.head.graph, shapes, values)
-            return StagedProgram(split, program, None, partial(self._rest, rest, stage + 1))
+            first = self._rest_program(head, stage, split.head.graph, shapes, values)
+            return StagedProgram(split, first, None, partial(self._rest, rest, stage + 1))
         numbers = [tuple(value.ravel().tolist()) for value in values if value is not None]
-        plan: NetworkProgram | None = None
-        if fits and (plan := self._resized(symbolic, (*shapes, *numbers))) is not None:
-            return plan
-        # The plan keeps the values, and the caller may be handed the same arrays.
+        program: NetworkProgram | None = None
+        if fits and (program := self._resized(symbolic, (*shapes, *numbers))) is not None:
+            return program
+        # The program keeps the values, and the caller may be handed the same arrays.
         copies = [None if value is None else value.copy() for value in values]
         with profiled_by(self._settings.profiler), phase("prepare"):
-            plan = self._make(specialize(graph, shapes, copies, self._evaluator), stage + 1)
-            symbolic.add(plan)
-            if isinstance(plan, StagedProgram) and symbolic.is_due:
+            program = self._make(specialize(graph, shapes, copies, self._evaluator), stage + 1)
+            symbolic.add(program)
+            if isinstance(program, StagedProgram) and symbolic.is_due:
                 symbolic.cut(tuple(shapes), copies)
-        return plan
+        return program
