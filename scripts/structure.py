@@ -6,8 +6,9 @@ Usage::
 
 Without an option it prints every rule with its count, its ceiling and its aim, then what is only
 reported, and for each package of armpy and each one beside it the files, lines, lines of code and
-of docstrings, classes, comments, and the budget of lines of code. ``--show`` lists what a rule or
-a report counts, by place. Ceilings and budgets stand in ``scripts/structure.toml``. ``--check``
+of docstrings, classes, comments, and the budget of lines of code; then for each folder of tests the
+files, lines, and lines of code inside and outside of test functions. ``--show`` lists what a rule
+or a report counts, by place. Ceilings and budgets stand in ``scripts/structure.toml``. ``--check``
 fails if a count is above its ceiling, or a package above its budget. ``--lower`` lowers ceilings to
 the counts. A commit that needs a higher ceiling or budget raises it and says why: nothing else pays
 for it. ``--against`` prints the lines of code of each package, and their change since HEAD left a
@@ -45,6 +46,9 @@ PAGES = (
     "*.md",
     *(f"{folder}/**/*.md" for folder in ("docs", "backends", "extensions", "examples")),
 )
+TESTS = ("tests", "extensions/*/tests", "backends/*/tests", "testing")
+PUBLIC_IN_SPITE_OF_THEIR_NAMES = frozenset({"_exit", "_fields", "_replace", "_repr_html_"})
+"""Documented names of the standard library and of notebooks."""
 OLDER = re.compile(r"deprecat|legacy|backward_compat|_with_options$|_for_network$", re.IGNORECASE)
 
 
@@ -132,26 +136,48 @@ class Source:
             if isinstance(node, ast.Expr)
             and isinstance(node.value, ast.Constant)
             and isinstance(node.value.value, str)
-            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            for number in lines_of(node)
         )
 
     @cached_property
-    def code_lines(self) -> int:
-        """Lines that are neither empty, nor a comment, nor of a docstring or an import."""
+    def code(self) -> frozenset[int]:
+        """Numbers of lines that are neither empty, nor a comment, docstring or import."""
         imports = {
             number
             for node in self.nodes
             if isinstance(node, ast.Import | ast.ImportFrom)
-            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            for number in lines_of(node)
         }
-        lines = enumerate(self.text.splitlines(), 1)
-        return sum(
-            bool(line.strip())
+        return frozenset(
+            number
+            for number, line in enumerate(self.text.splitlines(), 1)
+            if line.strip()
             and not line.lstrip().startswith("#")
             and number not in self.docstring_lines
             and number not in imports
-            for number, line in lines
         )
+
+    @property
+    def code_lines(self) -> int:
+        """How many lines of code it has."""
+        return len(self.code)
+
+    @cached_property
+    def test_lines(self) -> int:
+        """How many lines of code are in functions whose names begin with ``test_``."""
+        in_tests = {
+            number
+            for node in self.nodes
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.name.startswith("test_")
+            for number in lines_of(node)
+        }
+        return len(self.code & in_tests)
+
+
+def lines_of(node: ast.stmt) -> range:
+    """The numbers of the lines that a statement takes."""
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def package_folders(root: Path) -> list[str]:
@@ -184,6 +210,16 @@ class Tree:
                 parts = path.relative_to(top.parent).with_suffix("").parts
                 name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
                 self.sources[name] = Source(path, name, path.read_text(encoding="utf-8"))
+
+    @cached_property
+    def tests(self) -> tuple[Source, ...]:
+        """The modules of the tests, named by their paths."""
+        return tuple(
+            Source(path, str(path.relative_to(self.root)), path.read_text(encoding="utf-8"))
+            for pattern in TESTS
+            for folder in sorted(self.root.glob(pattern))
+            for path in sorted(folder.rglob("*.py"))
+        )
 
     def resolve(self, target: str) -> str | None:
         """The module of the tree that an imported name is, or is part of."""
@@ -347,14 +383,45 @@ def _large_classes(tree: Tree, _: Settings) -> list[str]:
 
 def _internal_imports(tree: Tree, settings: Settings) -> list[str]:
     """Modules of the core that an extension imports, and that no third party is offered."""
-    offered = re.compile("|".join(settings.offered_to_extensions))
     return [
         f"{source.name}:{imported.line}: {imported.target}"
         for source in tree.sources.values()
         if source.name.split(".")[0] in EXTENSION_PACKAGES
+        for imported in _not_offered(source, settings)
+    ]
+
+
+def _not_offered(source: Source, settings: Settings) -> list[Import]:
+    """Imports of modules of the core that no third party is offered."""
+    offered = re.compile("|".join(settings.offered_to_extensions))
+    return [
+        imported
         for imported in source.imports
         if imported.target.split(".")[0] == "armpy"
         and not offered.fullmatch(imported.target.rpartition(".")[0] or imported.target)
+    ]
+
+
+def _internal_imports_in_tests(tree: Tree, settings: Settings) -> list[str]:
+    """Files of tests that import modules of the core which no third party is offered."""
+    return [
+        f"{source.name}: {', '.join(sorted({imported.target for imported in imports}))}"
+        for source in tree.tests
+        if (imports := _not_offered(source, settings))
+    ]
+
+
+def _private_names_in_tests(tree: Tree, _: Settings) -> list[str]:
+    """Accesses of tests to names with an underscore of what is not their own object or class."""
+    return [
+        f"{source.name}:{node.lineno}: {ast.unparse(node)}"
+        for source in tree.tests
+        for node in source.nodes
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.startswith("__")
+        and node.attr not in PUBLIC_IN_SPITE_OF_THEIR_NAMES
+        and not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"})
     ]
 
 
@@ -417,6 +484,14 @@ REPORTS: dict[str, Rule] = {
     "large_classes": (
         f"classes of more than {CLASS_LINES} lines or {CLASS_METHODS} methods",
         _large_classes,
+    ),
+    "internal_imports_in_tests": (
+        "files of tests that import modules of the core which no third party is offered",
+        _internal_imports_in_tests,
+    ),
+    "private_names_in_tests": (
+        "accesses of tests to names with an underscore of other objects",
+        _private_names_in_tests,
     ),
 }
 """What is printed for readers, who judge each case, and has no ceiling."""
@@ -520,6 +595,22 @@ def packages(tree: Tree) -> dict[str, PackageCounts]:
         count.classes += sum(isinstance(node, ast.ClassDef) for node in source.nodes)
         count.comments += source.comments
     return dict(counts)
+
+
+def counts_of_tests(tree: Tree) -> dict[str, tuple[int, int, int, int]]:
+    """Count the files, lines, and lines of code inside and outside of test functions, by folder."""
+    counts: dict[str, tuple[int, int, int, int]] = {}
+    for source in tree.tests:
+        parts = source.name.split("/")
+        folder = "/".join(parts[: 1 if parts[0] == "tests" else 2])
+        files, lines, inside, outside = counts.get(folder, (0, 0, 0, 0))
+        counts[folder] = (
+            files + 1,
+            lines + source.text.count("\n"),
+            inside + source.test_lines,
+            outside + source.code_lines - source.test_lines,
+        )
+    return counts
 
 
 def lines_of_code(tree: Tree) -> dict[str, int]:
@@ -626,6 +717,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\n{'package':24s}", *(f"{title:>10s}" for title in titles))
         for name, package in packages(tree).items():
             print(f"{name:24s} {package} {settings.budgets.get(name, 0):10,d}")
+        titles = ("files", "lines", "in tests", "outside")
+        print(f"\n{'tests':24s}", *(f"{title:>10s}" for title in titles))
+        for folder, counted in counts_of_tests(tree).items():
+            print(f"{folder:24s}", *(f"{count:10,d}" for count in counted))
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 

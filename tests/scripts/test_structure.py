@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from scripts.structure import (
     Settings,
     Tree,
     against,
+    counts_of_tests,
     judge,
     lines_of_code,
     lower,
@@ -40,6 +42,49 @@ def tree(folder: Path, files: dict[str, str]) -> Tree:
 
 def found(rule: str, folder: Path, files: dict[str, str]) -> list[str]:
     return (RULES | REPORTS)[rule][1](tree(folder, files), SETTINGS)
+
+
+def test_tests_of_internals_are_listed_by_file(tmp_path: Path) -> None:
+    files = {
+        "tests/room/test_a.py": "from armpy.backend import Support\nfrom armpy.room.a import f",
+        "extensions/x/tests/test_b.py": "from armpy.errors import ArmpyError",
+    }
+    assert found("internal_imports_in_tests", tmp_path, files) == [
+        "tests/room/test_a.py: armpy.room.a.f"
+    ]
+
+
+def test_private_names_of_others_are_listed_by_line(tmp_path: Path) -> None:
+    text = "def test_a(x):\n    self._mine\n    x._replace(a=1)\n    x.__dict__\n    x._theirs"
+    assert found("private_names_in_tests", tmp_path, {"tests/test_a.py": text}) == [
+        "tests/test_a.py:5: x._theirs"
+    ]
+
+
+def test_code_of_tests_is_counted_inside_and_outside_of_them(tmp_path: Path) -> None:
+    text = """
+        import os
+
+        NUMBER = 1  # outside
+
+        def helper():
+            return NUMBER
+
+        def test_a():
+            '''A docstring.'''
+
+            assert helper() == 1
+    """
+    files = {
+        "tests/room/test_a.py": textwrap.dedent(text),
+        "backends/b/tests/test_b.py": "def test_b(): ...\n",
+    }
+    counts = counts_of_tests(tree(tmp_path, files))
+    assert {folder: row[2:] for folder, row in counts.items()} == {
+        "backends/b": (1, 0),
+        "tests": (2, 3),
+    }
+    assert counts["tests"][:2] == (2, 12)
 
 
 def test_files_that_import_each_other_are_a_circle(tmp_path: Path) -> None:
@@ -173,7 +218,11 @@ def test_a_count_above_its_ceiling_is_named() -> None:
 
 
 def test_reports_have_no_ceilings() -> None:
-    assert REPORTS.keys() == {"large_classes"}
+    assert REPORTS.keys() == {
+        "large_classes",
+        "internal_imports_in_tests",
+        "private_names_in_tests",
+    }
     assert not REPORTS.keys() & (SETTINGS.ceilings.keys() | SETTINGS.aims.keys())
 
 
