@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.effort import IS_FULL, RUNS_SLOW
+from armpy_testing.effort import IS_FULL, RUNS_SLOW
 
 # A machine that is busy with something else is no reason for a property to fail.
 settings.register_profile("armpy", deadline=None, max_examples=100 if IS_FULL else 25)

@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from armpy_testing.backends.fake_distributions import FakeSite
 from benchmarks.common import description
-from tests.support.fake_distributions import FakeSite
 
 COMMANDS = {
     "armpy backends": ["-m", "armpy", "backends"],

@@ -18,9 +18,9 @@ import numpy as np
 
 from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.execution.calls.invocation import Invocation
+from armpy_testing.backends.injections import inject
 from benchmarks.bound_calls import taken
 from benchmarks.common import description
-from tests.support.injections import inject
 
 SIZES = (8, 1 << 12, 1 << 16, 1 << 20)
 

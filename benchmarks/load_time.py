@@ -15,8 +15,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from armpy_testing.models.long_networks import SHAPES, long_network
 from benchmarks.common import description, output_of
-from tests.support.long_networks import SHAPES, long_network
 
 LOAD = """
 import sys, time

@@ -26,11 +26,11 @@ import onnx.parser
 import armpy
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
+from armpy_testing.models.onnx_texts import HEAD
+from armpy_testing.models.tflite_control_flow import appending, below, doubling, while_model
+from armpy_testing.models.tflite_recurrent import Lstm
 from benchmarks.common import description, keep_to_cores
 from benchmarks.peers import ready_peer
-from tests.support.onnx_texts import HEAD
-from tests.support.tflite_control_flow import appending, below, doubling, while_model
-from tests.support.tflite_recurrent import Lstm
 
 _STEP = """m = MatMul (v, weights) a = Add (m, bias) w = Tanh (a)"""
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 
 WIDTHS = (64, 128, 256, 512)
 SIZE = 56

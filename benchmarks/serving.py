@@ -28,7 +28,7 @@ from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.core.turns import take_turns
 from benchmarks import serving_triton
 from benchmarks.serving_encoder import write_encoder
-from tests.support.triton_server import TritonServer
+from extensions.serving.tests.triton.triton_server import TritonServer
 
 ENCODER = "encoder.onnx"
 """Stands for a text encoder with random weights, which is written if there is no such file."""

@@ -33,7 +33,7 @@ import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy_serving.kserve import ArmpyModelRepository, ArmpyModelServer
 from benchmarks.peers import exported
-from tests.support.kserve_server import HEADER, free_ports
+from extensions.serving.tests.kserve.kserve_server import HEADER, free_ports
 
 HOST = "127.0.0.1"
 CLIENTS = 32

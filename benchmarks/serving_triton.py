@@ -14,7 +14,7 @@ from armpy_serving.protocol import datatype_of
 from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
 from armpy_serving.triton.config import config_text, model_config
 from benchmarks.common import find_example
-from tests.support.triton_server import TritonServer
+from extensions.serving.tests.triton.triton_server import TritonServer
 
 NUMPY = """
 import numpy as np

@@ -19,8 +19,8 @@ from types import MappingProxyType
 
 import torch
 
-from tests.support.onnx_quantizing import quantized_file
-from tests.support.torch_models import Reading
+from armpy_testing.models.onnx_quantizing import quantized_file
+from armpy_testing.models.torch_models import Reading
 
 _IMAGE = (1, 3, 224, 224)
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.support.browser import SWITCHES, find_chromium  # noqa: E402  # of this checkout
+from armpy_testing.browser import SWITCHES, find_chromium  # noqa: E402  # of this checkout
 
 SERIOUS = ("serious", "critical")
 WIDTHS = (1400, 390)

@@ -23,7 +23,7 @@ from documenting import in_groups, write_or_check
 from armpy_onnx.messages.checking import WITHOUT_SCHEMA
 from armpy_onnx.operators import converted_kinds, operator_of
 from armpy_onnx.structures import structure_of
-from tests.support.onnx_types import definitions, facts, probe
+from extensions.onnx.tests.onnx_types import definitions, facts, probe
 
 HEAD = """# ONNX models
 

@@ -22,19 +22,25 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from armpy_conformance import Outcome, run_conformance  # of this checkout
 from armpy_conformance.cases import operation_cases  # of this checkout
-from tests.support.lying_backends import options_for  # of this checkout
-from tests.support.planted_blind import BLIND_FAULTS  # of this checkout
-from tests.support.planted_declarations import DECLARATION_FAULTS  # of this checkout
-from tests.support.planted_faults import FAULTS  # of this checkout
-from tests.support.planted_forms import FORM_FAULTS  # of this checkout
-from tests.support.planted_graphs import GRAPH_FAULTS  # of this checkout
-from tests.support.planted_growth import GROWTH_FAULTS  # of this checkout
-from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS  # of this checkout
-from tests.support.planted_process import PROCESS_FAULTS  # of this checkout
-from tests.support.planted_sharing import SHARING_FAULTS  # of this checkout
-from tests.support.planted_values import VALUE_FAULTS  # of this checkout
-from tests.support.planting import PlantedFault, first_bad_apart  # of this checkout
-from tests.support.unusual_backends import UNUSUAL  # of this checkout
+from armpy_testing.backends.lying_backends import options_for  # of this checkout
+from extensions.conformance.tests.planted.blind import BLIND_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.declarations import DECLARATION_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.faults import FAULTS  # of this checkout
+from extensions.conformance.tests.planted.forms import FORM_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.graphs import GRAPH_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.growth import GROWTH_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.manners import (  # of this checkout
+    HANGING_IN_A_CHILD,
+    MANNERS_FAULTS,
+)
+from extensions.conformance.tests.planted.planting import (  # of this checkout
+    PlantedFault,
+    first_bad_apart,
+)
+from extensions.conformance.tests.planted.process import PROCESS_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.sharing import SHARING_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.values import VALUE_FAULTS  # of this checkout
+from extensions.conformance.tests.unusual.backends import UNUSUAL  # of this checkout
 
 EVERY_FAULT: Mapping[str, PlantedFault] = {
     **FAULTS,

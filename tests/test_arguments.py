@@ -14,7 +14,7 @@ from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizerOptions
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
-from tests.support.networks import chain
+from armpy_testing.models.networks import chain
 
 ODD: list[object] = [
     *(-1, -(2**70), 2**62, 2**63, 2**70, True, 1.5, float("nan"), float("inf"), "3", None, [1]),

@@ -12,8 +12,8 @@ import armpy
 from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
-from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
-from tests.support.installed import skip_without
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
+from armpy_testing.installed import skip_without
 
 DIGITS = Path(__file__).parent.parent / "examples" / "digits"
 FILE = str(DIGITS / "digits_int8.tflite")

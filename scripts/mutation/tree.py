@@ -108,7 +108,12 @@ class TreeCopy:
         environment = {
             k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYT", "COV"))
         }
-        projects = (self.folder, *self.folder.glob("extensions/*"), *self.folder.glob("backends/*"))
+        projects = (
+            self.folder,
+            *self.folder.glob("extensions/*"),
+            *self.folder.glob("backends/*"),
+            self.folder / "testing",
+        )
         path = os.pathsep.join(map(str, projects))
         return environment | {"PYTHONPATH": path, "TMPDIR": str(scratch)}
 

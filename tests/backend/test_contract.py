@@ -32,7 +32,7 @@ from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import Profiler
 from armpy.types import DeviceType
-from tests.support.networks import chain, diamond, f32, floats
+from armpy_testing.models.networks import chain, diamond, f32, floats
 
 
 class Smallest(IBackendInternal):

@@ -22,9 +22,9 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import BackendId, DeviceType
-from tests.support.fake_backends import registry_of
-from tests.support.networks import doublings, floats, placement_of
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.models.networks import doublings, floats, placement_of
+from armpy_testing.models.tflite_writer import TfliteModel
 
 X = floats(1, 2)
 BY_CPU_REF, BY_ENGINE = [2.0, 4.0], [102.0, 104.0]

@@ -27,8 +27,8 @@ from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import Shape, TensorInfo
-from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
-from tests.support.networks import f32, floats
+from armpy_testing.backends.fake_backends import FakeBackend, FakeFactory, runtime_of
+from armpy_testing.models.networks import f32, floats
 
 NAME = "com.example.sums"
 

@@ -12,7 +12,7 @@ import pytest
 import armpy
 from armpy.backend import ExternalMemory, MemorySource
 from armpy.errors import InvalidArgumentError, MemoryImportError, UnimplementedError
-from tests.support.networks import floats
+from armpy_testing.models.networks import floats
 
 
 def test_applications_find_it() -> None:

@@ -20,10 +20,10 @@ from armpy.cli.registry import parse_backend_options, split_option
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.model import Model
 from armpy.plugins import BackendRegistry
+from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from tests.support.command_line import Cli
-from tests.support.dynamic_modules import module_source, write_module
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.fake_distributions import FakeSite, fake_site
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -21,11 +21,11 @@ from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentE
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins.modules import forget_module
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
+from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
+from armpy_testing.models.networks import ADD, RELU, f32
 from tests.support.command_line import Cli
-from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
-from tests.support.networks import ADD, RELU, f32
-from tests.support.scripted_backend import ScriptedBackend, declaration
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
 from tests.support.command_line import Cli
-from tests.support.installed import NEEDS_KIT, NEEDS_TOOLS
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

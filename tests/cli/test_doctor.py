@@ -27,10 +27,10 @@ from armpy.cli.doctor.diagnose_file import FileExamination, ProgramExamination, 
 from armpy.errors import ParserError
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus
 from armpy.store.archive.container import write_container
+from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.fake_distributions import fake_site
 from tests.support.command_line import Cli
-from tests.support.dynamic_modules import module_source, write_module
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.fake_distributions import fake_site
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -12,8 +12,7 @@ from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.results import LOGITS_HINT
 from armpy.cli.run.run_model import RunReport, RunRequest, prepare_inputs, run_model
-from tests.support.command_line import Cli
-from tests.support.tflite_metadata import (
+from armpy_testing.models.tflite_metadata import (
     AXIS_LABELS,
     IMAGE,
     NORMALIZATION,
@@ -23,7 +22,8 @@ from tests.support.tflite_metadata import (
     metadata_bytes,
     packed,
 )
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
+from tests.support.command_line import Cli
 
 PIXELS = np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8)
 

@@ -9,8 +9,8 @@ import pytest
 import armpy
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import generate_keys, key_text
+from armpy_testing.models.networks import RELU, f32
 from tests.support.command_line import Cli
-from tests.support.networks import RELU, f32
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from armpy.plugins.extensions import COMMANDS
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
+from armpy_testing.installed import NEEDS_KIT
 from tests.support.command_line import Cli
-from tests.support.fake_distributions import FakeSite, fake_site
-from tests.support.installed import NEEDS_KIT
 from tests.support.toy_format import toy_plugin
 
 for library in ("click", "rich", "PIL"):

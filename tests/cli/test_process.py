@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.dynamic_modules import module_source, write_module
+from armpy_testing.backends.dynamic_modules import module_source, write_module
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -23,8 +23,8 @@ from armpy.cli.profile_report import (
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Profiler
+from armpy_testing.models.tflite_writer import TfliteModel
 from tests.support.command_line import Cli
-from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -22,7 +22,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
-from tests.support.networks import ADD, RELU, chain, f32
+from armpy_testing.models.networks import ADD, RELU, chain, f32
 
 
 def relu_model(shape: Shape, data_type: DataType = DataType.FLOAT32) -> Model:

@@ -15,8 +15,8 @@ from armpy.errors import BackendCapabilityError, GraphValidationError, InvalidAr
 from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
-from tests.support.fake_backends import CompilingBackend, FakeBackend
-from tests.support.networks import ADD, RELU, chain, diamond, f32
+from armpy_testing.backends.fake_backends import CompilingBackend, FakeBackend
+from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32
 
 CPU = ReferenceBackend()
 

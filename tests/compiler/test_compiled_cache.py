@@ -35,9 +35,8 @@ from armpy.model import Model
 from armpy.store.digests import UnknownContentsError
 from armpy.store.settings import CompilationCaching
 from armpy.types import Preference, Priority
-from tests.support.fake_backends import compiled, registry_of, runtime_of
-from tests.support.networks import ADD, diamond, f32, floats, placement_of
-from tests.support.scripted_backend import (
+from armpy_testing.backends.fake_backends import compiled, registry_of, runtime_of
+from armpy_testing.backends.scripted_backend import (
     Call,
     Script,
     ScriptedBackend,
@@ -47,6 +46,7 @@ from tests.support.scripted_backend import (
     raises,
     sleeps,
 )
+from armpy_testing.models.networks import ADD, diamond, f32, floats, placement_of
 
 X, EXPECTED = floats(-1, 0, 2, 5), floats(1, 1, 9, 21)  # 4 relu(x) + 1
 

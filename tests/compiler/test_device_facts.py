@@ -32,7 +32,7 @@ from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
-from tests.support.fake_backends import FakeBackend, runtime_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
 DECLARED = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
 

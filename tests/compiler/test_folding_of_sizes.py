@@ -18,8 +18,8 @@ from armpy.graph.network import Network
 from armpy.ops import BinaryOperation, ComparisonOperation, FusedActivation, ReduceOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.effort import effort
-from tests.support.networks import f32
+from armpy_testing.effort import effort
+from armpy_testing.models.networks import f32
 
 EVALUATOR = Evaluator(ReferenceBackend())
 TRACED, OTHERS = 5, (4, 6, 12, 97)

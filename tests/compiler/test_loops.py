@@ -27,9 +27,9 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.control_flow import LESS, counting, graph_of
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, f32, floats, i32, placement_of
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.models.control_flow import LESS, counting, graph_of
+from armpy_testing.models.networks import ADD, f32, floats, i32, placement_of
 
 NUMBER = TensorInfo((), DataType.SIGNED32)
 LENGTH, WIDTH = 6, 2

@@ -12,8 +12,8 @@ from armpy.compiler.memory.plan import plan_memory
 from armpy.compiler.memory.strategies import pack
 from armpy.graph.network import Network
 from armpy.ops import Activation
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import ADD, RELU, chain, diamond, f32
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32
 
 BLOCKS = st.lists(
     st.builds(

@@ -27,10 +27,11 @@ from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Operation
-from tests.support.control_flow import doubling, loop
-from tests.support.fake_backends import CompilingBackend, OwnMemoryBackend, runtime_of
-from tests.support.mutations import mutated
-from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
+from armpy_testing.backends.fake_backends import CompilingBackend, OwnMemoryBackend, runtime_of
+from armpy_testing.backends.vendor_extension import RecordsBackend, Reverse
+from armpy_testing.models.control_flow import doubling, loop
+from armpy_testing.models.mutations import mutated
+from armpy_testing.models.networks import ADD, RELU, diamond, f32, floats, ints
 from tests.support.prepared_layouts import (
     document,
     newest_layout,
@@ -38,7 +39,6 @@ from tests.support.prepared_layouts import (
     read_document,
     read_plainly,
 )
-from tests.support.vendor_extension import RecordsBackend, Reverse
 
 FUZZED = 300
 """Files that are damaged, of each kind."""

@@ -28,9 +28,9 @@ from armpy.execution import NetworkProperties
 from armpy.graph import SubgraphView
 from armpy.model import Model
 from armpy.types import Preference, Priority
-from tests.support.fake_backends import CompilingBackend, runtime_of
-from tests.support.networks import diamond, floats, placement_of
-from tests.support.scripted_backend import ScriptedBackend, Step, raises, sleeps, waits
+from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
+from armpy_testing.backends.scripted_backend import ScriptedBackend, Step, raises, sleeps, waits
+from armpy_testing.models.networks import diamond, floats, placement_of
 
 
 class Recording(CompilingBackend):

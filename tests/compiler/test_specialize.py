@@ -31,9 +31,9 @@ from armpy.ops import (
 from armpy.ops.composite import Composite, LayerBuilder
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.control_flow import BOOL, graph_of
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import (
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.control_flow import BOOL, graph_of
+from armpy_testing.models.networks import (
     ADD,
     MUL,
     RELU,

@@ -25,8 +25,8 @@ from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, PreCompiled
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import CompilingBackend, FakeBackend, compiled, runtime_of
-from tests.support.networks import (
+from armpy_testing.backends.fake_backends import CompilingBackend, FakeBackend, compiled, runtime_of
+from armpy_testing.models.networks import (
     ADD,
     RELU,
     chain,

@@ -18,7 +18,7 @@ from armpy.core.numerics.fixed_point import (
     quantize_multiplier,
     short_multiplier,
 )
-from tests.support.gemmlowp_in_integers import (
+from armpy_testing.gemmlowp_in_integers import (
     accumulators,
     doubling_high_multiply,
     multipliers,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from armpy.core.numerics import gemmlowp
 from armpy.core.numerics.logarithm import logarithm, reciprocal
-from tests.support import gemmlowp_in_integers as integers
+from armpy_testing import gemmlowp_in_integers as integers
 
 LOWEST = -(1 << 31)
 arguments = st.sampled_from([LOWEST, LOWEST + 1, -1, 0, 1, (1 << 31) - 1])

@@ -14,7 +14,7 @@ from armpy.core.numerics.rounding import (
     saturate,
     saturating_shift_left,
 )
-from tests.support.gemmlowp_in_integers import divide_by_power, multiply_by_power
+from armpy_testing.gemmlowp_in_integers import divide_by_power, multiply_by_power
 
 LOWEST, HIGHEST = -(1 << 31), (1 << 31) - 1
 int32s = st.one_of(st.sampled_from([LOWEST, LOWEST + 1, -1, 0, 1, HIGHEST]), st.integers(-50, 50))

@@ -17,8 +17,8 @@ from armpy.core.vlog import TAGS, is_on, set_vlog
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
 from armpy.types import DeviceType
-from tests.support.buffer_device import BufferDevice
-from tests.support.fake_backends import FakeBackend, runtime_of
+from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
 
 @pytest.fixture(autouse=True)

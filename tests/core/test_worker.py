@@ -24,7 +24,7 @@ from armpy.errors import (
     MemoryLimitError,
     UnsupportedOperatorError,
 )
-from tests.support.descendants import await_end, is_running
+from armpy_testing.descendants import await_end, is_running
 
 TIMEOUT_S = 30.0
 

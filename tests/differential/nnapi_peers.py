@@ -29,7 +29,7 @@ from armpy_nnapi import (
     OperandType,
     OperationCode,
 )
-from tests.support.effort import effort
+from armpy_testing.effort import effort
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 Reals = npt.NDArray[np.float64]

@@ -13,10 +13,10 @@ from armpy.ops import RecurrentActivation
 from armpy.ops.operation import Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.run_operation import run_operation
 from tests.differential.litert_oracle import run_litert
-from tests.support.run_operation import run_operation
 from tests.support.tflite_cases import TYPES
-from tests.support.tflite_writer import TfliteModel
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

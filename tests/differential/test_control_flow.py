@@ -11,10 +11,9 @@ import pytest
 from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
 from armpy.ops.operation import Array
-from tests.differential.litert_oracle import litert_or_skip, run_litert
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import floats, ints
-from tests.support.tflite_control_flow import (
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.models.networks import floats, ints
+from armpy_testing.models.tflite_control_flow import (
     add_subgraph,
     appending,
     below,
@@ -24,7 +23,8 @@ from tests.support.tflite_control_flow import (
     variable_model,
     while_model,
 )
-from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
+from tests.differential.litert_oracle import litert_or_skip, run_litert
 
 YES, NO = np.array([True]), np.array([False])
 

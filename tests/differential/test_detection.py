@@ -13,9 +13,9 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.types import DataType
+from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.run_operation import declared, run_operation, tensor
 from tests.differential.litert_oracle import litert_or_skip, run_litert
-from tests.support.run_operation import declared, run_operation, tensor
-from tests.support.tflite_writer import TfliteModel
 
 litert_or_skip()
 

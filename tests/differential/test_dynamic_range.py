@@ -7,8 +7,8 @@ import pytest
 
 import armpy
 from armpy.ops.operation import Array
+from armpy_testing.models.tflite_writer import TfliteModel
 from tests.differential.litert_oracle import run_litert
-from tests.support.tflite_writer import TfliteModel
 
 
 def dense(random: np.random.Generator, is_asymmetric: bool) -> bytes:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from armpy_testing.models.tflite_writer import Subgraph, TfliteModel
 from tests.differential.litert_oracle import litert_or_skip, run_litert
-from tests.support.tflite_writer import Subgraph, TfliteModel
 
 litert_or_skip()
 

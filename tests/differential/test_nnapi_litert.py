@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from armpy_nnapi import FuseCode, OperandCode, OperationCode, PaddingCode
+from armpy_testing.models.tflite_writer import TfliteModel
 from tests.differential.litert_oracle import litert_or_skip, run_litert
 from tests.differential.nnapi_peers import (
     BOOL8,
@@ -32,7 +33,6 @@ from tests.differential.nnapi_peers import (
     names,
     number,
 )
-from tests.support.tflite_writer import TfliteModel
 
 litert_or_skip()
 

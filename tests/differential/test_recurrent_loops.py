@@ -8,8 +8,8 @@ import pytest
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
+from armpy_testing.models.tflite_recurrent import Lstm
 from tests.differential.litert_oracle import litert_or_skip, run_litert
-from tests.support.tflite_recurrent import Lstm
 
 CASES = [
     Lstm(num_steps, num_features, num_units, gives_sequences)

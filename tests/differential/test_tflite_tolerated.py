@@ -16,8 +16,7 @@ pytest.importorskip("tflite")
 import armpy
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
-from tests.differential.litert_oracle import litert_or_skip
-from tests.support.tflite_writer import (
+from armpy_testing.models.tflite_writer import (
     OptionValue,
     SparseDimension,
     Sparsity,
@@ -25,6 +24,7 @@ from tests.support.tflite_writer import (
     Tensor,
     TfliteModel,
 )
+from tests.differential.litert_oracle import litert_or_skip
 
 Make = Callable[[], TfliteModel]
 ODD: dict[str, Make] = {}

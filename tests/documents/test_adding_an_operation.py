@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.installed import skip_without
+from armpy_testing.installed import skip_without
 from tests.support.pages import ROOT, blocks, pages
 from tests.support.walkthrough import Reader
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.browser import SWITCHES, find_chromium
+from armpy_testing.browser import SWITCHES, find_chromium
 
 SITE = os.environ.get("ARMPY_SITE", "")
 pytestmark = [

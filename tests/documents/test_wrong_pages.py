@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.installed import skip_without
+from armpy_testing.installed import skip_without
 from tests.support.pages import blocks
 from tests.support.walkthrough import Reader, first_missing
 

@@ -18,8 +18,8 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions
 from armpy_conformance import run_conformance
-from tests.support.example_backends import EXAMPLES
-from tests.support.networks import ADD, f32, floats
+from armpy_testing.example_backends import EXAMPLES
+from armpy_testing.models.networks import ADD, f32, floats
 
 BROKEN = EXAMPLES / "broken"
 HANG_TIMEOUT_S = 3.0

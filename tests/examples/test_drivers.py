@@ -39,9 +39,9 @@ from armpy_nnapi import (
     ModelBuilder,
     OperandType,
 )
-from tests.support.effort import part_of_kit
-from tests.support.example_backends import EXAMPLES
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
+from armpy_testing.effort import part_of_kit
+from armpy_testing.example_backends import EXAMPLES
+from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats
 
 pytestmark = pytest.mark.slow
 
@@ -287,7 +287,7 @@ def in_a_process(
     program = f"""
 import numpy as np
 from armpy.execution import Runtime, RuntimeOptions
-from tests.support.networks import chain
+from armpy_testing.models.networks import chain
 options = RuntimeOptions(["SampleFaulty"], dynamic_backends_path={str(folder)!r})
 with Runtime(options) as runtime:
     network = runtime.load_network(chain(1))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.example_backends import DIGITS, PLUGINS, install, own_tests, run_beside
+from armpy_testing.example_backends import DIGITS, PLUGINS, install, own_tests, run_beside
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ from armpy.ops import Convolution2d
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance import run_conformance
-from tests.support.example_backends import EXAMPLES
-from tests.support.networks import ADD, f32, floats
+from armpy_testing.example_backends import EXAMPLES
+from armpy_testing.models.networks import ADD, f32, floats
 
 BACKEND_ID = "CpuRefDynamic"
 

@@ -15,9 +15,9 @@ from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance import run_conformance
-from tests.support.effort import part_of_kit
-from tests.support.example_backends import EXAMPLES
-from tests.support.networks import ADD, MUL, floats
+from armpy_testing.effort import part_of_kit
+from armpy_testing.example_backends import EXAMPLES
+from armpy_testing.models.networks import ADD, MUL, floats
 
 BACKEND_ID = "SampleDynamic"
 

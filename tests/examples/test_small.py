@@ -36,10 +36,10 @@ from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance import run_conformance
+from armpy_testing.effort import part_of_kit
+from armpy_testing.example_backends import EXAMPLES
+from armpy_testing.models.networks import ADD, MUL, f32, floats
 from tests.support.compiled_modules import require_compiler
-from tests.support.effort import part_of_kit
-from tests.support.example_backends import EXAMPLES
-from tests.support.networks import ADD, MUL, f32, floats
 
 pytestmark = pytest.mark.slow
 

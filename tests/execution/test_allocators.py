@@ -23,15 +23,15 @@ from armpy.execution.memory.allocators import CheckedAllocator
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     FakeBackend,
     Handles,
     Outputs,
     Step,
     runtime_of,
 )
-from tests.support.networks import chain, floats, placement_of
-from tests.support.watched_allocator import WatchedAllocator
+from armpy_testing.models.networks import chain, floats, placement_of
+from armpy_testing.watched_allocator import WatchedAllocator
 
 X = floats(-1, 0, 2, 5)
 

@@ -14,9 +14,9 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Concat, Reduce, ReduceOperation, Reshape, While
 from armpy.tensor import TensorInfo
-from tests.support.control_flow import LESS, below, counting, graph_of, growing, loaded
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import f32, i32, ints
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.models.control_flow import LESS, below, counting, graph_of, growing, loaded
+from armpy_testing.models.networks import f32, i32, ints
 
 MATRIX = f32(None, None)
 

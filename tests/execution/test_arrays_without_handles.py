@@ -14,8 +14,8 @@ from armpy.execution import NetworkProperties
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array, Operation
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, runtime_of
-from tests.support.networks import ADD, chain, f32, floats
+from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, runtime_of
+from armpy_testing.models.networks import ADD, chain, f32, floats
 
 X = floats(-1, 0, 2, 5)
 

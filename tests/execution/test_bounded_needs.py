@@ -31,8 +31,8 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
-from tests.support.networks import f32, i32
-from tests.support.tflite_writer import OptionValue, TfliteModel
+from armpy_testing.models.networks import f32, i32
+from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 pytestmark = pytest.mark.slow
 

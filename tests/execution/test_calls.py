@@ -15,17 +15,22 @@ from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
-from tests.execution.test_threads import in_threads
-from tests.support.borrowed_arrays import borrowed
-from tests.support.changed_arrays import (
+from armpy_testing.backends.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    OwnMemoryBackend,
+    runtime_of,
+)
+from armpy_testing.changed_arrays import (
     HARMLESS,
     HARMLESS_FOR_INPUTS,
     WRONG_FOR_INPUTS,
     WRONG_FOR_OUTPUTS,
     Change,
 )
-from tests.support.fake_backends import CompilingBackend, FakeBackend, OwnMemoryBackend, runtime_of
-from tests.support.networks import ADD, chain, f32, floats
+from armpy_testing.models.networks import ADD, chain, f32, floats
+from tests.execution.test_threads import in_threads
+from tests.support.borrowed_arrays import borrowed
 
 
 @pytest.fixture

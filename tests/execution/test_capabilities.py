@@ -50,8 +50,8 @@ from armpy.ops import (
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
-from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
-from tests.support.networks import chain, diamond, f32, floats, placement_of
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
+from armpy_testing.models.networks import chain, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 

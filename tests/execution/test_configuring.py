@@ -31,8 +31,8 @@ from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks import hookimpl
 from armpy.types import Preference
-from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
-from tests.support.networks import chain, floats
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
+from armpy_testing.models.networks import chain, floats
 
 
 class Plugin:

@@ -35,9 +35,9 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.importing_device import shared
-from tests.support.networks import ADD, RELU, f32, floats, placement_of
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.importing_device import shared
+from armpy_testing.models.networks import ADD, RELU, f32, floats, placement_of
 from tests.support.sabotage import (
     ANSWERED,
     CONTRACT,

@@ -38,7 +38,18 @@ from armpy.ops import Comparison, Concat, ElementwiseBinary, ExpandDims, If, Whi
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.control_flow import (
+from armpy_testing.backends.fake_backends import (
+    CountingManager,
+    FakeBackend,
+    FakeFactory,
+    FunctionWorkload,
+    Handles,
+    Outputs,
+    OwnMemoryBackend,
+    runtime_of,
+)
+from armpy_testing.effort import effort
+from armpy_testing.models.control_flow import (
     BOOL,
     LESS,
     applied,
@@ -51,18 +62,7 @@ from tests.support.control_flow import (
     loaded,
     loop,
 )
-from tests.support.effort import effort
-from tests.support.fake_backends import (
-    CountingManager,
-    FakeBackend,
-    FakeFactory,
-    FunctionWorkload,
-    Handles,
-    Outputs,
-    OwnMemoryBackend,
-    runtime_of,
-)
-from tests.support.networks import ADD, MUL, RELU, f32, floats, i32, ints, placement_of
+from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, i32, ints, placement_of
 
 YES, NO = np.array([True]), np.array([False])
 ANY = TensorInfo(None, DataType.FLOAT32)

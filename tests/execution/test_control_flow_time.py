@@ -28,7 +28,11 @@ from armpy.execution import RuntimeOptions
 from armpy.execution.programs import planning
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.model import Model
-from tests.support.control_flow import (
+from armpy_testing.backends.fake_backends import (
+    runtime_of,
+)
+from armpy_testing.backends.looping_backend import Early, Endless, LoopingBackend, Queued
+from armpy_testing.models.control_flow import (
     BOOL,
     chosen,
     counter,
@@ -38,12 +42,8 @@ from tests.support.control_flow import (
     loaded,
     loop,
 )
-from tests.support.fake_backends import (
-    runtime_of,
-)
-from tests.support.looping_backend import Early, Endless, LoopingBackend, Queued
-from tests.support.networks import floats, i32, ints, placement_of
-from tests.support.watched_allocator import WatchedAllocator
+from armpy_testing.models.networks import floats, i32, ints, placement_of
+from armpy_testing.watched_allocator import WatchedAllocator
 
 YES, NO = np.array([True]), np.array([False])
 TURNS = loop(1 << 30)

@@ -19,7 +19,7 @@ import pytest
 import armpy
 from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo
 from armpy.errors import InvalidArgumentError, ParserError
-from tests.support.networks import ADD, RELU, f32, floats, placement_of
+from armpy_testing.models.networks import ADD, RELU, f32, floats, placement_of
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 IMAGE = np.random.default_rng(1).random((1, 16, 16, 1)).astype(np.float32)

@@ -27,10 +27,10 @@ from armpy.ops import (
     While,
 )
 from armpy.ops.operation import Array
-from tests.support.control_flow import applied, below, counting
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.models.control_flow import applied, below, counting
+from armpy_testing.models.networks import ADD, RELU, f32, floats, ints
 from tests.support.copying_handles import CopyingHandle, copying
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.networks import ADD, RELU, f32, floats, ints
 
 EXAMPLES = Path(__file__).parents[2] / "backends" / "dynamic_examples"
 

@@ -36,9 +36,9 @@ from armpy.plugins.proxy.guarded_call import (
     raised_by_statement,
     read_backend,
 )
-from tests.support.control_flow import loop
-from tests.support.fake_backends import CompilingBackend, runtime_of
-from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats, ints
+from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import ADD, MUL, RELU, chain, diamond, f32, floats, ints
 
 BACKENDS = pytest.mark.parametrize(
     "backends", [(), (CompilingBackend(),), (NumbaBackend(),)], ids=["CpuRef", "compiled", "Numba"]

@@ -33,10 +33,10 @@ from armpy.model.device_memory import allocate_memory
 from armpy.ops import Activation, ElementwiseBinary, If, NonZero
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy
-from tests.support.control_flow import BOOL
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, MUL, RELU, f32, floats, placement_of
-from tests.support.vector_backend import GARBAGE, VectorBackend, VectorFactory
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.backends.vector_backend import GARBAGE, VectorBackend, VectorFactory
+from armpy_testing.models.control_flow import BOOL
+from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, placement_of
 
 X = floats(-3, -1, 0, 2, 4, 7, 9)
 

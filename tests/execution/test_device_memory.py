@@ -35,11 +35,21 @@ from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.buffer_device import BufferDevice
-from tests.support.device_memory import DeviceBackend, DeviceFactory, DeviceHandle, Memory
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
-from tests.support.importing_device import shared
-from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats, i32, placement_of
+from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.device_memory import DeviceBackend, DeviceFactory, DeviceHandle, Memory
+from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
+from armpy_testing.backends.importing_device import shared
+from armpy_testing.models.networks import (
+    ADD,
+    MUL,
+    RELU,
+    chain,
+    diamond,
+    f32,
+    floats,
+    i32,
+    placement_of,
+)
 from tests.support.protected_device import PROTECTED, ProtectedDevice, SecretMemory
 
 X = np.array([1, 2, 3], np.float32)

@@ -19,8 +19,8 @@ from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import RELU, chain, f32, floats
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.models.networks import RELU, chain, f32, floats
 
 
 class Foreign:

@@ -41,9 +41,9 @@ from armpy.ops.operation import rule as type_rule
 from armpy.tensor import Shape as TensorShape
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.control_flow import BOOL, graph_of
-from tests.support.fake_backends import FakeBackend, FunctionWorkload, runtime_of
-from tests.support.networks import ADD, RELU, f32, floats, i32, placement_of
+from armpy_testing.backends.fake_backends import FakeBackend, FunctionWorkload, runtime_of
+from armpy_testing.models.control_flow import BOOL, graph_of
+from armpy_testing.models.networks import ADD, RELU, f32, floats, i32, placement_of
 
 
 @dataclass(frozen=True, slots=True)

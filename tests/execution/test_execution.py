@@ -21,10 +21,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array
-from tests.execution.test_dynamic_outputs import PositivesBackend, positives
-from tests.support.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
-from tests.support.control_flow import loop
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     CountingManager,
     FakeBackend,
@@ -35,7 +32,10 @@ from tests.support.fake_backends import (
     Step,
     runtime_of,
 )
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats
+from armpy_testing.changed_arrays import WRONG_FOR_INPUTS, WRONG_FOR_OUTPUTS, Change, change
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats
+from tests.execution.test_dynamic_outputs import PositivesBackend, positives
 
 BACKENDS: list[list[FakeBackend]] = [
     [],

@@ -32,8 +32,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import Array, Operation
-from tests.support.control_flow import below, counting
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     FakeBackend,
     FunctionWorkload,
@@ -44,7 +43,18 @@ from tests.support.fake_backends import (
     compiled,
     runtime_of,
 )
-from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats, ints, placement_of
+from armpy_testing.models.control_flow import below, counting
+from armpy_testing.models.networks import (
+    ADD,
+    MUL,
+    RELU,
+    chain,
+    diamond,
+    f32,
+    floats,
+    ints,
+    placement_of,
+)
 
 NEXT = NetworkProperties(on_failure="next")
 X = floats(-1, 0, 1, 2)

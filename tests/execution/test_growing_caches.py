@@ -29,7 +29,7 @@ from armpy.ops import (
     Transpose,
 )
 from armpy.ops.operation import Array
-from tests.support.networks import ADD, f32
+from armpy_testing.models.networks import ADD, f32
 
 LAYERS, HEADS, DEPTH = 1, 4, 8
 WIDTH = HEADS * DEPTH

@@ -21,16 +21,16 @@ from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, If
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from tests.support.control_flow import BOOL, graph_of
-from tests.support.device_memory import (
+from armpy_testing.backends.device_memory import (
     CopyingDeviceHandle,
     DeviceBackend,
     DeviceFactory,
     DeviceHandle,
     Memory,
 )
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, placement_of
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.models.control_flow import BOOL, graph_of
+from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 KINDS = [DeviceHandle, CopyingDeviceHandle]

@@ -25,10 +25,10 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array
-from tests.support.effort import effort
-from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
-from tests.support.importing_device import ImportingDevice, raising, shared
-from tests.support.networks import ADD, RELU, chain, f32, floats, i32
+from armpy_testing.backends.fake_backends import CountingManager, FakeBackend, runtime_of
+from armpy_testing.backends.importing_device import ImportingDevice, raising, shared
+from armpy_testing.effort import effort
+from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, i32
 
 SUB = ElementwiseBinary(BinaryOperation.SUB)
 MAX = ElementwiseBinary(BinaryOperation.MAXIMUM)

@@ -20,7 +20,7 @@ from armpy.backend import (
 from armpy.execution import Runtime
 from armpy.graph import SubgraphView
 from armpy.model import Model
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CountingManager,
     FakeBackend,
     Handles,
@@ -28,7 +28,7 @@ from tests.support.fake_backends import (
     Step,
     runtime_of,
 )
-from tests.support.networks import chain, diamond, floats
+from armpy_testing.models.networks import chain, diamond, floats
 
 X = floats(-1, 0, 2, 5)
 

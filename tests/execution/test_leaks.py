@@ -23,11 +23,16 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Reshape
 from armpy.plugins import BackendRegistry, PluginOptions
-from tests.support.dynamic_modules import private_modules, write_module
-from tests.support.effort import effort
-from tests.support.fake_backends import CompilingBackend, FakeBackend, OwnMemoryBackend, runtime_of
-from tests.support.networks import ADD, chain, diamond, f32, floats, i32, ints, placement_of
-from tests.support.shared import shared_file
+from armpy_testing.backends.dynamic_modules import private_modules, write_module
+from armpy_testing.backends.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    OwnMemoryBackend,
+    runtime_of,
+)
+from armpy_testing.effort import effort
+from armpy_testing.models.networks import ADD, chain, diamond, f32, floats, i32, ints, placement_of
+from armpy_testing.shared import shared_file
 
 
 def stepwise() -> Graph:

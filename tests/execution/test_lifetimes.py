@@ -28,8 +28,7 @@ from armpy.errors import ArmpyError, BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.plugins import BackendRegistry
-from tests.support.effort import effort
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     FakeBackend,
     Faults,
@@ -40,7 +39,8 @@ from tests.support.fake_backends import (
     registry_of,
     runtime_of,
 )
-from tests.support.networks import chain, floats
+from armpy_testing.effort import effort
+from armpy_testing.models.networks import chain, floats
 from tests.support.sabotage import RAISED
 
 X = floats(0, 1, 2, 3)

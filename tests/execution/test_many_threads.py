@@ -22,8 +22,8 @@ from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo
 from armpy.errors import InvalidArgumentError
 from armpy.model import Model
 from armpy.ops import Activation, FullyConnected
+from armpy_testing.effort import effort
 from backends.numba_acc.tests.networks import convolutions, image
-from tests.support.effort import effort
 
 SECONDS = effort(3.0, 20.0, "ARMPY_THREADS_SECONDS")
 NUM_THREADS = 8

@@ -29,9 +29,24 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary
-from tests.support.control_flow import loop
-from tests.support.fake_backends import CompilingBackend, FakeBackend, registry_of, runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints, placement_of
+from armpy_testing.backends.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    registry_of,
+    runtime_of,
+)
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import (
+    ADD,
+    RELU,
+    chain,
+    diamond,
+    f32,
+    floats,
+    i32,
+    ints,
+    placement_of,
+)
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(-1, 2, 3, 4)

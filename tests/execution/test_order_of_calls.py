@@ -16,10 +16,10 @@ from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from tests.support.fake_backends import registry_of
-from tests.support.networks import ADD, f32, floats
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.models.networks import ADD, f32, floats
+from armpy_testing.watchdogs import StillWatchdog, use_watchdog
 from tests.support.recording_backend import Recorder, recording_backend
-from tests.support.watchdogs import StillWatchdog, use_watchdog
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "calls_in_order.md"
 LISTS = re.compile(r"```text\n(.*?)```", re.DOTALL)

@@ -17,9 +17,9 @@ from armpy.model import Model
 from armpy.model.load_options import LoadOptions
 from armpy.ops import ElementwiseBinary
 from armpy.types import DeviceType, Preference
-from tests.support.fake_backends import registry_of, runtime_of
-from tests.support.networks import chain, diamond, floats, placement_of
-from tests.support.scripted_backend import ScriptedBackend, declaration
+from armpy_testing.backends.fake_backends import registry_of, runtime_of
+from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
+from armpy_testing.models.networks import chain, diamond, floats, placement_of
 
 X = floats(1, 2, 3, 4)
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -23,7 +23,7 @@ from armpy.errors import InvalidArgumentError, ParserError
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
 from armpy.store.archive.signing import generate_keys, key_text, sign
-from tests.support.networks import placement_of
+from armpy_testing.models.networks import placement_of
 
 pytest.importorskip("numba", reason="Numba is not installed")
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")

@@ -31,9 +31,8 @@ from armpy.errors import (
 )
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.model import Model
-from tests.support.control_flow import loop
-from tests.support.device_memory import DeviceBackend, Memory
-from tests.support.fake_backends import (
+from armpy_testing.backends.device_memory import DeviceBackend, Memory
+from armpy_testing.backends.fake_backends import (
     FakeBackend,
     FakeFactory,
     FunctionWorkload,
@@ -42,8 +41,9 @@ from tests.support.fake_backends import (
     Step,
     runtime_of,
 )
-from tests.support.networks import chain, floats, ints, placement_of
-from tests.support.slow_backend import SlowBackend
+from armpy_testing.backends.slow_backend import SlowBackend
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import chain, floats, ints, placement_of
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 X = floats(0, 1, 2, 3)

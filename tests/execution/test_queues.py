@@ -29,8 +29,8 @@ from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, NonZero
 from armpy.ops.operation import Operation
 from armpy.types import DeviceType, Priority
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
-from tests.support.networks import ADD, RELU, chain, f32, floats
+from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
+from armpy_testing.models.networks import ADD, RELU, chain, f32, floats
 
 
 class QueueBackend(FakeBackend):

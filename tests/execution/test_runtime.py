@@ -26,8 +26,13 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import CandidateStatus
 from armpy.types import DeviceType
-from tests.support.fake_backends import FakeBackend, RecordingContext, registry_of, runtime_of
-from tests.support.networks import RELU, chain, diamond, f32, floats
+from armpy_testing.backends.fake_backends import (
+    FakeBackend,
+    RecordingContext,
+    registry_of,
+    runtime_of,
+)
+from armpy_testing.models.networks import RELU, chain, diamond, f32, floats
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 

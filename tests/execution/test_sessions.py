@@ -33,9 +33,9 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseBinary, Softmax
 from armpy.plugins.proxy.guard import BackendProxy
-from tests.support.control_flow import loop
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import RELU, chain, f32, floats, ints, placement_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import RELU, chain, f32, floats, ints, placement_of
 
 X = floats(-1, 2, 3, 4)
 ALL = {"manager": 1, "factory": 1, "handles": 1}

@@ -19,13 +19,13 @@ from armpy.ops import Cast, ElementwiseBinary, ExpandDims, Reshape, Shape, Slice
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     FakeBackend,
     OwnMemoryBackend,
     runtime_of,
 )
-from tests.support.networks import (
+from armpy_testing.models.networks import (
     ADD,
     RELU,
     chain,
@@ -36,7 +36,7 @@ from tests.support.networks import (
     ints,
     placement_of,
 )
-from tests.support.preparations import watch_preparations
+from armpy_testing.preparations import watch_preparations
 
 
 def loaded(model: Model) -> LoadedNetwork:

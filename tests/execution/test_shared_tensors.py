@@ -27,7 +27,7 @@ from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from tests.support.device_memory import (
+from armpy_testing.backends.device_memory import (
     MIB,
     Arena,
     DeviceBackend,
@@ -35,8 +35,8 @@ from tests.support.device_memory import (
     DeviceHandle,
     Memory,
 )
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, RELU, copies, diamond, f32, floats, placement_of
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.models.networks import ADD, RELU, copies, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 SHARED = MemorySource.SHARED_MEMORY

@@ -18,8 +18,8 @@ from armpy.errors import BackendError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model import Model
 from armpy.ops.operation import Array
-from tests.support.effort import effort
-from tests.support.networks import chain
+from armpy_testing.effort import effort
+from armpy_testing.models.networks import chain
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

@@ -21,8 +21,8 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Concat, ElementwiseBinary
 from armpy.ops.operation import Array
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, registry_of
-from tests.support.networks import RELU, f32, placement_of
+from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, registry_of
+from armpy_testing.models.networks import RELU, f32, placement_of
 
 X = np.array([-1, 0, 3], np.float32)
 

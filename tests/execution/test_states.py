@@ -15,7 +15,7 @@ from armpy import Model, Network, ops
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.model.state import State
 from armpy.ops.operation import Array
-from tests.support.networks import ADD, f32
+from armpy_testing.models.networks import ADD, f32
 
 PAIRS = {"past": "present"}
 

@@ -26,9 +26,9 @@ from armpy.execution.scheduling.deadlines import Deadlines, Watch
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, chain, f32, floats
-from tests.support.slow_backend import SlowBackend
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.slow_backend import SlowBackend
+from armpy_testing.models.networks import ADD, chain, f32, floats
 
 LOOKS = pytest.mark.parametrize("looks", [True, False], ids=["stops", "abandoned"])
 

@@ -19,9 +19,9 @@ from armpy.execution import Execution, Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
+from armpy_testing.effort import effort
+from armpy_testing.models.networks import chain
 from backends.numba_acc.tests.networks import convolutions, image
-from tests.support.effort import effort
-from tests.support.networks import chain
 
 NUM_STOPS = effort(60, 400, "ARMPY_SOAK_STOPS")
 LIMIT_MS = 10.0

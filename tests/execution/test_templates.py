@@ -59,10 +59,10 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.types import BackendId
-from tests.support.control_flow import growing
-from tests.support.effort import IS_FULL
-from tests.support.fake_backends import CompilingBackend, runtime_of
-from tests.support.networks import ADD, RELU, chain, f32, floats, ints
+from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
+from armpy_testing.effort import IS_FULL
+from armpy_testing.models.control_flow import growing
+from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, ints
 
 WIDTH, HEADS = 32, 2
 BACKENDS = ["NumbaAcc", "CpuRef"]

@@ -26,9 +26,9 @@ from armpy.ops import Activation, ElementwiseBinary, ElementwiseUnary, Softmax, 
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.tensor import TensorInfo
-from tests.support.device_memory import DeviceFactory, DeviceHandle, Memory
-from tests.support.fake_backends import CountingManager, FakeBackend, runtime_of
-from tests.support.networks import ADD, MUL, RELU, copies, diamond, f32, floats, placement_of
+from armpy_testing.backends.device_memory import DeviceFactory, DeviceHandle, Memory
+from armpy_testing.backends.fake_backends import CountingManager, FakeBackend, runtime_of
+from armpy_testing.models.networks import ADD, MUL, RELU, copies, diamond, f32, floats, placement_of
 
 X = floats(-1, 0, 2, 5)
 MALLOC, DMA_BUF = MemorySource.MALLOC, MemorySource.DMA_BUF

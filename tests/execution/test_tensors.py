@@ -15,7 +15,7 @@ from armpy.execution.arrays.conversion import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.networks import f32, floats, i32, ints
+from armpy_testing.models.networks import f32, floats, i32, ints
 
 U8 = TensorInfo((3,), DataType.QASYMM_U8, Quantization.per_tensor(0.5, 10))
 

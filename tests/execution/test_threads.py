@@ -19,7 +19,7 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, Reshape
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     CountingManager,
     FakeBackend,
@@ -27,7 +27,7 @@ from tests.support.fake_backends import (
     registry_of,
     runtime_of,
 )
-from tests.support.networks import ADD, chain, diamond, f32, floats, i32, ints
+from armpy_testing.models.networks import ADD, chain, diamond, f32, floats, i32, ints
 
 THREADS = 8
 TIMEOUT_SECONDS = 60

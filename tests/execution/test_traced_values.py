@@ -38,8 +38,8 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.networks import ADD, RELU, f32, i32
-from tests.support.preparations import watch_preparations
+from armpy_testing.models.networks import ADD, RELU, f32, i32
+from armpy_testing.preparations import watch_preparations
 
 Make = Callable[[Network, Value, Value], Value]
 X: Array = np.random.default_rng(3).normal(size=(24, 16)).astype(np.float32)

@@ -34,10 +34,20 @@ from armpy.model import Model
 from armpy.ops import Activation, FullyConnected, Reshape
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from tests.support.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints, placement_of
-from tests.support.watchdogs import StillWatchdog, use_watchdog
+from armpy_testing.backends.device_memory import MIB, Arena, DeviceBackend, DeviceFactory, Memory
+from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
+from armpy_testing.models.networks import (
+    ADD,
+    RELU,
+    chain,
+    diamond,
+    f32,
+    floats,
+    i32,
+    ints,
+    placement_of,
+)
+from armpy_testing.watchdogs import StillWatchdog, use_watchdog
 
 X = floats(-1, 0, 2, 5)
 NEXT = NetworkProperties(on_failure="next")

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.effort import effort
+from armpy_testing.effort import effort
 from tests.support.guarded_runs import KINDS, maker, run_guarded
 
 pytestmark = pytest.mark.slow

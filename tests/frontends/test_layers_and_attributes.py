@@ -31,7 +31,7 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.shapes import Padding
 from armpy.plugins import BackendRegistry
 from armpy.tensor import TensorInfo
-from tests.support.tflite_writer import Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Tensor, TfliteModel
 
 
 class Named:

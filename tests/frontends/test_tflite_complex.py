@@ -11,7 +11,7 @@ import armpy
 from armpy.errors import ParserError
 from armpy.frontends.tflite import parse_tflite
 from armpy.types import DataType
-from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 
 
 def model_of(

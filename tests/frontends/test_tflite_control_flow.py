@@ -13,9 +13,9 @@ from armpy.frontends.tflite.subgraphs import MAX_NESTING
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import If, While
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import floats, ints
-from tests.support.tflite_control_flow import (
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.models.networks import floats, ints
+from armpy_testing.models.tflite_control_flow import (
     add_subgraph,
     appending,
     below,
@@ -26,7 +26,7 @@ from tests.support.tflite_control_flow import (
     variable_model,
     while_model,
 )
-from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 
 YES, NO = np.array([True]), np.array([False])
 COUNTER = [("INT32", (1,))]

@@ -16,7 +16,7 @@ from armpy.frontends.tflite.flexible import read_options
 from armpy.graph import Value
 from armpy.ops import ElementwiseBinary
 from armpy.plugins.hooks import CustomOperator, OperatorParts, hookimpl
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
 from tests.support.walkthrough import blocks
 
 PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "write_a_plugin.md"

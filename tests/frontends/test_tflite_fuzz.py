@@ -26,12 +26,12 @@ from armpy.errors import ArmpyError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
-from tests.support.effort import effort
-from tests.support.mutations import mutated
+from armpy_testing.effort import effort
+from armpy_testing.models.mutations import mutated
+from armpy_testing.models.tflite_control_flow import small_models
+from armpy_testing.shared import SHARED
 from tests.support.odd_models import odd_model, odd_option
-from tests.support.shared import SHARED
 from tests.support.tflite_cases import operator_models
-from tests.support.tflite_control_flow import small_models
 from tests.support.tflite_seeds import small_files
 
 COUNT = effort(300, 3000, "ARMPY_FUZZ_COUNT")

@@ -17,7 +17,7 @@ import armpy
 from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.plugins.hooks import CustomOperator, OperatorParts, hookimpl
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
 
 Floats = npt.NDArray[np.float32]
 

@@ -16,8 +16,7 @@ from armpy.errors import ParserError
 from armpy.frontends.tflite.metadata import read_metadata
 from armpy.frontends.tflite.packed_files import MOST_DIRECTORY_BYTES, MOST_FILE_BYTES
 from armpy.plugins.hooks.model_file import open_model_file
-from tests.support.shared import shared_file
-from tests.support.tflite_metadata import (
+from armpy_testing.models.tflite_metadata import (
     AUDIO,
     AXIS_LABELS,
     BERT,
@@ -36,7 +35,8 @@ from tests.support.tflite_metadata import (
     metadata_bytes,
     packed,
 )
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.shared import shared_file
 
 IMAGE_INPUT: Fields = {
     0: "picture",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from armpy.frontends.tflite import parse_tflite, signatures
-from tests.support.shared import FAMILIES, shared_file, shared_files
+from armpy_testing.shared import FAMILIES, shared_file, shared_files
 
 MODELS = [path for family in FAMILIES for path in shared_files("models", f"{family}/*.tflite")]
 

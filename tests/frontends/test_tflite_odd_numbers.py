@@ -10,7 +10,7 @@ import pytest
 import armpy
 from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
 
 X = ((4, 2), "FLOAT32")
 IDS = ((4,), "INT32")

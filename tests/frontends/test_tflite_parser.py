@@ -12,7 +12,7 @@ import tflite
 
 from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
 from armpy.frontends.tflite import parse_tflite, signatures
-from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 
 
 def add(graph: Subgraph, x: Tensor, y: Tensor, out: Tensor) -> None:

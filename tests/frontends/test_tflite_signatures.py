@@ -19,10 +19,10 @@ from armpy.ops.operation import Array
 from armpy.store.archive.container import open_container
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import floats
-from tests.support.scripted_backend import ScriptedBackend, declaration, raises
-from tests.support.tflite_writer import Subgraph, Tensor, TfliteModel
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration, raises
+from armpy_testing.models.networks import floats
+from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 
 
 def read(graph: Subgraph, name: str) -> Tensor:

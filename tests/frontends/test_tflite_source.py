@@ -12,7 +12,7 @@ import pytest
 
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.frontends.tflite import parse_tflite, signatures
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
 
 
 def constant_model() -> bytes:

@@ -11,7 +11,7 @@ import pytest
 import armpy
 from armpy.errors import ParserError
 from armpy.frontends.tflite import parse_tflite
-from tests.support.tflite_writer import OptionValue, TfliteModel
+from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 
 def vector(*numbers: int) -> npt.NDArray[np.int64]:

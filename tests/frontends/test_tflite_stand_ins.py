@@ -22,9 +22,9 @@ from armpy.backend import (
 )
 from armpy.errors import BackendCapabilityError, LayerValidationError, UnsupportedOperatorError
 from armpy.ops.operation import OperandInfos, Operation
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, runtime_of
-from tests.support.networks import RELU, f32, floats
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, runtime_of
+from armpy_testing.models.networks import RELU, f32, floats
+from armpy_testing.models.tflite_writer import TfliteModel
 
 STANDS_IN = {"stand_in_for_unsupported": True}
 

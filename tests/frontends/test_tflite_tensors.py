@@ -14,7 +14,7 @@ from armpy.frontends.tflite import parse_tflite
 from armpy.graph import Value
 from armpy.tensor import Quantization
 from armpy.types import DataType
-from tests.support.tflite_writer import SparseDimension, Sparsity, TfliteModel
+from armpy_testing.models.tflite_writer import SparseDimension, Sparsity, TfliteModel
 
 
 def input_of(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tflite
 
-from tests.support.tflite_writer import (
+from armpy_testing.models.tflite_writer import (
     BUFFER_ALIGNMENT_BYTES,
     SparseDimension,
     Sparsity,

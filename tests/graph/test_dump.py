@@ -9,7 +9,7 @@ import pytest
 from armpy.graph import Graph, to_dot
 from armpy.graph.network import Network
 from armpy.ops import Reshape
-from tests.support.networks import RELU, chain, f32, i32
+from armpy_testing.models.networks import RELU, chain, f32, i32
 
 NASTY = 'a "quoted" {name} | with <all> of \\them'
 

@@ -9,7 +9,7 @@ from armpy.graph import SubgraphView, to_dot
 from armpy.graph.network import Network
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
-from tests.support.networks import ADD, RELU, chain, diamond, f32, graph_of_edges, i32
+from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, graph_of_edges, i32
 
 
 def test_each_value_knows_its_producer_and_consumers() -> None:

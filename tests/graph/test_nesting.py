@@ -7,7 +7,7 @@ import pytest
 from armpy import ops
 from armpy.errors import GraphValidationError
 from armpy.graph import Graph, Layer, Value, nested_graphs
-from tests.support.networks import chain, f32
+from armpy_testing.models.networks import chain, f32
 
 
 def looping(condition: Graph, body: Graph) -> Graph:

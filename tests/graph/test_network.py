@@ -8,7 +8,7 @@ from armpy.errors import GraphValidationError, InvalidArgumentError, LayerValida
 from armpy.graph.network import Network
 from armpy.tensor import Quantization, TensorInfo, check_shape_fits
 from armpy.types import DataType
-from tests.support.networks import ADD, RELU, f32, floats, i32
+from armpy_testing.models.networks import ADD, RELU, f32, floats, i32
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs
-from tests.support.networks import diamond, graph_of_edges
+from armpy_testing.models.networks import diamond, graph_of_edges
 
 Case = tuple[list[list[int]], list[str | None]]
 

@@ -10,7 +10,7 @@ from armpy.graph import Graph, Layer, Value, Variable, verify_graph
 from armpy.graph.network import Network
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.networks import RELU, chain, diamond, f32, floats
+from armpy_testing.models.networks import RELU, chain, diamond, f32, floats
 
 
 @pytest.mark.parametrize("graph", [chain(), diamond()])

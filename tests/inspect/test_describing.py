@@ -21,10 +21,10 @@ from armpy.model import Model
 from armpy.model.model_files import ModelOrigin
 from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks.model_file import open_model_file
-from tests.support.control_flow import loop
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, RELU, f32
-from tests.support.shared import shared_file
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import ADD, RELU, f32
+from armpy_testing.shared import shared_file
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 

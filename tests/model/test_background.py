@@ -34,13 +34,13 @@ from armpy.errors import (
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.background import compile_process, tiers
 from armpy.plugins.isolation.limits import IsolationLimits
+from armpy_testing.descendants import await_end, is_running
+from armpy_testing.example_backends import DIGITS
+from armpy_testing.models.networks import floats, placement_of
+from armpy_testing.models.tflite_control_flow import variable_model
+from armpy_testing.models.tflite_writer import TfliteModel
 from tests.frontends.test_tflite_signatures import counters
-from tests.support.descendants import await_end, is_running
-from tests.support.example_backends import DIGITS
 from tests.support.gated_compiler import ADDED, GatedCompiler
-from tests.support.networks import floats, placement_of
-from tests.support.tflite_control_flow import variable_model
-from tests.support.tflite_writer import TfliteModel
 
 BACKENDS = ["Gated", "CpuRef"]
 X = floats(1, 2)

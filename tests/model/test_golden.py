@@ -10,8 +10,8 @@ import pytest
 import armpy
 from armpy.errors import UnsupportedOperatorError
 from armpy.ops.operation import Array
-from tests.support.networks import placement_of
-from tests.support.shared import FAMILIES, shared_file, shared_files
+from armpy_testing.models.networks import placement_of
+from armpy_testing.shared import FAMILIES, shared_file, shared_files
 
 FOLDERS = (*FAMILIES, "keras_more", "operators")
 GOLDEN = [path for folder in FOLDERS for path in shared_files("golden", f"{folder}__*.npz")]

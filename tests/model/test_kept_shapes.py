@@ -17,7 +17,7 @@ from armpy.model.archive import kept_models
 from armpy.model.archive.model_cache import shapes_path
 from armpy.model.light_network import MOST_SHAPES
 from armpy.store.archive.container import open_container, write_container
-from tests.support.networks import placement_of
+from armpy_testing.models.networks import placement_of
 from tests.support.prepared_models import use_own_model_cache
 
 pytest.importorskip("numba", reason="Numba is not installed")

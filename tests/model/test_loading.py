@@ -13,7 +13,7 @@ import armpy
 from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime
 from armpy.model import model_files
-from tests.support.fake_backends import FakeBackend, RecordingContext, runtime_of
+from armpy_testing.backends.fake_backends import FakeBackend, RecordingContext, runtime_of
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 

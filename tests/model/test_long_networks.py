@@ -9,7 +9,7 @@ import pytest
 
 import armpy
 from armpy.core import lifetimes
-from tests.support.long_networks import SHAPES, long_network
+from armpy_testing.models.long_networks import SHAPES, long_network
 
 pytestmark = pytest.mark.slow
 

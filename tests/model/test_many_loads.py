@@ -20,7 +20,7 @@ import pytest
 
 import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
-from tests.support.effort import effort
+from armpy_testing.effort import effort
 from tests.support.prepared_models import use_own_model_cache
 
 pytest.importorskip("numba", reason="Numba is not installed")

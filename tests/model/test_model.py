@@ -15,7 +15,7 @@ from armpy.ops import Activation, Convolution2d, Gather
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CountingManager,
     FakeBackend,
     Handles,
@@ -24,7 +24,17 @@ from tests.support.fake_backends import (
     Step,
     runtime_of,
 )
-from tests.support.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints, placement_of
+from armpy_testing.models.networks import (
+    ADD,
+    RELU,
+    chain,
+    diamond,
+    f32,
+    floats,
+    i32,
+    ints,
+    placement_of,
+)
 
 
 def two_sums() -> Graph:
@@ -395,7 +405,7 @@ def test_a_backend_that_fails_to_prepare_a_layer_loses_it(
 
 
 def test_all_that_was_compiled_into_a_layer_moves_on_if_it_cannot_be_prepared() -> None:
-    from tests.support.fake_backends import CompilingBackend
+    from armpy_testing.backends.fake_backends import CompilingBackend
 
     compiler = CompilingBackend(faults={"create_workload": ValueError("oops")})
     model = Model(diamond(), runtime_of(compiler, FakeBackend("Second")))
@@ -406,7 +416,7 @@ def test_all_that_was_compiled_into_a_layer_moves_on_if_it_cannot_be_prepared() 
 def test_the_last_backends_own_error_is_raised_if_it_cannot_prepare_a_layer() -> None:
     from armpy.errors import BackendCapabilityError
     from armpy.execution import Runtime, RuntimeOptions
-    from tests.support.fake_backends import registry_of
+    from armpy_testing.backends.fake_backends import registry_of
 
     def runtime_with(fault: Exception) -> Runtime:
         only = registry_of(FakeBackend(faults={"create_workload": fault}))

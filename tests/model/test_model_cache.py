@@ -23,9 +23,9 @@ from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest
 from armpy.plugins.front_ends.registry import FrontEndProxy
 from armpy.store.archive import checksum_cache as verified
-from tests.support.example_backends import DIGITS
-from tests.support.external_data import naming_itself
-from tests.support.networks import placement_of
+from armpy_testing.example_backends import DIGITS
+from armpy_testing.models.external_data import naming_itself
+from armpy_testing.models.networks import placement_of
 from tests.support.prepared_models import use_own_model_cache
 
 

@@ -20,8 +20,8 @@ from armpy import Model, Network
 from armpy.errors import ArmpyError, ParserError
 from armpy.graph import Graph
 from armpy.ops import ReverseSequence
-from tests.support.control_flow import doubling
-from tests.support.networks import diamond, f32
+from armpy_testing.models.control_flow import doubling
+from armpy_testing.models.networks import diamond, f32
 from tests.support.prepared_fuzz import KINDS, NEVER, mutation
 from tests.support.prepared_layouts import newest_layout, read_plainly
 from tests.support.prepared_models import SHAPES, quantized, two_inputs

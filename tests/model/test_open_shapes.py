@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
 from armpy.model.open_shapes import InputShapes, choose_shapes, prepare_for
 from armpy.tensor import Shape
-from tests.support.networks import RELU, f32
+from armpy_testing.models.networks import RELU, f32
 
 INPUTS: Mapping[str, Shape | None] = {
     "input": (None, None),

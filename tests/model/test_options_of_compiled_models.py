@@ -14,8 +14,8 @@ from armpy.errors import ArmpyError, InvalidArgumentError, MemoryLimitError
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops import FullyConnected, Softmax
-from tests.support.control_flow import doubling, loop
-from tests.support.networks import ADD, f32, floats
+from armpy_testing.models.control_flow import doubling, loop
+from armpy_testing.models.networks import ADD, f32, floats
 from tests.support.prepared_models import inputs_of, quantized, save_two_inputs, two_inputs
 
 pytest.importorskip("numba", reason="Numba is not installed")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from armpy_testing.shared import shared_file
 from scripts.comparison.prepared import compare, make_packages
-from tests.support.shared import shared_file
 
 pytest.importorskip("numba", reason="Numba is not installed")
 

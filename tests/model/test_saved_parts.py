@@ -22,10 +22,10 @@ from armpy.errors import BackendError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
 from armpy.plugins.program_loaders import announced_programs
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import chain
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, declaration
+from armpy_testing.models.networks import chain
 from tests.support.prepared_models import inputs_of, prepared_model, save_two_inputs, two_inputs
-from tests.support.scripted_backend import Call, ScriptedBackend, declaration
 
 files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
 pytest.importorskip("numba", reason="Numba is not installed")

@@ -15,7 +15,7 @@ from armpy.backend import SavedProgram, packed_view
 from armpy.errors import BackendError
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
-from tests.support.networks import ADD
+from armpy_testing.models.networks import ADD
 
 files = pytest.importorskip("armpy_numba_acc.files", reason="Numba is not installed")
 pytest.importorskip("numba", reason="Numba is not installed")

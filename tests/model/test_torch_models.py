@@ -20,9 +20,9 @@ pytest.importorskip("armpy_onnx")
 pytest.importorskip("onnx", reason="the onnx package is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 
-from tests.support.networks import placement_of  # noqa: E402
-from tests.support.onnx_quantizing import quantized_file  # noqa: E402
-from tests.support.torch_models import MODELS, built  # noqa: E402
+from armpy_testing.models.networks import placement_of  # noqa: E402
+from armpy_testing.models.onnx_quantizing import quantized_file  # noqa: E402
+from armpy_testing.models.torch_models import MODELS, built  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of exporters, about themselves
 EXPORTERS = ("torchscript", "dynamo")

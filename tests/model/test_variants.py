@@ -17,9 +17,9 @@ from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution.arrays.reshaping import tensors_by_name
 from armpy.model.related_models import MOST_KEPT
 from armpy.ops import FullyConnected, Reshape, Shape
-from tests.support.networks import ADD, MUL, RELU, f32, floats
+from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats
+from armpy_testing.shared import shared_file
 from tests.support.prepared_models import inputs_of, save_two_inputs
-from tests.support.shared import shared_file
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 WEIGHTS = np.arange(8, dtype=np.float32).reshape(2, 4)

@@ -9,7 +9,7 @@ from armpy.graph.network import Network
 from armpy.ops import If, While
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.control_flow import (
+from armpy_testing.models.control_flow import (
     BOOL,
     applied,
     below,
@@ -20,7 +20,7 @@ from tests.support.control_flow import (
     growing,
     loop,
 )
-from tests.support.networks import ADD, MUL, RELU, f32, floats, i32
+from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, i32
 
 PLUS, TIMES = applied(ADD, floats(1), f32(None)), applied(MUL, floats(2), f32(None))
 

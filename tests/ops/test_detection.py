@@ -20,7 +20,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
-from tests.support.labels import operation_label
+from armpy_testing.labels import operation_label
 
 POST = DetectionPostProcess(max_detections=5, max_classes_per_detection=2)
 NCHW = DataLayout.NCHW

@@ -20,7 +20,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
-from tests.support.labels import operation_label
+from armpy_testing.labels import operation_label
 
 ADD = ScatterReduction.ADD
 

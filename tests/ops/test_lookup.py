@@ -21,7 +21,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
-from tests.support.labels import operation_label
+from armpy_testing.labels import operation_label
 
 FLOATS, INTEGERS = DataType.FLOAT32, DataType.SIGNED32
 DENSE = LshProjection(LshProjectionType.DENSE)

@@ -40,7 +40,7 @@ from armpy.ops import (
 from armpy.tensor import Quantization, TensorInfo
 from armpy.tensor import Shape as TensorShape
 from armpy.types import DataLayout, DataType
-from tests.support.labels import operation_label
+from armpy_testing.labels import operation_label
 
 
 def info(*shape: int | None, data_type: DataType = DataType.FLOAT32) -> TensorInfo:

@@ -10,7 +10,7 @@ from armpy.errors import LayerValidationError
 from armpy.ops import ArgMinMax, Operation, Reduce, ReduceOperation
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
-from tests.support.labels import operation_label
+from armpy_testing.labels import operation_label
 
 X = TensorInfo((2, 3, 4), DataType.FLOAT32)
 UNKNOWN = TensorInfo((None, 3, None), DataType.FLOAT32)

@@ -10,7 +10,7 @@ from armpy.errors import LayerValidationError
 from armpy.ops import Resize, ResizeMethod
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
-from tests.support.labels import operation_label
+from armpy_testing.labels import operation_label
 
 X = TensorInfo((1, 4, 6, 3), DataType.FLOAT32)
 SIZE = TensorInfo((2,), DataType.SIGNED32)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from armpy.ops import Convolution2d, Pooling2d
 from armpy.ops.shapes import Padding, resolve_padding
 from armpy.ops.trimming import trimmed
-from tests.support.networks import f32
+from armpy_testing.models.networks import f32
 
 FAR = 10**8
 

@@ -18,8 +18,8 @@ from armpy.plugins.discovery.candidate import Candidate, CandidateKind
 from armpy.plugins.discovery.module_files import code_digest, module_snapshot
 from armpy.plugins.modules import forget_module
 from armpy.plugins.probe import ProbeOutcome, fingerprint
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
-from tests.support.dynamic_modules import module_source, private_modules, write_module
 
 IN_A_FILE = "from .Acme_common import WHERE, register\nregister(get_backend_id())\n"
 IN_A_PACKAGE = IN_A_FILE.replace(".Acme_common", "..Acme_common")

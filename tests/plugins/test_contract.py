@@ -18,7 +18,7 @@ from armpy.plugins import PluginOptions
 from armpy.plugins.checks import check_backend
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.loading import describe_failure
-from tests.support.fake_backends import FakeBackend
+from armpy_testing.backends.fake_backends import FakeBackend
 
 
 def with_members(**members: object) -> FakeBackend:

@@ -13,7 +13,7 @@ from armpy.plugins.discovery.directories import (
     why_invalid,
 )
 from armpy.plugins.discovery.module_files import module_files
-from tests.support.dynamic_modules import write_module
+from armpy_testing.backends.dynamic_modules import write_module
 
 BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
 

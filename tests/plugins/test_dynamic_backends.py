@@ -25,14 +25,14 @@ from armpy.plugins import (
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.directories import find_modules
 from armpy.plugins.modules import forget_module, open_module, private_name
-from tests.support.dynamic_modules import (
+from armpy_testing.backends.dynamic_modules import (
     NEXT_MINOR,
     module_source,
     private_modules,
     write_module,
 )
-from tests.support.fake_backends import FakeBackend
-from tests.support.fake_distributions import FakeSite, fake_site
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from armpy.plugins.discovery.environment import environment_digest
-from tests.support.fake_distributions import FakeSite, fake_site
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 
 
 @pytest.fixture(autouse=True)

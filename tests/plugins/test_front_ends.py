@@ -32,8 +32,8 @@ from armpy.plugins.hooks import (
 )
 from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
 from armpy.plugins.hooks.flatbuffers import Schema
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.networks import f32, floats
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.models.networks import f32, floats
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 RELU = ops.Activation(ops.ActivationFunction.RELU)

@@ -36,9 +36,9 @@ from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.discovery.directories import find_modules
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from armpy_testing.backends.fake_backends import Handles, Outputs, registry_of
+from armpy_testing.models.networks import ADD, f32, floats
 from tests.support.compiled_modules import compile_backend
-from tests.support.fake_backends import Handles, Outputs, registry_of
-from tests.support.networks import ADD, f32, floats
 
 
 class Recorder(ReferenceBackend):

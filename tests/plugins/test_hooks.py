@@ -21,8 +21,8 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
 from armpy.plugins.discovery.module_files import distribution_snapshot
 from armpy.plugins.hooks import hookimpl
-from tests.support.fake_distributions import FakeSite, fake_site, third_party
-from tests.support.networks import floats
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site, third_party
+from armpy_testing.models.networks import floats
 from tests.support.toy_format import toy_plugin
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"

@@ -28,14 +28,14 @@ from armpy.plugins.library_check import check_library
 from armpy.plugins.modules import forget_module
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
-from tests.support.dynamic_modules import (
+from armpy_testing.backends.dynamic_modules import (
     NEXT_MINOR,
     module_source,
     private_modules,
     write_module,
 )
-from tests.support.networks import ADD, floats, placement_of
+from armpy_testing.models.networks import ADD, floats, placement_of
+from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
 
 
 @pytest.fixture(autouse=True)

@@ -12,7 +12,7 @@ from armpy.backend import BACKEND_API_VERSION, IBackendInternal
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
 from armpy.plugins.modules import forget_module, open_module, private_name
-from tests.support.dynamic_modules import (
+from armpy_testing.backends.dynamic_modules import (
     NEXT_MINOR,
     OTHER_MAJOR,
     module_source,

@@ -21,8 +21,8 @@ from armpy.model import Model
 from armpy.plugins import BackendRegistry, CandidateStatus
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.names import is_later, why_misnamed
-from tests.support.fake_backends import FakeBackend, FakeFactory, runtime_of
-from tests.support.networks import chain, floats, placement_of
+from armpy_testing.backends.fake_backends import FakeBackend, FakeFactory, runtime_of
+from armpy_testing.models.networks import chain, floats, placement_of
 
 
 def named(name: str, base: type = FakeBackend, *, as_property: bool = False) -> type:

@@ -38,9 +38,9 @@ from armpy.plugins.hooks import (
 from armpy.plugins.placers import Placers
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, Preference
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.networks import ADD, chain, diamond, f32, floats
-from tests.support.scripted_backend import ScriptedBackend, declaration
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
+from armpy_testing.models.networks import ADD, chain, diamond, f32, floats
 
 Decide = Callable[[PlacementQuestion], PlacementDecision | None]
 

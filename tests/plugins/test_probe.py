@@ -30,9 +30,9 @@ from armpy.plugins.modules import forget_module
 from armpy.plugins.probe import fingerprint, result_from
 from armpy.plugins.probe_worker import load_and_describe
 from armpy.types import DeviceType
-from tests.support.descendants import await_end
-from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.fake_distributions import FakeSite, fake_site
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
+from armpy_testing.descendants import await_end
 
 TIMEOUT_S = 30.0
 """For what ends by itself: far more than it needs on a busy machine."""
@@ -486,7 +486,7 @@ def test_the_fingerprint_changes_with_all_that_counts(
     ("reference", "is_found"),
     [
         ("armpy_reference:ReferenceBackend", True),
-        ("tests.support.fake_backends:FakeBackend", True),
+        ("armpy_testing.backends.fake_backends:FakeBackend", True),
         ("bisect:bisect", True),
         ("no_such_module:x", False),
         ("sys:x", False),

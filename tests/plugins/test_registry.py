@@ -27,10 +27,10 @@ from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, preferred
 from armpy.plugins.checks import version_text, why_incompatible
 from armpy.plugins.proxy.guarded_call import call_backend
 from armpy.types import REFERENCE_BACKEND_ID
-from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.fake_distributions import FakeSite, fake_site
-from tests.support.networks import ADD, f32, floats
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
+from armpy_testing.models.networks import ADD, f32, floats
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ REJECTED = {
 @pytest.mark.parametrize("name", REJECTED)
 def test_a_factory_that_makes_something_else_is_rejected(site: FakeSite, name: str) -> None:
     source, reason = REJECTED[name]
-    header = "from tests.support.fake_backends import FakeBackend as Fake\n"
+    header = "from armpy_testing.backends.fake_backends import FakeBackend as Fake\n"
     site.install("bad-vendor", {"Bad": "bad_vendor:Backend"}, source=header + source)
     registry = BackendRegistry.discover()
     with pytest.raises(BackendUnavailableError, match=reason):
@@ -197,7 +197,7 @@ def test_a_factory_that_makes_something_else_is_rejected(site: FakeSite, name: s
 @pytest.mark.parametrize("member", ["get_devices", "get_id"])
 def test_a_backend_that_cannot_be_asked_what_it_is_has_failed(site: FakeSite, member: str) -> None:
     source = f"""
-    from tests.support.fake_backends import FakeBackend
+    from armpy_testing.backends.fake_backends import FakeBackend
 
     class Backend(FakeBackend):
         def {member}(self):
@@ -212,7 +212,8 @@ def test_a_backend_that_cannot_be_asked_what_it_is_has_failed(site: FakeSite, me
 
 
 def test_an_instance_is_as_good_as_a_factory(site: FakeSite) -> None:
-    source = "from tests.support.fake_backends import FakeBackend\nbackend = FakeBackend('Npu')"
+    header = "from armpy_testing.backends.fake_backends import FakeBackend\n"
+    source = header + "backend = FakeBackend('Npu')"
     site.install("npu-vendor", {"Npu": "npu_vendor:backend"}, source=source)
     assert BackendRegistry.discover().get("Npu").get_id() == "Npu"
 
@@ -315,7 +316,7 @@ def test_a_broken_installed_backend_never_stops_a_runtime(site: FakeSite) -> Non
 
 def test_an_installed_backend_is_used_without_being_named(site: FakeSite) -> None:
     from armpy.model import Model
-    from tests.support.networks import chain
+    from armpy_testing.models.networks import chain
 
     site.install_backend("Npu")
     placement = Model(chain(2)).placement

@@ -24,8 +24,8 @@ from armpy.plugins.modules import forget_module
 from armpy.plugins.probe import ProbeOutcome, ProbeResult, recall, remember
 from armpy.plugins.trust.pinned_code import PinnedCode, SnapshotFinder
 from armpy.plugins.trust.policy import Trust
-from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
 
 LATE = """
 def late():

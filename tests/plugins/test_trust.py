@@ -21,8 +21,8 @@ from armpy.plugins.discovery.module_files import (
 )
 from armpy.plugins.modules import forget_module
 from armpy.plugins.trust.policy import read_trust
-from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.fake_distributions import FakeSite, fake_site
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 
 STRANGER = 12345
 """The id of a user that does not exist here."""

@@ -12,10 +12,10 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import FullyConnected
 from armpy.profiling import Profiler, ProfilingDetails, to_armnn_json, to_json
-from tests.support.control_flow import loop
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import RELU, chain, diamond, f32, floats, ints
-from tests.support.shared import shared_file
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import RELU, chain, diamond, f32, floats, ints
+from armpy_testing.shared import shared_file
 
 Document = dict[str, Any]  # Any: whatever JSON can hold
 

@@ -28,8 +28,14 @@ from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.model import Model
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler, to_chrome_trace, to_json
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, registry_of, runtime_of
-from tests.support.networks import diamond, floats
+from armpy_testing.backends.fake_backends import (
+    FakeBackend,
+    Handles,
+    Outputs,
+    registry_of,
+    runtime_of,
+)
+from armpy_testing.models.networks import diamond, floats
 
 X = {"x": floats(-1, 0, 2, 5)}
 UPLOADED = Counter("bytes uploaded", "B", CounterKind.TOTAL, "What goes to the device.")

@@ -18,8 +18,8 @@ from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.profiling import EventKind, ProfilingEvent, TracePhase, to_chrome_trace
 from armpy.profiling.phases import phase_of
 from armpy.profiling.profiler import Profiler
-from tests.support.buffer_device import BufferDevice
-from tests.support.fake_backends import FakeBackend, runtime_of
+from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
 X = np.ones(2, np.float32)
 PROFILED = NetworkProperties(profiling=True)

@@ -17,8 +17,8 @@ from armpy.execution import Runtime
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.model import Model
 from armpy.profiling import Profiler, ProfilingEvent, ProfilingStatistics, to_chrome_trace, to_json
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import diamond, floats
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.models.networks import diamond, floats
 
 X = floats(-1, 0, 2, 5)
 

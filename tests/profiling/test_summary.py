@@ -33,8 +33,7 @@ from armpy.profiling import (
     to_chrome_trace,
 )
 from armpy.profiling.summary import AROUND, BETWEEN, summarize
-from tests.support.control_flow import loop
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CountingManager,
     FakeBackend,
     Handles,
@@ -43,8 +42,9 @@ from tests.support.fake_backends import (
     registry_of,
     runtime_of,
 )
-from tests.support.networks import ADD, RELU, diamond, f32, floats, ints
-from tests.support.shared import shared_file
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import ADD, RELU, diamond, f32, floats, ints
+from armpy_testing.shared import shared_file
 
 MAKING = "preparing: make working memory"
 """What the first execution does besides."""

@@ -9,8 +9,8 @@ from armpy_numba_acc.machine.kernel import Kernel
 
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import KernelPack
+from armpy_testing.example_backends import DIGITS
 from scripts import build_kernels
-from tests.support.example_backends import DIGITS
 
 pytest.importorskip("numba")
 pytestmark = pytest.mark.slow

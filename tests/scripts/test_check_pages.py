@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.browser import find_chromium
+from armpy_testing.browser import find_chromium
 
 pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
 if find_chromium() is None:

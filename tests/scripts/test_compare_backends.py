@@ -15,11 +15,11 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.differences.diff import after_floats
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.lying_backends import Tampering
+from armpy_testing.shared import shared_files
 from scripts.comparison.equality import Bench, Conditions, Count
 from scripts.comparison.subjects import ModelFile, Selection, models_below
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.lying_backends import Tampering
-from tests.support.shared import shared_files
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 

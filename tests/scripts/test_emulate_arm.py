@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shared import shared_files
+from armpy_testing.shared import shared_files
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts/emulate_arm.py"

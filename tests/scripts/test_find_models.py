@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
+from armpy_testing.example_backends import DIGITS
 from scripts.find_models import files_of, find, main
-from tests.support.example_backends import DIGITS
 
 SHAPE = (1, 16, 16, 1)
 

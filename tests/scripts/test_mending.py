@@ -4,8 +4,8 @@ from pathlib import Path
 
 import tflite
 
+from armpy_testing.models.tflite_writer import TfliteModel
 from benchmarks.mending import mended
-from tests.support.tflite_writer import TfliteModel
 
 
 def model_file(folder: Path, axes: list[int]) -> Path:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from armpy_testing.effort import effort
 from scripts.mutation.sites import Site, mutated, sites
 from scripts.mutation.twin import TWIN_ID, Sources
-from tests.support.effort import effort
 
 pytestmark = pytest.mark.slow
 

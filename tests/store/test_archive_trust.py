@@ -21,7 +21,7 @@ from armpy.execution import RuntimeOptions
 from armpy.store.archive.container import Container
 from armpy.store.archive.signing import generate_keys, key_text, sign
 from armpy.store.archive.trust import CodeVerdict, judge
-from tests.support.installed import without_cryptography
+from armpy_testing.installed import without_cryptography
 
 STRANGER = 12345
 """The id of a user that does not exist here."""

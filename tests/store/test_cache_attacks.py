@@ -26,9 +26,14 @@ from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.store import owned_files as own_files
 from armpy.store.settings import CompilationCaching
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, MUL, f32, floats, placement_of
-from tests.support.scripted_backend import ScriptedBackend, declaration, log_of, write_scripted
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.scripted_backend import (
+    ScriptedBackend,
+    declaration,
+    log_of,
+    write_scripted,
+)
+from armpy_testing.models.networks import ADD, MUL, f32, floats, placement_of
 
 X = floats(1, 2, 3)
 
@@ -328,7 +333,7 @@ from pathlib import Path
 import armpy
 from armpy.execution import Runtime, RuntimeOptions
 from tests.store.test_cache_attacks import X, expected, scaling
-from tests.support.networks import floats
+from armpy_testing.models.networks import floats
 folder, backends, start = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 options = RuntimeOptions(
     backends=["Npu", "CpuRef"], dynamic_backends_path=backends,

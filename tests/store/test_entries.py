@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from armpy.store import entries as entries_module
 from armpy.store import owned_files as own_files
 from armpy.store.entries import Entries
-from tests.support.effort import effort
+from armpy_testing.effort import effort
 
 LIMIT = 1 << 20
 needs_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")

@@ -23,7 +23,7 @@ from armpy.store.archive.signing import (
     trusted_keys,
     verify,
 )
-from tests.support.installed import without_cryptography
+from armpy_testing.installed import without_cryptography
 
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from armpy.backend import packed_view
 from armpy.errors import ParserError
 from armpy.store.archive.packed_views import DTYPES, read_view
-from tests.support.effort import effort
+from armpy_testing.effort import effort
 
 
 def _floats(*shape: int) -> np.ndarray:

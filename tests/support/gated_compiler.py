@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.dynamic_modules import module_source, write_module
+from armpy_testing.backends.dynamic_modules import module_source, write_module
 
 ADDED = 1000.0
 """Added by its programs to the sum of their inputs, which marks their answers."""

@@ -39,12 +39,12 @@ from armpy.execution.memory import arena_pool
 from armpy.graph import SubgraphView
 from armpy.model import Model
 from armpy.ops.operation import Array
+from armpy_testing.models.mutations import mutated
+from armpy_testing.models.tflite_control_flow import small_models
+from armpy_testing.shared import SHARED
 from tests.support.guard_pages import GuardPages, make_read_only
-from tests.support.mutations import mutated
 from tests.support.odd_models import odd_model
-from tests.support.shared import SHARED
 from tests.support.tflite_cases import operator_models
-from tests.support.tflite_control_flow import small_models
 
 MEMORY_LIMIT_BYTES = 64 << 20
 LARGEST_RUN_BYTES = 1 << 20

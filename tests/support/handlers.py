@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from armpy.errors import InvalidArgumentError, MemoryLimitError, UnsupportedOperatorError
-from tests.support.descendants import start_session
+from armpy_testing.descendants import start_session
 
 
 class OddError(Exception):

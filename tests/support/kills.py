@@ -21,9 +21,9 @@ from armpy.core.processes.worker import Worker
 from armpy.errors import ArmpyError, BackendError, DeadObjectError
 from armpy.model import Model
 from armpy.ops.operation import Array
-from tests.support import faulty_backend as faulty
-from tests.support.descendants import is_running
-from tests.support.injections import held, isolated, negation, run
+from armpy_testing.backends import faulty_backend as faulty
+from armpy_testing.backends.injections import held, isolated, negation, run
+from armpy_testing.descendants import is_running
 
 LIMITS = IsolationLimits(timeout_s=60.0, memory_bytes=1 << 30, max_failures=10**9)
 SIZES = (8, 1000, 70_000)

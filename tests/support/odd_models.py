@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from armpy_testing.models.tflite_writer import OptionValue
 from tests.support.tflite_cases import Model, Spec, operator_models
-from tests.support.tflite_writer import OptionValue
 
 _DIMS = (0, 1, 1, 2, 2, 3, 4, 7, 1000, 2**31 - 1)
 _NUMBERS = (0, 1, -1, 2, 3, -3, 7, 31, 33, 127, 255, 65536, 2**31 - 1, -(2**31))

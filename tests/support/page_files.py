@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.support.pages import ROOT
-from tests.support.tflite_metadata import (
+from armpy_testing.models.tflite_metadata import (
     AXIS_LABELS,
     IMAGE,
     RGB,
@@ -18,7 +17,8 @@ from tests.support.tflite_metadata import (
     metadata_bytes,
     packed,
 )
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
+from tests.support.pages import ROOT
 
 DIGITS = ROOT / "examples" / "digits"
 EXAMPLES = ROOT / "backends" / "dynamic_examples"

@@ -13,7 +13,7 @@ from armpy.backend import IBackendInternal
 from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext
 from armpy.graph import Graph, verify_graph
 from armpy.ops.operation import Array
-from tests.support.fake_backends import runtime_of
+from armpy_testing.backends.fake_backends import runtime_of
 
 OFF = dict.fromkeys(BUILT_IN_PASSES, False)
 """Every pass switched off."""

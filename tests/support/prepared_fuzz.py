@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-from tests.support.mutations import mutated
+from armpy_testing.models.mutations import mutated
 from tests.support.prepared_layouts import document, newest_layout, read_document, read_plainly
 
 ODD: tuple[object, ...] = (

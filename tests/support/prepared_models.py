@@ -14,7 +14,7 @@ from armpy.model.archive import model_cache
 from armpy.ops import FullyConnected, Softmax
 from armpy.store.archive import checksum_cache
 from armpy.types import DataType
-from tests.support.networks import ADD, RELU, f32
+from armpy_testing.models.networks import ADD, RELU, f32
 
 BATCH = 2
 SHAPES = {"x": (BATCH, 4), "more": (BATCH, 3)}

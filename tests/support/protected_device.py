@@ -22,7 +22,7 @@ from armpy.backend import (
 )
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from tests.support.fake_backends import FakeBackend, Handles, Outputs, Step
+from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step
 
 PROTECTED = MemorySource.DMA_BUF_PROTECTED
 

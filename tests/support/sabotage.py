@@ -54,7 +54,7 @@ from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
-from tests.support.fake_backends import Handles, Outputs
+from armpy_testing.backends.fake_backends import Handles, Outputs
 
 T = TypeVar("T")
 

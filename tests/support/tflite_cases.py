@@ -16,8 +16,8 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance import Case, CaseInput
 from armpy_conformance.cases import all_case_templates
+from armpy_testing.models.tflite_writer import OptionValue, Subgraph, Tensor, TfliteModel
 from tests.support.tflite_operators import Form, forms_of
-from tests.support.tflite_writer import OptionValue, Subgraph, Tensor, TfliteModel
 
 TYPES = {
     DataType.FLOAT32: "FLOAT32",

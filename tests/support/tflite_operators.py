@@ -20,7 +20,7 @@ from armpy.ops import (
     ReduceOperation,
 )
 from armpy.types import DataLayout, DataType
-from tests.support.tflite_writer import OptionValue
+from armpy_testing.models.tflite_writer import OptionValue
 
 Options = Mapping[str, OptionValue]
 Kind = TypeVar("Kind", bound=Operation)

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 from flatbuffers import flexbuffers
 
+from armpy_testing.models.tflite_writer import TfliteModel
 from tests.support.tflite_cases import operator_models
 from tests.support.tflite_samples import FAMILIES, facts
 from tests.support.tflite_samples.making import Draw
-from tests.support.tflite_writer import TfliteModel
 
 _RARE = ("COMPLEX64", "sparse", "INT4")
 """Kinds of elements that have code of their own."""

@@ -24,7 +24,7 @@ pytest.importorskip("armpy_litert")
 from armpy_litert import LiteRtBackend, delegate_backend
 from armpy_litert.engine import interpreter_module
 
-from tests.support.effort import part_of_kit
+from armpy_testing.effort import part_of_kit
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 OPTIONS: dict[str, OptionValue] = {"num_threads": 0, "delegate": "", "delegate_options": ""}

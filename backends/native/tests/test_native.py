@@ -34,6 +34,8 @@ from armpy.ops import (
 from armpy.plugins import CandidateKind, CandidateStatus
 from armpy.types import DataType
 from armpy_conformance import run_conformance
+from armpy_testing.effort import part_of_kit
+from armpy_testing.models.networks import placement_of
 from backends.native.tests.sample_library import (
     STRICT,
     build,
@@ -42,8 +44,6 @@ from backends.native.tests.sample_library import (
     runtime_of,
     source,
 )
-from tests.support.effort import part_of_kit
-from tests.support.networks import placement_of
 
 pytest.importorskip("armpy_native")
 

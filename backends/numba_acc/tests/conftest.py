@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.effort import IS_FULL, first_and_another
+from armpy_testing.effort import IS_FULL, first_and_another
 
 FOLDER = Path(__file__).parent
 

@@ -10,13 +10,13 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import IS_FULL, first_and_another
 from backends.numba_acc.tests.support import (
     ISAS,
     check_against_reference,
     run_reference,
     without_subnormals,
 )
-from tests.support.effort import IS_FULL, first_and_another
 
 BROADCASTS = [
     ((2, 3, 5, 67), (2, 3, 5, 67)),

@@ -34,7 +34,7 @@ from armpy.ops.tolerance import EXACT, Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.differences.diff import after_floats
-from tests.support.effort import IS_FULL, first_and_another
+from armpy_testing.effort import IS_FULL, first_and_another
 
 
 def forget_sources() -> None:

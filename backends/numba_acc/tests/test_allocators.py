@@ -17,7 +17,7 @@ from armpy.errors import BackendCapabilityError, MemoryLimitError
 from armpy.execution.programs.program import StepProgram
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
-from tests.support.watched_allocator import WatchedAllocator
+from armpy_testing.watched_allocator import WatchedAllocator
 
 from .networks import convolutions, image
 

@@ -17,10 +17,10 @@ from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy import Model, Network
 from armpy.errors import BackendError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
+from armpy_testing.changed_arrays import HARMLESS, HARMLESS_FOR_INPUTS
+from armpy_testing.models.networks import ADD, chain, f32, floats
 from backends.numba_acc.tests.networks import convolutions, runtime_of, small
 from tests.execution.test_threads import in_threads
-from tests.support.changed_arrays import HARMLESS, HARMLESS_FOR_INPUTS
-from tests.support.networks import ADD, chain, f32, floats
 
 ISA = host_isas()[0]
 

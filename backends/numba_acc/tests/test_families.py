@@ -7,6 +7,7 @@ import pytest
 from armpy_numba_acc.passes.region import lower_region
 
 from armpy.graph import SubgraphView
+from armpy_testing.effort import effort
 from backends.numba_acc.tests.families import ELSEWHERE, FAMILIES, family_network, kernel_names
 from backends.numba_acc.tests.support import (
     ISAS,
@@ -14,7 +15,6 @@ from backends.numba_acc.tests.support import (
     run_in_turn,
     run_reference,
 )
-from tests.support.effort import effort
 
 
 def test_every_kernel_has_a_network_or_another_test() -> None:

@@ -16,6 +16,7 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import effort
 from backends.numba_acc.tests.support import (
     ISA_NAMES,
     ISAS,
@@ -25,7 +26,6 @@ from backends.numba_acc.tests.support import (
     run_compiled,
     run_reference,
 )
-from tests.support.effort import effort
 
 F32, I64 = TensorInfo((1,), DataType.FLOAT32), TensorInfo((1,), DataType.SIGNED64)
 S8 = TensorInfo((1,), DataType.QASYMM_S8, quantization=Quantization.per_tensor(0.5, 3))

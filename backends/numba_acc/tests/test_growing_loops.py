@@ -34,7 +34,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.control_flow import graph_of
+from armpy_testing.models.control_flow import graph_of
 
 ADD = ElementwiseBinary(BinaryOperation.ADD)
 LESS = Comparison(ComparisonOperation.LESS)

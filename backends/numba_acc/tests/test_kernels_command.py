@@ -12,7 +12,7 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy.store.archive import kernel_packs
-from tests.support.installed import skip_without_commands_of_backends
+from armpy_testing.installed import skip_without_commands_of_backends
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -25,6 +25,7 @@ from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import effort
 from backends.numba_acc.tests.support import (
     PRODUCT_ISAS,
     check_against_reference,
@@ -33,7 +34,6 @@ from backends.numba_acc.tests.support import (
     run_reference,
 )
 from backends.numba_acc.tests.test_weighted_u8 import BOTH_U8, RELU6, SAME, Case, convolution
-from tests.support.effort import effort
 
 UNITS = tuple(isa for isa in PRODUCT_ISAS if isa.has_matrix_unit)
 needs_unit = pytest.mark.skipif(not UNITS, reason="the processor can do without no vectors")

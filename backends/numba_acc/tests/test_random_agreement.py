@@ -31,6 +31,7 @@ from armpy.ops.tolerance import Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.random_graphs import run_random_graphs
+from armpy_testing.effort import effort
 from backends.numba_acc.tests import support
 from backends.numba_acc.tests.random_networks import (
     TYPES,
@@ -49,7 +50,6 @@ from backends.numba_acc.tests.support import (
     run_reference,
     without_subnormals,
 )
-from tests.support.effort import effort
 
 COUNT = effort(2, 20, "ARMPY_NUM_NETWORKS")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

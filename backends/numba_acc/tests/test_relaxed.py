@@ -27,6 +27,7 @@ from armpy.ops.shapes import PaddingSpec
 from armpy.ops.tolerance import Tolerance
 from armpy.plugins import BackendRegistry
 from armpy_nnapi import Compilation, DeviceManager, Model, OperandCode, OperandType, OperationCode
+from armpy_testing.shared import shared_file
 from backends.numba_acc.tests.networks import convolutions
 from backends.numba_acc.tests.support import (
     ISAS,
@@ -35,7 +36,6 @@ from backends.numba_acc.tests.support import (
     run_in_turn,
     run_reference,
 )
-from tests.support.shared import shared_file
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
 RELU6 = ops.FusedActivation.RELU6

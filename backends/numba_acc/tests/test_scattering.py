@@ -12,6 +12,7 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import effort
 from backends.numba_acc.tests.support import (
     ISA_NAMES,
     ISAS,
@@ -21,7 +22,6 @@ from backends.numba_acc.tests.support import (
     run_compiled,
     run_reference,
 )
-from tests.support.effort import effort
 
 TYPES = (DataType.FLOAT32, DataType.SIGNED64, DataType.SIGNED16, DataType.BOOLEAN)
 INDICES = {

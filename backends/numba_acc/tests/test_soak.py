@@ -25,9 +25,9 @@ from armpy.ops import Convolution2d, DepthwiseConvolution2d, FullyConnected, Pad
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import effort
 from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
 from backends.numba_acc.tests.support import run_apart
-from tests.support.effort import effort
 
 SECONDS = effort(5.0, 30.0, "ARMPY_SOAK_SECONDS")
 NUM_CALLERS = 8

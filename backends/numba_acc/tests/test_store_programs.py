@@ -27,8 +27,8 @@ from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d, FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_testing.effort import effort
 from backends.numba_acc.tests.support import forget_sources, note_compiled
-from tests.support.effort import effort
 
 ISA = host_isas()[0]
 KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]

@@ -15,8 +15,8 @@ from armpy.cli.__main__ import main
 from armpy.ops import Pooling2d, PoolingAlgorithm
 from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
-from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.installed import skip_without_commands_of_backends
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.installed import skip_without_commands_of_backends
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -35,7 +35,7 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy_conformance import run_conformance
-from tests.support.effort import part_of_kit
+from armpy_testing.effort import part_of_kit
 
 BACKEND_ID = "OrtCpu"
 

@@ -23,9 +23,9 @@ from armpy_openvino import OpenVinoBackend
 from armpy_openvino.engine import available_devices, core, openvino
 from armpy_openvino.programs import OpenVinoProgram, OpenVinoPrograms
 
-from tests.support.effort import part_of_kit
-from tests.support.fake_backends import registry_of
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.effort import part_of_kit
+from armpy_testing.models.tflite_writer import TfliteModel
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 

@@ -22,7 +22,7 @@ from armpy.ops import (
 )
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.run_operation import check, declared, run_operation, tensor
+from armpy_testing.run_operation import check, declared, run_operation, tensor
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

@@ -18,7 +18,7 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy.types import DataLayout, DataType
-from tests.support.run_operation import check, declared, run_operation, tensor
+from armpy_testing.run_operation import check, declared, run_operation, tensor
 
 INDICES = DataType.SIGNED32
 BOXES = DataType.QASYMM_U16

@@ -33,7 +33,7 @@ from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.run_operation import check, declared, run_operation, tensor
+from armpy_testing.run_operation import check, declared, run_operation, tensor
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

@@ -26,7 +26,7 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.types import DataType
-from tests.support.run_operation import check, declared, run_operation, tensor
+from armpy_testing.run_operation import check, declared, run_operation, tensor
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

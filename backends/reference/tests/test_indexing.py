@@ -21,8 +21,8 @@ from armpy.ops import (
     Unique,
 )
 from armpy.types import DataType
-from tests.support.labels import operation_label
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.labels import operation_label
+from armpy_testing.run_operation import run_operation, tensor
 
 I32, NAN = DataType.SIGNED32, float("nan")
 PROD, NONE, ADD = ReduceOperation.PROD, ScatterReduction.NONE, ScatterReduction.ADD

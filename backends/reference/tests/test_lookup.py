@@ -16,7 +16,7 @@ from armpy.ops import (
     TopkV2,
 )
 from armpy.types import DataType
-from tests.support.run_operation import check, declared, run_operation, tensor
+from armpy_testing.run_operation import check, declared, run_operation, tensor
 
 INTEGERS = DataType.SIGNED32
 

@@ -10,7 +10,7 @@ from armpy_reference.workloads.non_max_suppression import NonMaxSuppressionWorkl
 
 from armpy.ops import NonMaxSuppression
 from armpy.ops.operation import Array
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.run_operation import run_operation, tensor
 
 
 def one_by_one(boxes: Array, scores: Array, limit: int, threshold: float) -> list[int]:

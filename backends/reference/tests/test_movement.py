@@ -37,8 +37,8 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
-from tests.support.labels import operation_label
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.labels import operation_label
+from armpy_testing.run_operation import run_operation, tensor
 
 X = [[1, 2, 3], [4, 5, 6]]
 

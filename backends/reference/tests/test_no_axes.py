@@ -20,7 +20,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance import Case
 from armpy_conformance.cases import operation_cases
-from tests.support.run_operation import run_operation
+from armpy_testing.run_operation import run_operation
 
 COUNTS_AXES = ("Rank", "Shape")
 

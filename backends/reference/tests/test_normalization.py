@@ -7,7 +7,7 @@ import pytest
 
 from armpy.ops import InstanceNormalization, Normalization
 from armpy.types import DataLayout, DataType
-from tests.support.run_operation import check, run_operation, tensor
+from armpy_testing.run_operation import check, run_operation, tensor
 
 # Sums of squares of neighbours at most one away: 5, 14, 13.
 ROW = [1.0, 2.0, 3.0]

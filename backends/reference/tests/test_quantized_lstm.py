@@ -13,7 +13,7 @@ from armpy.ops import QLstm, QuantizedLstm
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.run_operation import run_operation, tensor
 
 Operand = tuple[TensorInfo, npt.NDArray[Any]]  # Any: every element type occurs
 

@@ -21,7 +21,7 @@ from armpy.ops import (
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.run_operation import run_operation, tensor
 
 Array = npt.NDArray[Any]  # Any: float16 and float32 occur
 Operands = dict[str, Array]

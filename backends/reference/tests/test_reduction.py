@@ -8,7 +8,7 @@ import pytest
 from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.run_operation import run_operation, tensor
 
 X = [[1, 2, 3], [4, 5, -6]]
 TRUTH = [[True, False], [True, True]]

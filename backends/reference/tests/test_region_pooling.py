@@ -12,7 +12,7 @@ from armpy.errors import LayerValidationError
 from armpy.ops import HeatmapMaxKeypoint, PoolingAlgorithm, RoiAlign, RoiPooling
 from armpy.ops.operation import Array
 from armpy.types import DataLayout, DataType
-from tests.support.run_operation import check, declared, run_operation, tensor
+from armpy_testing.run_operation import check, declared, run_operation, tensor
 
 INDICES = DataType.SIGNED32
 # Elements are 4 y + x, so that interpolating is exact.

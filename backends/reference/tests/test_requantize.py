@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.core.numerics.fixed_point import Multiplier
-from tests.support.gemmlowp_in_integers import accumulators, multipliers, multiply
+from armpy_testing.gemmlowp_in_integers import accumulators, multipliers, multiply
 
 
 @given(accumulators, accumulators, multipliers, st.integers(-31, 30), st.booleans())

@@ -7,7 +7,7 @@ import pytest
 
 from armpy.ops import Resize, ResizeMethod
 from armpy.types import DataLayout, DataType
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.run_operation import run_operation, tensor
 
 
 def resized(row: list[float], width: int, data_type: DataType, **attributes: object) -> list[float]:

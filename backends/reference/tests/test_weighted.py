@@ -24,7 +24,7 @@ from armpy.ops.activations import FusedActivation
 from armpy.ops.shapes import Padding
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
-from tests.support.run_operation import run_operation, tensor
+from armpy_testing.run_operation import run_operation, tensor
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

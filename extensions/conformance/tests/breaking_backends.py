@@ -31,7 +31,7 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.ops.operation import Array
-from tests.support.breaking_memory import (
+from extensions.conformance.tests.breaking_memory import (
     Breaker,
     CopiesGaps,
     CopiesWhatItImports,

@@ -23,7 +23,7 @@ from armpy.backend import (
 from armpy.errors import BackendError
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CountingManager,
     FakeBackend,
     FakeFactory,
@@ -32,7 +32,7 @@ from tests.support.fake_backends import (
     Outputs,
     Step,
 )
-from tests.support.lying_backends import OPERATIONS, adds_one
+from armpy_testing.backends.lying_backends import OPERATIONS, adds_one
 
 IsWrong = Callable[[Handles, Outputs], bool]
 

@@ -37,9 +37,9 @@ from armpy_conformance.accuracy.runner import AccuracySettings, ModelJudge, samp
 from armpy_conformance.accuracy.verdict import verdict
 from armpy_conformance.compare.errors import errors
 from armpy_conformance.differences.real_numbers import real_numbers
-from tests.support.example_backends import DIGITS, EXAMPLES
-from tests.support.networks import f32, floats
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.example_backends import DIGITS, EXAMPLES
+from armpy_testing.models.networks import f32, floats
+from armpy_testing.models.tflite_writer import TfliteModel
 
 QUICK = AccuracySettings(num_samples=2, seconds=0.05)
 CPU_REF = RuntimeOptions(["CpuRef"])

@@ -11,6 +11,7 @@ from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
+from armpy_testing.backends.lying_backends import options_for
 from extensions.conformance.tests.breaking_backends import BREAKERS
 from extensions.conformance.tests.breaking_contract import (
     BROKEN_ELSEWHERE,
@@ -19,8 +20,7 @@ from extensions.conformance.tests.breaking_contract import (
     FastFails,
     Old,
 )
-from tests.support.breaking_memory import Breaker, mappable_device
-from tests.support.lying_backends import options_for
+from extensions.conformance.tests.breaking_memory import Breaker, mappable_device
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
 from armpy_conformance.cli.conformance.trials import report_all
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
-from tests.support.dynamic_modules import module_source, write_module
+from armpy_testing.backends.dynamic_modules import module_source, write_module
 
 pytestmark = pytest.mark.slow
 

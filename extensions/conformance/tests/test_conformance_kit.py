@@ -29,8 +29,7 @@ from armpy_conformance import Outcome, Pattern, run_conformance
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.crash.scene import Scene
 from armpy_conformance.patterns import judge_pattern
-from tests.support.effort import effort, part_of_kit
-from tests.support.fake_backends import (
+from armpy_testing.backends.fake_backends import (
     CompilingBackend,
     CountingManager,
     FakeBackend,
@@ -39,7 +38,7 @@ from tests.support.fake_backends import (
     OwnMemoryBackend,
     Step,
 )
-from tests.support.lying_backends import (
+from armpy_testing.backends.lying_backends import (
     OPERATIONS,
     Answering,
     Crowded,
@@ -69,6 +68,7 @@ from tests.support.lying_backends import (
     spreads_nan,
     write_liar,
 )
+from armpy_testing.effort import effort, part_of_kit
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy_conformance.crash import CrashOutcome, CrashResult, CrashRun, run_crash
 from armpy_conformance.crash.cases import CASES
-from tests.support.example_backends import EXAMPLES
+from armpy_testing.example_backends import EXAMPLES
 
 pytestmark = pytest.mark.slow
 
@@ -110,7 +110,7 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
         def backend_factory():
             return Backend()
     """
-    from tests.support.dynamic_modules import module_source, write_module
+    from armpy_testing.backends.dynamic_modules import module_source, write_module
 
     write_module(tmp_path / "leaky", "Test_Leaky_backend", module_source("Leaky", extra=source))
     options = RuntimeOptions(dynamic_backends_path=tmp_path / "leaky")

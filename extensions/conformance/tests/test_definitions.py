@@ -34,7 +34,7 @@ from armpy_conformance.definitions.expected import (
     in_real_arithmetic,
     with_expected,
 )
-from tests.support.lying_backends import Tampering, adds_one, run
+from armpy_testing.backends.lying_backends import Tampering, adds_one, run
 
 S8, S16 = DataType.QASYMM_S8, DataType.QSYMM_S16
 

@@ -13,8 +13,8 @@ from armpy.execution import RuntimeOptions
 from armpy.ops import Activation, FullyConnected, Operation, Softmax
 from armpy.ops.operation import Array
 from armpy_conformance import ModelDifference, first_difference
-from tests.support.fake_backends import CompilingBackend, FakeBackend, registry_of
-from tests.support.lying_backends import Tampering, WrongWhenFused
+from armpy_testing.backends.fake_backends import CompilingBackend, FakeBackend, registry_of
+from armpy_testing.backends.lying_backends import Tampering, WrongWhenFused
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 

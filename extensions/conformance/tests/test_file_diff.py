@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from armpy.cli.__main__ import main
 from armpy_conformance.differences.file_diff import first_file_difference
-from tests.support.tflite_writer import OptionValue, TfliteModel
+from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 TEXT = """<ir_version: 9, opset_import: ["" : 18]>
 graph (float[1, 3, 5, 4] x) => (float[1, 2, 5, 4] y)

@@ -16,8 +16,8 @@ from armpy_conformance.fuzz.byte_random import ByteRandom, model_of_bytes
 from armpy_conformance.fuzz.runner import bytes_of
 from armpy_conformance.nnapi_vectors import run_vectors
 from armpy_nnapi.validation.validate_model import validate_model
-from tests.support.example_backends import EXAMPLES
-from tests.support.lying_backends import write_liar
+from armpy_testing.backends.lying_backends import write_liar
+from armpy_testing.example_backends import EXAMPLES
 
 DRIVERS = RuntimeOptions(dynamic_backends_path=EXAMPLES / "drivers")
 SEED = bytes(8)

@@ -17,8 +17,8 @@ import pytest
 from armpy.cli.__main__ import main
 from armpy.errors import InvalidArgumentError
 from armpy_conformance.cli.new_backend.work import STYLES, BackendName, write_project
-from tests.support.installed import skip_without
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.installed import skip_without
+from armpy_testing.models.tflite_writer import TfliteModel
 
 pytestmark = pytest.mark.slow
 

@@ -24,9 +24,9 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from tests.support.effort import IS_FULL, effort
-from tests.support.lying_backends import write_liar
-from tests.support.shared import shared_file
+from armpy_testing.backends.lying_backends import write_liar
+from armpy_testing.effort import IS_FULL, effort
+from armpy_testing.shared import shared_file
 
 pytestmark = pytest.mark.slow
 

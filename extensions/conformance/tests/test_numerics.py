@@ -25,8 +25,8 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case, CaseInput
 from armpy_conformance.judge import judge
 from armpy_conformance.result import Outcome
-from tests.support.fake_backends import registry_of
-from tests.support.networks import f32
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.models.networks import f32
 
 SUBNORMAL = 2.0**-140
 

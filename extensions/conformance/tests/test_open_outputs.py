@@ -8,8 +8,8 @@ from armpy import ops
 from armpy.backend import Capabilities, Capability
 from armpy_conformance import Outcome, run_conformance
 from armpy_conformance.cases import operation_cases
-from tests.support.lying_backends import options_for
-from tests.support.scripted_backend import ScriptedBackend, declaration
+from armpy_testing.backends.lying_backends import options_for
+from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 
 pytestmark = pytest.mark.slow
 

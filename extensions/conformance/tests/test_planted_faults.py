@@ -20,9 +20,9 @@ from armpy_conformance.contract.attribute_cases import attribute_cases
 from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.growth import heap_bytes, memory_bytes
 from armpy_conformance.contract.networks import samples, with_constants
-from tests.support.lying_backends import options_for
-from tests.support.planted_blind import BLIND_FAULTS
-from tests.support.planted_faults import (
+from armpy_testing.backends.lying_backends import options_for
+from extensions.conformance.tests.planted.blind import BLIND_FAULTS
+from extensions.conformance.tests.planted.faults import (
     FAULTS,
     HONEST,
     Flow,
@@ -30,12 +30,16 @@ from tests.support.planted_faults import (
     Plain,
     WithManager,
 )
-from tests.support.planted_forms import FORM_FAULTS
-from tests.support.planted_graphs import GRAPH_FAULTS
-from tests.support.planted_growth import BOUNDED, GROWTH_AREAS, GROWTH_FAULTS
-from tests.support.planted_manners import HANGING_IN_A_CHILD, MANNERS_FAULTS, restored_settings
-from tests.support.planted_sharing import SHARING_FAULTS
-from tests.support.planted_values import VALUE_FAULTS
+from extensions.conformance.tests.planted.forms import FORM_FAULTS
+from extensions.conformance.tests.planted.graphs import GRAPH_FAULTS
+from extensions.conformance.tests.planted.growth import BOUNDED, GROWTH_AREAS, GROWTH_FAULTS
+from extensions.conformance.tests.planted.manners import (
+    HANGING_IN_A_CHILD,
+    MANNERS_FAULTS,
+    restored_settings,
+)
+from extensions.conformance.tests.planted.sharing import SHARING_FAULTS
+from extensions.conformance.tests.planted.values import VALUE_FAULTS
 
 pytestmark = pytest.mark.slow
 

@@ -29,8 +29,8 @@ from armpy_nnapi.description.model_description import Lifetime
 from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.operations import definitions
 from armpy_nnapi.validation.validate_model import validate_model
-from tests.support.effort import effort
-from tests.support.lying_backends import write_liar
+from armpy_testing.backends.lying_backends import write_liar
+from armpy_testing.effort import effort
 
 pytestmark = pytest.mark.slow
 

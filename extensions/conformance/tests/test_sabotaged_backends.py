@@ -8,6 +8,8 @@ import pytest
 
 from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
+from armpy_testing.backends.lying_backends import run
+from armpy_testing.effort import IS_FULL
 from extensions.conformance.tests.sabotaged_examples import (
     CLASSES,
     claims_too_much,
@@ -16,8 +18,6 @@ from extensions.conformance.tests.sabotaged_examples import (
     name_of,
     twins,
 )
-from tests.support.effort import IS_FULL
-from tests.support.lying_backends import run
 
 pytestmark = pytest.mark.slow
 

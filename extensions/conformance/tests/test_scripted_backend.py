@@ -24,10 +24,8 @@ from armpy.errors import ArmpyError, BackendError
 from armpy.graph import SubgraphView
 from armpy.ops import Activation
 from armpy.types import DataType, DeviceType
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import chain, diamond, floats
-from tests.support.nnapi_models import devices_of
-from tests.support.scripted_backend import (
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.scripted_backend import (
     Script,
     ScriptedBackend,
     answers,
@@ -42,6 +40,8 @@ from tests.support.scripted_backend import (
     wrong_results,
     wrong_shapes,
 )
+from armpy_testing.models.networks import chain, diamond, floats
+from extensions.nnapi.tests.nnapi_models import devices_of
 
 X = floats(-1, 0, 1, 2)
 DIAMOND_OF_X = floats(1, 1, 5, 9)  # relu(x) + 1 + 3 relu(x) by hand: 1 + 4 max(x, 0)
@@ -213,7 +213,7 @@ def test_another_process_finds_it_and_appends_what_it_asks(tmp_path: Path) -> No
     program = f"""
 import numpy as np
 from armpy.execution import Runtime, RuntimeOptions
-from tests.support.networks import chain
+from armpy_testing.models.networks import chain
 options = RuntimeOptions(backends=["Npu", "CpuRef"], dynamic_backends_path={folder!r})
 with Runtime(options) as runtime:
     network = runtime.load_network(chain(1))

@@ -12,7 +12,7 @@ from armpy_conformance import CaseResult, Outcome
 from armpy_conformance.nnapi_vectors.runner import VectorsResult
 from armpy_conformance.raised import described
 from armpy_conformance.random_graphs.runner import LEAST_SHARE
-from tests.support.dynamic_modules import module_source, write_module
+from armpy_testing.backends.dynamic_modules import module_source, write_module
 
 RAISING = """
 import ctypes

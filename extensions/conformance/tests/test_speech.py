@@ -15,7 +15,7 @@ from armpy_conformance.differences.speech import (
     mel_cepstral_distortion,
     word_errors,
 )
-from tests.support.networks import floats
+from armpy_testing.models.networks import floats
 
 
 @pytest.mark.parametrize(

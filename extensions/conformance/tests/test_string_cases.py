@@ -15,7 +15,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.cases.strings import string_cases
 from armpy_conformance.judge import judge
 from armpy_conformance.result import Outcome
-from tests.support.fake_backends import registry_of
+from armpy_testing.backends.fake_backends import registry_of
 
 
 class _Workload(IWorkload):

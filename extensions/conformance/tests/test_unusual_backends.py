@@ -6,8 +6,8 @@ import pytest
 
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import cases_for
-from tests.support.lying_backends import options_for
-from tests.support.unusual_backends import UNUSUAL
+from armpy_testing.backends.lying_backends import options_for
+from extensions.conformance.tests.unusual.backends import UNUSUAL
 
 pytestmark = pytest.mark.slow
 

@@ -24,8 +24,7 @@ from armpy_nnapi import (
     PreferenceCode,
 )
 from armpy_nnapi.devices import DeviceManager
-from tests.support.nnapi_models import add_activation, devices_of, floats, sum_model
-from tests.support.scripted_backend import (
+from armpy_testing.backends.scripted_backend import (
     Script,
     ScriptedBackend,
     answers,
@@ -33,6 +32,7 @@ from tests.support.scripted_backend import (
     raises,
     sleeps,
 )
+from extensions.nnapi.tests.nnapi_models import add_activation, devices_of, floats, sum_model
 
 TOKEN = bytes(range(32))
 X, Y, SUM = floats(1, 2), floats(10, 20), [11, 22]

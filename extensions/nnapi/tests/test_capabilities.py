@@ -15,10 +15,10 @@ from armpy.execution import RuntimeOptions
 from armpy.types import DataType, DeviceType
 from armpy_nnapi import DeviceManager, OperandCode
 from armpy_nnapi.capabilities import capabilities_from
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_tools.devices.costs import BackendCosts
 from armpy_tools.devices.records import DeviceRecord
 from armpy_tools.devices.store import FiguresStore
-from tests.support.fake_backends import FakeBackend, registry_of
 
 UNKNOWN = PerformanceFigures(*[float(np.finfo(np.float32).max)] * 2)
 FIGURES = DeviceFigures(

@@ -32,8 +32,8 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from tests.support.fake_backends import FakeBackend
-from tests.support.nnapi_models import (
+from armpy_testing.backends.fake_backends import FakeBackend
+from extensions.nnapi.tests.nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,
     add_activation,

@@ -25,8 +25,8 @@ from armpy_nnapi import (
     OperationCode,
     default_manager,
 )
-from tests.support.fake_backends import FakeBackend
-from tests.support.nnapi_models import (
+from armpy_testing.backends.fake_backends import FakeBackend
+from extensions.nnapi.tests.nnapi_models import (
     BOOL_1,
     FLOAT_2,
     FLOAT_ANY,

@@ -36,8 +36,10 @@ from armpy_nnapi import (
     Priority,
 )
 from armpy_nnapi.run.fence_watch import FenceWatch
-from tests.support.fake_backends import registry_of
-from tests.support.nnapi_models import (
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, raises, right, waits
+from armpy_testing.watchdogs import use_watchdog
+from extensions.nnapi.tests.nnapi_models import (
     BOOL_1,
     FLOAT_2,
     add_operands,
@@ -48,8 +50,6 @@ from tests.support.nnapi_models import (
     preparation_of,
     sum_model,
 )
-from tests.support.scripted_backend import Call, ScriptedBackend, raises, right, waits
-from tests.support.watchdogs import use_watchdog
 
 DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")

@@ -32,8 +32,8 @@ from armpy_nnapi import (
     OperandType,
     Priority,
 )
-from tests.support.effort import effort
-from tests.support.watchdogs import use_watchdog
+from armpy_testing.effort import effort
+from armpy_testing.watchdogs import use_watchdog
 
 SOAK_S = effort(2.5, 30.0, "ARMPY_SOAK_SECONDS")
 NUM_THREADS = 8

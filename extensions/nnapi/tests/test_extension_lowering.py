@@ -25,8 +25,8 @@ from armpy_nnapi.description.model_description import (
 )
 from armpy_nnapi.extensions.extensions import TypeManager
 from armpy_nnapi.lowering.lower_model import lower_model
-from tests.support.fake_backends import runtime_of
-from tests.support.vendor_extension import (
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.vendor_extension import (
     COUNT,
     EXTENSION,
     NAME,

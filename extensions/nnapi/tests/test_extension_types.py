@@ -16,7 +16,7 @@ from armpy_nnapi import codes
 from armpy_nnapi.description.model_description import ExtensionTypeInformation
 from armpy_nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE, AllowList, running_program
 from armpy_nnapi.extensions.extensions import TypeManager
-from tests.support.fake_backends import FakeBackend
+from armpy_testing.backends.fake_backends import FakeBackend
 
 FIBONACCI = "com.example.fibonacci"
 OTHER = "com.example.other"

@@ -39,8 +39,8 @@ from armpy_nnapi import (
 )
 from armpy_nnapi.extensions.allow_list import ENVIRONMENT_VARIABLE
 from armpy_nnapi.validation.validate_model import validate_operation
-from tests.support.fake_backends import FunctionWorkload, Handles, Outputs, registry_of
-from tests.support.vendor_extension import (
+from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, registry_of
+from armpy_testing.backends.vendor_extension import (
     COUNT,
     EXTENSION,
     NAME,

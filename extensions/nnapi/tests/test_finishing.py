@@ -17,7 +17,7 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from tests.support.nnapi_models import (
+from extensions.nnapi.tests.nnapi_models import (
     BOOL_1,
     FLOAT_2,
     FLOAT_OPEN,

@@ -16,9 +16,9 @@ from armpy_nnapi import (
     Execution,
     ModelBuilder,
 )
-from tests.support import faulty_backend as faulty
-from tests.support.faulty_backend import FaultyBackend
-from tests.support.injections import LIMITS
+from armpy_testing.backends import faulty_backend as faulty
+from armpy_testing.backends.faulty_backend import FaultyBackend
+from armpy_testing.backends.injections import LIMITS
 
 
 @pytest.mark.slow

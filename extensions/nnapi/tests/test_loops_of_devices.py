@@ -20,8 +20,8 @@ from armpy_nnapi import (
     OperandCode,
     OperandType,
 )
-from tests.support.fake_backends import registry_of
-from tests.support.looping_backend import LoopingBackend
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.backends.looping_backend import LoopingBackend
 
 WHOLE = OperandType(OperandCode.TENSOR_INT32, (1,))
 

@@ -12,7 +12,7 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy_nnapi import Execution, Memory, Model, OperationCode
-from tests.support.nnapi_models import (
+from extensions.nnapi.tests.nnapi_models import (
     FLOAT_2,
     add_activation,
     add_operands,

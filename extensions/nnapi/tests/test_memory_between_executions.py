@@ -21,8 +21,8 @@ from armpy.execution import RuntimeOptions
 from armpy.execution.memory import idle_release as idling
 from armpy.ops.operation import Array, Operation
 from armpy_nnapi import Compilation, DeviceManager, Execution, Model, ModelBuilder
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.watchdogs import StillWatchdog, use_watchdog
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.watchdogs import StillWatchdog, use_watchdog
 
 LENGTH = 1024
 ARENA_BYTES = 2 * LENGTH * 4

@@ -24,9 +24,9 @@ from armpy_nnapi import (
     OperationCode,
 )
 from armpy_nnapi.memory_domains.described_memory import DescribedMemory
-from tests.support.buffer_device import BufferDevice
-from tests.support.fake_backends import FakeBackend
-from tests.support.nnapi_models import (
+from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.fake_backends import FakeBackend
+from extensions.nnapi.tests.nnapi_models import (
     BOOL_1,
     FLOAT_2,
     FLOAT_OPEN,

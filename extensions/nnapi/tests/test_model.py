@@ -10,7 +10,7 @@ import pytest
 from armpy.errors import ResultCode
 from armpy_nnapi import Memory, Model, OperandCode, OperandType, OperationCode
 from armpy_nnapi.description.model_description import Lifetime
-from tests.support.nnapi_models import (
+from extensions.nnapi.tests.nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,
     FLOAT_OPEN,

@@ -17,8 +17,8 @@ from armpy_conformance.random_graphs.building import build_model
 from armpy_nnapi import Model
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.validation.validate_model import validate_model
+from armpy_testing.effort import effort
 from extensions.nnapi.tests.invalid_models.mutations import KINDS, Mutation, random_mutation
-from tests.support.effort import effort
 
 COUNT = effort(300, 2000, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

@@ -41,9 +41,9 @@ from armpy_nnapi import (
     OperandType,
     OperationCode,
 )
-from tests.support.fake_backends import registry_of
-from tests.support.nnapi_models import add_operands
-from tests.support.vendor_extension import RecordsBackend
+from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.backends.vendor_extension import RecordsBackend
+from extensions.nnapi.tests.nnapi_models import add_operands
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import pytest
 from armpy.errors import ResultCode
 from armpy.ops.operation import Array
 from armpy_nnapi import Model, OperandCode, OperandType, OperationCode
-from tests.support.nnapi_models import (
+from extensions.nnapi.tests.nnapi_models import (
     BOOL_1,
     MODEL,
     add_activation,

@@ -8,7 +8,8 @@ import pytest
 from armpy.errors import ResultCode
 from armpy.ops import Activation
 from armpy_nnapi import Compilation, Execution, Model, OperationCode
-from tests.support.nnapi_models import (
+from armpy_testing.backends.vector_backend import VectorBackend
+from extensions.nnapi.tests.nnapi_models import (
     FLOAT_2,
     FLOAT_OPEN,
     add_activation,
@@ -19,7 +20,6 @@ from tests.support.nnapi_models import (
     floats,
     sum_model,
 )
-from tests.support.vector_backend import VectorBackend
 
 BAD_DATA, BAD_STATE = ResultCode.BAD_DATA, ResultCode.BAD_STATE
 

@@ -9,8 +9,8 @@ import pytest
 from armpy.errors import ArmpyError, BackendError, MemoryLimitError, NnapiError, ResultCode
 from armpy.types import Preference, Priority
 from armpy_nnapi import Compilation, PreferenceCode
-from tests.support.nnapi_models import devices_of, sum_model
-from tests.support.scripted_backend import Script, ScriptedBackend, raises, sleeps
+from armpy_testing.backends.scripted_backend import Script, ScriptedBackend, raises, sleeps
+from extensions.nnapi.tests.nnapi_models import devices_of, sum_model
 
 
 def compilation_for(backend: ScriptedBackend) -> Compilation:

@@ -23,9 +23,9 @@ from armpy.compiler import OptimizerOptions
 from armpy.execution import NetworkProperties, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy_nnapi import Compilation, DeviceManager, Model, OperationCode
-from tests.support.fake_backends import FakeBackend, registry_of, runtime_of
-from tests.support.networks import chain
-from tests.support.nnapi_models import FLOAT_2, add_activation, add_operands, floats
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
+from armpy_testing.models.networks import chain
+from extensions.nnapi.tests.nnapi_models import FLOAT_2, add_activation, add_operands, floats
 
 
 class Careful(FakeBackend):

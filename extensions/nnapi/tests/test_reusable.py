@@ -13,8 +13,9 @@ from armpy.errors import ArmpyError, ResultCode
 from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
-from tests.support.fake_backends import FakeBackend
-from tests.support.nnapi_models import (
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.watchdogs import StillWatchdog, use_watchdog
+from extensions.nnapi.tests.nnapi_models import (
     FLOAT_2,
     FLOAT_OPEN,
     compiled,
@@ -24,7 +25,6 @@ from tests.support.nnapi_models import (
     preparation_of,
     sum_model,
 )
-from tests.support.watchdogs import StillWatchdog, use_watchdog
 
 FLOAT_3 = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
 

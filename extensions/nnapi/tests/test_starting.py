@@ -26,8 +26,8 @@ from armpy_nnapi import (
     Priority,
 )
 from armpy_nnapi.run.fences import Fence, wait_for_fence
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.nnapi_models import (
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from extensions.nnapi.tests.nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,
     compiled,

@@ -28,8 +28,8 @@ from armpy_nnapi import (
     OperationCode,
     PaddingCode,
 )
-from tests.support.fake_backends import FakeBackend
-from tests.support.nnapi_models import BOOL_1, devices_of, fails, floats
+from armpy_testing.backends.fake_backends import FakeBackend
+from extensions.nnapi.tests.nnapi_models import BOOL_1, devices_of, fails, floats
 
 C = OperandCode
 ROW = np.array([1, 2, 3, 4], np.float32)

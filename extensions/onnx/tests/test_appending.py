@@ -16,7 +16,7 @@ import onnx.reference
 import armpy
 from armpy.execution.steps.appending import Append, find_appends
 from armpy.ops.control_flow import While
-from tests.support.onnx_texts import HEAD
+from armpy_testing.models.onnx_texts import HEAD
 
 X = np.random.default_rng(1).standard_normal((2, 3)).astype(np.float32)
 

@@ -21,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.ops.operation import Array
-from tests.support.preparations import watch_preparations
+from armpy_testing.preparations import watch_preparations
 
 VOCABULARY, WIDTH, HEADS, LAYERS, POSITIONS = 61, 128, 4, 2, 224
 DEPTH, BLOCK = WIDTH // HEADS, 32

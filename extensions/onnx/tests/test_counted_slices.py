@@ -12,7 +12,7 @@ import onnx.parser
 import onnx.reference
 
 import armpy
-from tests.support.onnx_texts import HEAD
+from armpy_testing.models.onnx_texts import HEAD
 
 _LOOP = """graph (float[62, 62] x) => (float z) {
   n = Constant <value_int = 60> ()

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 import armpy
 from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
-from tests.support.preparations import watch_preparations
+from armpy_testing.preparations import watch_preparations
 
 HEADS, GROUPS, SIZE, POSITIONS = 4, 2, 16, 40
 CACHE = ("past_key", "past_value")

@@ -13,7 +13,7 @@ pytest.importorskip("onnx")
 import onnx
 
 from armpy.errors import ArmpyError, ParserError
-from tests.support.onnx_nodes import (
+from extensions.onnx.tests.onnx_nodes import (
     Array,
     NodeCase,
     assert_agree,

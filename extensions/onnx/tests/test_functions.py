@@ -12,7 +12,7 @@ import onnx.parser
 
 import armpy
 from armpy.errors import ParserError, UnsupportedOperatorError
-from tests.support.onnx_texts import SCALED
+from armpy_testing.models.onnx_texts import SCALED
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)
 

@@ -20,7 +20,7 @@ import armpy_onnx.node
 import armpy_onnx.structures.walking
 from armpy.ops.composite import LayerBuilder
 from armpy_onnx.node import NodeData, Operator
-from tests.support.onnx_nodes import Array
+from extensions.onnx.tests.onnx_nodes import Array
 
 _HALF = np.float16
 

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 import armpy
 from armpy.errors import ParserError
 from armpy.ops.shapes import Padding
-from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_reference
+from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_reference
 
 _SIZES = {1: (9,), 2: (9, 7), 3: (6, 7, 5)}
 _RNG = np.random.default_rng(11)

@@ -11,7 +11,7 @@ import onnx
 import onnx.parser
 
 import armpy
-from tests.support.onnx_texts import HEAD
+from armpy_testing.models.onnx_texts import HEAD
 
 X = np.array([1, 2], np.float32)
 

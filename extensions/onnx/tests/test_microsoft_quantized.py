@@ -15,8 +15,8 @@ from onnx import TensorProto
 
 import armpy
 from armpy.errors import ParserError
+from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_ort
 from extensions.onnx.tests.onnx_saturation import skip_where_onnx_runtime_saturates
-from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_ort
 
 _RNG = np.random.default_rng(21)
 _FLOAT, _INT32, _UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8

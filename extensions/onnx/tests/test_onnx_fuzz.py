@@ -21,9 +21,9 @@ pytest.importorskip("onnx")
 import armpy
 from armpy.errors import ParserError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy_testing.models.mutations import mutated
+from armpy_testing.models.small_runs import run_if_small
 from extensions.onnx.tests.onnx_mutations import nested_models, node_models, odd_model
-from tests.support.mutations import mutated
-from tests.support.small_runs import run_if_small
 
 COUNT = int(os.environ.get("ARMPY_ONNX_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

@@ -10,7 +10,7 @@ import pytest
 
 import armpy
 from armpy.ops.operation import Array
-from tests.support.shared import shared_file, shared_files
+from armpy_testing.shared import shared_file, shared_files
 
 GOLDEN = shared_files("golden", "onnx__*.npz")
 BACKENDS = (("CpuRef",), ("NumbaAcc", "CpuRef"))

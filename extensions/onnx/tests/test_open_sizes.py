@@ -15,8 +15,8 @@ import onnx.parser
 import armpy
 from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
-from tests.support.onnx_texts import HEAD
-from tests.support.preparations import watch_preparations
+from armpy_testing.models.onnx_texts import HEAD
+from armpy_testing.preparations import watch_preparations
 
 NETWORKS = {
     "causal mask": """(float[1, L, 8] x) => (float[1, L, 8] y) {

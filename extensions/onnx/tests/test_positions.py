@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
-from tests.support.preparations import watch_preparations
+from armpy_testing.preparations import watch_preparations
 
 TABLE = np.random.default_rng(1).normal(size=(48, 4)).astype(np.float32)
 TOKENS = 2

@@ -11,7 +11,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from armpy.errors import ParserError
-from tests.support.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
+from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
 
 _RNG = np.random.default_rng(3)
 

@@ -25,9 +25,9 @@ pytest.importorskip("onnx")
 import armpy
 from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
+from armpy_testing.effort import effort
+from armpy_testing.models.small_runs import run_if_small
 from extensions.onnx.tests.onnx_mutations import EXTERNAL_FILE, structured_model
-from tests.support.effort import effort
-from tests.support.small_runs import run_if_small
 
 COUNT = effort(60, 200, "ARMPY_STRUCTURED_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

@@ -16,7 +16,7 @@ import onnx.reference
 
 import armpy
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
-from tests.support.onnx_texts import (
+from armpy_testing.models.onnx_texts import (
     BY_SHAPE,
     CHANGING,
     CHOICE,

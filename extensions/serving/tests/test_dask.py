@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from armpy_serving import Predictor
-from tests.support.effort import effort
-from tests.support.row_models import CLASSES, WIDTH, scores, write_row_model
+from armpy_testing.effort import effort
+from armpy_testing.models.row_models import CLASSES, WIDTH, scores, write_row_model
 
 pytest.importorskip("dask", reason="Dask is an engine of its own: the extra 'dask' has it")
 pytest.importorskip("distributed", reason="the extra 'dask' has its workers as well")

@@ -16,9 +16,9 @@ import pytest
 import armpy
 import armpy_serving.ray
 from armpy.errors import InvalidArgumentError
+from armpy_testing.effort import IS_FULL, effort
+from armpy_testing.models.row_models import DIGITS, WIDTH, weights, write_row_model
 from extensions.serving.tests.ray_node import expected, pixels, ray_node
-from tests.support.effort import IS_FULL, effort
-from tests.support.row_models import DIGITS, WIDTH, weights, write_row_model
 
 ray = pytest.importorskip("ray", reason="Ray is an engine of its own: the extra 'ray' has it")
 

@@ -23,9 +23,9 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
+from armpy_testing.models.row_models import DIGITS
 from armpy_tools.tflite_writer.tflite import write_tflite
 from extensions.serving.tests.ray_node import expected, pixels
-from tests.support.row_models import DIGITS
 
 Make = Callable[..., ServedReplica]
 

@@ -31,7 +31,7 @@ from armpy import (
 )
 from armpy_serving import KernelCounter, ServedModel, status_of
 from armpy_serving.requests import read_request
-from tests.support.effort import effort
+from armpy_testing.effort import effort
 
 SCALE = Quantization.per_tensor(0.5, -3)
 

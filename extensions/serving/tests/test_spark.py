@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
-from tests.support.effort import effort
-from tests.support.row_models import CLASSES, DIGITS, WIDTH, weights, write_row_model
+from armpy_testing.effort import effort
+from armpy_testing.models.row_models import CLASSES, DIGITS, WIDTH, weights, write_row_model
 
 pytest.importorskip("pyspark", reason="Spark is an engine of its own: the extra 'spark' has it")
 pytest.importorskip("pandas", reason="Spark's functions of arrays need it: the extra 'spark'")
@@ -111,8 +111,8 @@ def test_batches_of_no_rows_are_refused(size: Any) -> None:
 def test_rows_of_no_fixed_shape_are_refused(tmp_path: Path) -> None:
     from armpy import Network
     from armpy_serving.spark import predict_udf
+    from armpy_testing.models.networks import RELU, f32
     from armpy_tools.tflite_writer.tflite import write_tflite
-    from tests.support.networks import RELU, f32
 
     net = Network()
     value = net.input("x", f32(None, None), default_shape=(1, 4))

@@ -8,6 +8,7 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy_conformance.measure.latency import latency_of
+from armpy_testing.backends.dynamic_modules import write_two_cards
 from armpy_tools.benchmark import (
     BenchmarkResult,
     MachineState,
@@ -19,7 +20,6 @@ from armpy_tools.benchmark import (
 )
 from armpy_tools.cli.benchmark.report import print_benchmark
 from armpy_tools.cli.benchmark.work import subjects_of
-from tests.support.dynamic_modules import write_two_cards
 
 for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)

@@ -18,9 +18,9 @@ from armpy.compiler.machine import machine_identity
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins.modules import forget_module
 from armpy.types import DataType
+from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.example_backends import DIGITS
 from armpy_tools.devices.store import FiguresStore
-from tests.support.dynamic_modules import module_source, private_modules, write_module
-from tests.support.example_backends import DIGITS
 
 for library in ("click", "rich"):
     pytest.importorskip(library)

@@ -10,7 +10,7 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
-from tests.support.tflite_writer import OptionValue, TfliteModel
+from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

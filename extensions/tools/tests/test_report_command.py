@@ -9,9 +9,9 @@ from click.testing import CliRunner
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.cli.app import app
+from armpy_testing.backends.dynamic_modules import write_two_cards
+from armpy_testing.models.row_models import write_row_model
 from armpy_tools.report import comparison
-from tests.support.dynamic_modules import write_two_cards
-from tests.support.row_models import write_row_model
 
 DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")

@@ -11,8 +11,8 @@ from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import ADD, MUL, f32
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import ADD, MUL, f32
 from tests.support.passes import context, names, random_inputs, run
 
 DIV = ops.ElementwiseBinary(ops.BinaryOperation.DIV)

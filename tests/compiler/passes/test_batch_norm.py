@@ -10,7 +10,7 @@ from armpy import DataLayout, Network, ops
 from armpy.compiler.passes.batch_norm import fold_batch_norm
 from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation
 from armpy.ops.operation import Array, Operation
-from tests.support.networks import ADD, MUL, RELU, f32
+from armpy_testing.models.networks import ADD, MUL, RELU, f32
 from tests.support.passes import context, layer_named, random_inputs, run
 
 CHANNELS = 6

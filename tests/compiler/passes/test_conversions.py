@@ -8,7 +8,7 @@ import pytest
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.compiler.passes.conversions import cancel_conversions, merge_casts, move_conversions
 from armpy.graph import Value
-from tests.support.networks import ADD, RELU, f32
+from armpy_testing.models.networks import ADD, RELU, f32
 from tests.support.passes import after, context, names
 
 

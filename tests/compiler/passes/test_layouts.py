@@ -14,7 +14,7 @@ from armpy.compiler.optimize import simplified
 from armpy.compiler.passes.transposes import Cost, cancel_transposes, cheapest, total
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
-from tests.support.networks import ADD, MUL, RELU, f32
+from armpy_testing.models.networks import ADD, MUL, RELU, f32
 from tests.support.passes import after, bits, context, names, random_inputs, run
 
 TO_NCHW = ops.Transpose((0, 3, 1, 2))

@@ -15,8 +15,8 @@ from armpy.compiler.passes.movement import (
 )
 from armpy.compiler.passes.transposes import cancel_transposes
 from armpy.graph import Value
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import ADD, MUL, RELU, f32
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import ADD, MUL, RELU, f32
 from tests.support.passes import after, context, layer_named, names
 
 TO_NCHW = ops.Transpose((0, 3, 1, 2))

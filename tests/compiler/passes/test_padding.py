@@ -13,7 +13,7 @@ from armpy.backend import ReasonCode, Support
 from armpy.compiler.passes.padding import fold_pad
 from armpy.ops import FusedActivation, Padding, PoolingAlgorithm
 from armpy.ops.operation import OperandInfos, Operation
-from tests.support.fake_backends import FakeBackend
+from armpy_testing.backends.fake_backends import FakeBackend
 from tests.support.passes import after, context, layer_named
 
 FRAME = ((0, 0), (1, 2), (0, 1), (0, 0))

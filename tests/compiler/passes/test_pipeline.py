@@ -16,7 +16,7 @@ from armpy.compiler.optimize import simplified
 from armpy.compiler.pass_selection import worthwhile
 from armpy.errors import GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Rewriter
-from tests.support.networks import ADD, RELU, chain, f32, floats
+from armpy_testing.models.networks import ADD, RELU, chain, f32, floats
 from tests.support.passes import OFF, names, run
 
 

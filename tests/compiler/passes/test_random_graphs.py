@@ -18,7 +18,7 @@ from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.ops import PaddingMode
 from armpy.ops.operation import Operation
-from tests.support.networks import f32
+from armpy_testing.models.networks import f32
 from tests.support.passes import OFF, bits, check_equal, random_inputs, run
 
 QUANTIZED = tuple(

@@ -19,8 +19,8 @@ from armpy.compiler.passes.reduction import (
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, verify_graph
 from armpy.ops.operation import Array, OperandInfos, Operation
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import ADD, MUL, RELU, chain, f32, floats, ints
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import ADD, MUL, RELU, chain, f32, floats, ints
 from tests.support.passes import OFF, context, names, random_inputs, run
 
 FLOAT16, FLOAT32 = DataType.FLOAT16, DataType.FLOAT32

@@ -10,8 +10,8 @@ import pytest
 from armpy import Network, ops
 from armpy.compiler.passes.fuse_decomposed import join_written_out
 from armpy.graph import Graph, Value
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import ADD, MUL, f32
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import ADD, MUL, f32
 from tests.support.passes import context, names, random_inputs, run
 
 SUB, DIV, POWER = (

@@ -14,10 +14,10 @@ import pytest
 
 from armpy import BackendRegistry, IsolationLimits, Runtime, RuntimeOptions
 from armpy.errors import BackendError, DeadObjectError
-from tests.support import faulty_backend as faulty
-from tests.support.descendants import await_end, is_running
-from tests.support.faulty_backend import CuriousBackend
-from tests.support.injections import children, held, isolated, negation, run
+from armpy_testing.backends import faulty_backend as faulty
+from armpy_testing.backends.faulty_backend import CuriousBackend
+from armpy_testing.backends.injections import children, held, isolated, negation, run
+from armpy_testing.descendants import await_end, is_running
 
 IN_FORCE = "not confined"
 
@@ -106,8 +106,8 @@ APPLICATION = """\
 import sys
 from dataclasses import replace
 from armpy.errors import ArmpyError
-from tests.support.injections import LIMITS, isolated, negation, run
-from tests.support.faulty_backend import START_SESSION
+from armpy_testing.backends.injections import LIMITS, isolated, negation, run
+from armpy_testing.backends.faulty_backend import START_SESSION
 # What is busy is killed long before, and what starts a process on a busy machine is not.
 with isolated(limits=replace(LIMITS, timeout_s=60.0)) as runtime:
     network = runtime.load_network(negation())

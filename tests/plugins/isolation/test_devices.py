@@ -12,8 +12,8 @@ from armpy.compiler import OptimizerOptions
 from armpy.compiler.devices import FigureSource
 from armpy.model import Model
 from armpy.types import DataType
-from tests.support.dynamic_modules import module_source, write_module
-from tests.support.networks import chain
+from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.models.networks import chain
 
 DECLARING = """
     from armpy.backend import DeviceFigures, PerformanceFigures

@@ -12,9 +12,9 @@ import pytest
 
 from armpy import InvalidArgumentError, Runtime, RuntimeOptions, backend_registry
 from armpy.store.settings import CompilationCaching
-from tests.support.dynamic_modules import module_source, write_module
-from tests.support.injections import negation
-from tests.support.networks import diamond
+from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.backends.injections import negation
+from armpy_testing.models.networks import diamond
 
 DRIVERS = Path(__file__).parents[3] / "backends/dynamic_examples/drivers"
 X = np.array([-2, 0, 1, 2], np.float32)

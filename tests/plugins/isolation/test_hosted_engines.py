@@ -14,9 +14,9 @@ from armpy import CompilationCaching, IsolationLimits, Runtime, RuntimeOptions
 from armpy.compiler import OptimizerOptions
 from armpy.execution import NetworkProperties
 from armpy.model import Model
-from tests.support.dynamic_modules import module_source, write_module
-from tests.support.networks import doublings, floats, placement_of
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.models.networks import doublings, floats, placement_of
+from armpy_testing.models.tflite_writer import TfliteModel
 
 ENGINE = """
     import time

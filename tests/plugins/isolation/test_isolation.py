@@ -33,11 +33,11 @@ from armpy.errors import (
 )
 from armpy.execution import NetworkProperties
 from armpy.model import Model
-from tests.support import faulty_backend as faulty
-from tests.support.faulty_backend import FaultyBackend
-from tests.support.injections import LIMITS, isolated, negation, negative, run
-from tests.support.networks import diamond, floats, placement_of
-from tests.support.scripted_backend import log_of, write_scripted
+from armpy_testing.backends import faulty_backend as faulty
+from armpy_testing.backends.faulty_backend import FaultyBackend
+from armpy_testing.backends.injections import LIMITS, isolated, negation, negative, run
+from armpy_testing.backends.scripted_backend import log_of, write_scripted
+from armpy_testing.models.networks import diamond, floats, placement_of
 
 
 def test_isolated_backend_gives_the_same_result_in_another_process() -> None:
@@ -199,7 +199,7 @@ def test_another_application_of_the_device_notices_nothing(how: str) -> None:
         "import sys\n"
         "from armpy.errors import DeadObjectError\n"
         "from tests.support import faulty_backend as faulty\n"
-        "from tests.support.injections import isolated, negation, run\n"
+        "from armpy_testing.backends.injections import isolated, negation, run\n"
         "with isolated() as runtime:\n"
         "    network = runtime.load_network(negation())\n"
         "    run(runtime, network, 0)\n"
@@ -264,7 +264,7 @@ def test_child_that_the_application_forks_has_workers_of_its_own() -> None:
 def test_application_that_ends_while_a_spare_worker_starts_warns_of_nothing() -> None:
     program = (
         "import time\n"
-        "from tests.support.injections import isolated, negation, run\n"
+        "from armpy_testing.backends.injections import isolated, negation, run\n"
         "keeper = isolated()\n"
         "runtime = keeper.__enter__()\n"
         "run(runtime, runtime.load_network(negation()), 0)\n"

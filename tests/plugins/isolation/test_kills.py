@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from tests.support.effort import effort
-from tests.support.injections import inject
+from armpy_testing.backends.injections import inject
+from armpy_testing.effort import effort
 from tests.support.kills import kill_workers
 
 COUNT = effort(5, 20, "ARMPY_KILLS")

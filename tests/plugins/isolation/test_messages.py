@@ -35,8 +35,8 @@ from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
 from armpy.plugins.options import PluginOptions
 from armpy.plugins.proxy.facts import read_facts
 from armpy.types import DeviceType
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import chain
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import chain
 
 PACKETS = [
     b"\1",

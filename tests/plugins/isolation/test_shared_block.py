@@ -23,12 +23,12 @@ from armpy.plugins.isolation.shared_block import (
     map_block,
     stop_flag,
 )
-from tests.support import faulty_backend as faulty
-from tests.support.faulty_backend import FaultyBackend
-from tests.support.injections import negation, negative, run
-from tests.support.networks import chain
-from tests.support.vector_backend import StrictVectors, VectorBackend, WrongVectors
-from tests.support.watched_allocator import WatchedAllocator
+from armpy_testing.backends import faulty_backend as faulty
+from armpy_testing.backends.faulty_backend import FaultyBackend
+from armpy_testing.backends.injections import negation, negative, run
+from armpy_testing.backends.vector_backend import StrictVectors, VectorBackend, WrongVectors
+from armpy_testing.models.networks import chain
+from armpy_testing.watched_allocator import WatchedAllocator
 
 needs_seals = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files have no seals")
 

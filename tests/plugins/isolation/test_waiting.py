@@ -18,9 +18,9 @@ import pytest
 from armpy import Runtime
 from armpy.errors import DeadObjectError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.model import Model
-from tests.support import faulty_backend as faulty
-from tests.support.faulty_backend import FaultyBackend
-from tests.support.injections import LIMITS, isolated, negation, negative, run
+from armpy_testing.backends import faulty_backend as faulty
+from armpy_testing.backends.faulty_backend import FaultyBackend
+from armpy_testing.backends.injections import LIMITS, isolated, negation, negative, run
 
 pytestmark = pytest.mark.slow
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from armpy_testing.models.tflite_writer import OptionValue
 from tests.support.tflite_samples.making import (
     EVERY,
     PLAIN,
@@ -17,7 +18,6 @@ from tests.support.tflite_samples.making import (
     One,
     ints,
 )
-from tests.support.tflite_writer import OptionValue
 
 _WITH_ACTIVATION = ("ADD", "SUB", "MUL", "DIV")
 _BINARY = (

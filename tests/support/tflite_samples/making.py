@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from armpy.ops.operation import Array
-from tests.support.tflite_writer import OptionValue, Sparsity, Subgraph, Tensor, TfliteModel
+from armpy_testing.models.tflite_writer import OptionValue, Sparsity, Subgraph, Tensor, TfliteModel
 
 DTYPES: Mapping[str, type[np.generic]] = {
     "FLOAT32": np.float32,

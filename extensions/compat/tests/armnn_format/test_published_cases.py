@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy_testing.shared import SHARED
 from extensions.compat.tests.armnn_format.armnn_cases import (
     Elements,
     PublishedCase,
     published_cases,
 )
 from extensions.compat.tests.armnn_texts import armnn_file
-from tests.support.shared import SHARED
 
 _FOLDER = "armnn_tests/deserializer"
 CASES = [

@@ -6,7 +6,7 @@ import re
 
 from armpy_compat.armnn_format.parser import CONVERTERS
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA, ENUMERATIONS
-from tests.support.shared import shared_file
+from armpy_testing.shared import shared_file
 
 _NUMBERS = {
     **{"uint": "I", "int": "i", "float": "f", "bool": "?", "byte": "b", "string": "text"},

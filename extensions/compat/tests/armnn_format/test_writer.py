@@ -18,8 +18,8 @@ from armpy_compat.armnn_format.parser import parse_file
 from armpy_compat.armnn_format.writer import EMITTERS
 from armpy_conformance.case import Case
 from armpy_conformance.cases import operation_cases
-from tests.support.effort import IS_FULL
-from tests.support.shared import shared_file
+from armpy_testing.effort import IS_FULL
+from armpy_testing.shared import shared_file
 
 RUNTIME = Runtime(RuntimeOptions(backends=["CpuRef"]))
 WITHOUT_CASES = {"DetectionPostProcess", "Fill", "StandIn"}

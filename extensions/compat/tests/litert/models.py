@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.tflite_writer import TfliteModel
+from armpy_testing.models.tflite_writer import TfliteModel
 
 
 def doubling(*, is_open: bool = False, middle: str = "sum") -> bytes:

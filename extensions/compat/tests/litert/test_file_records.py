@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from armpy_compat.litert.interpreter import Interpreter
-from tests.support.tflite_writer import SparseDimension, Sparsity, TfliteModel
+from armpy_testing.models.tflite_writer import SparseDimension, Sparsity, TfliteModel
 
 
 def described(**options: object) -> Interpreter:

@@ -17,7 +17,7 @@ import onnxruntime as theirs
 
 from armpy_compat import onnxruntime as ours
 from armpy_compat.onnxruntime.capi import onnxruntime_pybind11_state as our_state
-from tests.support.shared import shared_file, shared_files
+from armpy_testing.shared import shared_file, shared_files
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>\n'
 X = np.linspace(-1, 2, 6, dtype=np.float32).reshape(2, 3)

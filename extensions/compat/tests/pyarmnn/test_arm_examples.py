@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shared import shared_file
+from armpy_testing.shared import shared_file
 
 _RUN = (
     "import armpy_compat, runpy, sys; armpy_compat.install_as_pyarmnn(); sys.argv = sys.argv[1:];"

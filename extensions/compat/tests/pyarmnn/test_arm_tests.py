@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shared import shared_file
+from armpy_testing.shared import shared_file
 
 _PLUGIN = "import armpy_compat\n\narmpy_compat.install_as_pyarmnn()\n"
 

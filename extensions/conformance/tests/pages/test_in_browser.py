@@ -24,7 +24,7 @@ from armpy_conformance.pages import (
     lay_out,
     write_page,
 )
-from tests.support.browser import SWITCHES, find_chromium
+from armpy_testing.browser import SWITCHES, find_chromium
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
 

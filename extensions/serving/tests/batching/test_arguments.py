@@ -6,7 +6,7 @@ import pytest
 
 from armpy import Model, Runtime, RuntimeOptions
 from armpy_serving import Batcher
-from tests.support.networks import chain
+from armpy_testing.models.networks import chain
 from tests.test_arguments import refuses_or_uses
 
 

@@ -25,7 +25,7 @@ from armpy.errors import (
 )
 from armpy.ops import FullyConnected, Reduce, ReduceOperation, Reshape, Transpose
 from armpy_serving import Batcher
-from tests.support.networks import ADD, f32, floats
+from armpy_testing.models.networks import ADD, f32, floats
 
 LONG_MS = 60_000.0
 

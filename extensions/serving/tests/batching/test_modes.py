@@ -17,7 +17,7 @@ from armpy.errors import BackendError, ExecutionTimeoutError, InvalidArgumentErr
 from armpy.execution import LoadedNetwork
 from armpy.ops import FullyConnected
 from armpy_serving import Batcher
-from tests.support.networks import ADD, f32, floats
+from armpy_testing.models.networks import ADD, f32, floats
 
 
 def plus_one(*shape: int | None) -> Model:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armpy import DataType, Model, Network, Quantization, TensorInfo, ops
-from tests.support.kserve_server import KServeProcess, kserve_server
+from extensions.serving.tests.kserve.kserve_server import KServeProcess, kserve_server
 
 ADD = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
 

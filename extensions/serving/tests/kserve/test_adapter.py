@@ -14,13 +14,13 @@ from armpy import DataType, Model, ModelNotFoundError, Network, QueueFullError, 
 from armpy.errors import ModelUnavailableError
 from armpy.execution import RuntimeOptions
 from armpy_serving.requests import InferenceRequest
+from armpy_testing.backends.slow_backend import SlowBackend
 from armpy_tools.tflite_writer.tflite import write_tflite
-from tests.support.slow_backend import SlowBackend
 
 kserve = pytest.importorskip("kserve", reason="kserve is not installed")
 
 from armpy_serving.kserve import ArmpyModel, ArmpyModelRepository  # noqa: E402 - needs kserve
-from tests.support.fake_backends import runtime_of  # noqa: E402
+from armpy_testing.backends.fake_backends import runtime_of  # noqa: E402
 
 X = np.array([[0.1, -2]], np.float32)
 

@@ -12,6 +12,8 @@ import armpy
 from armpy import ArmpyError, Model
 from armpy.execution import TensorSpec
 from armpy_serving import status_of
+from armpy_testing.effort import IS_FULL
+from armpy_testing.shared import SHARED
 from extensions.serving.tests.kserve.inference_calls import (
     WAYS,
     Arrays,
@@ -19,9 +21,7 @@ from extensions.serving.tests.kserve.inference_calls import (
     grpc_modules,
     send,
 )
-from tests.support.effort import IS_FULL
-from tests.support.kserve_server import KServeProcess, kserve_server
-from tests.support.shared import SHARED
+from extensions.serving.tests.kserve.kserve_server import KServeProcess, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.kserve_server import KServeProcess
+from extensions.serving.tests.kserve.kserve_server import KServeProcess
 
 kserve = pytest.importorskip("kserve", reason="kserve is not installed")
 

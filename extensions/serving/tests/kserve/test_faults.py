@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy_testing.effort import effort
 from extensions.serving.tests.kserve.inference_calls import (
     CallError,
     by_bytes,
@@ -27,9 +28,8 @@ from extensions.serving.tests.kserve.inference_calls import (
     message,
     send,
 )
+from extensions.serving.tests.kserve.kserve_server import KServeProcess, kserve_server
 from extensions.serving.tests.kserve.open_inference import check_error
-from tests.support.effort import effort
-from tests.support.kserve_server import KServeProcess, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

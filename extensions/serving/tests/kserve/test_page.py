@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kserve_server import kserve_server
+from extensions.serving.tests.kserve.kserve_server import kserve_server
 from tests.support.pages import ROOT, blocks
 
 BLOCKS = blocks(ROOT / "docs" / "how_to" / "kserve.md")

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy_testing.models.row_models import write_row_model
 from extensions.serving.tests.kserve.inference_calls import by_json, by_raw
-from tests.support.kserve_server import KServeProcess, free_ports, kserve_server
-from tests.support.row_models import write_row_model
+from extensions.serving.tests.kserve.kserve_server import KServeProcess, free_ports, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from extensions.serving.tests.kserve.kserve_server import HEADER, KServeProcess
 from extensions.serving.tests.kserve.open_inference import (
     check_error,
     check_model_metadata,
@@ -16,7 +17,6 @@ from extensions.serving.tests.kserve.open_inference import (
     checked_answer,
     strict_json,
 )
-from tests.support.kserve_server import HEADER, KServeProcess
 
 X = {"name": "x:0", "datatype": "FP32", "shape": [1, 2], "data": [0.1, -2]}
 N = {"name": "n", "datatype": "INT32", "shape": [3], "data": [1, 2, 3]}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from extensions.serving.tests.kserve.inference_calls import CallError, grpc_modules, message, send
-from tests.support.kserve_server import HOST, kserve_server
+from extensions.serving.tests.kserve.kserve_server import HOST, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 pytest.importorskip("cryptography", reason="cryptography is not installed")

@@ -11,7 +11,7 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy_serving import Predictor
-from tests.support.row_models import write_row_model
+from armpy_testing.models.row_models import write_row_model
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

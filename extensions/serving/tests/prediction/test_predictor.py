@@ -25,10 +25,10 @@ from armpy_serving.prediction.model_source import ModelSource
 from armpy_serving.prediction.node_files import compiled_file, node_folder
 from armpy_serving.prediction.process_models import ProcessModels
 from armpy_serving.prediction.thread_budget import assigned_threads
+from armpy_testing.effort import effort
+from armpy_testing.models.row_models import CLASSES, DIGITS, WIDTH, scores, write_row_model
 from armpy_tools.tflite_writer.tflite import write_tflite
 from extensions.serving.tests.prediction.fake_cluster import FakeCluster
-from tests.support.effort import effort
-from tests.support.row_models import CLASSES, DIGITS, WIDTH, scores, write_row_model
 
 Array = npt.NDArray[Any]  # Any: of whatever type
 

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from extensions.serving.tests.triton import triton_utilities
-from tests.support.triton_server import TritonServer, find_server
+from extensions.serving.tests.triton.triton_server import TritonServer, find_server
 
 MODULES = ("python_model", "tensors", "metrics_reporter", "steps")
 

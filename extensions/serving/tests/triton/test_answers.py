@@ -16,6 +16,8 @@ from armpy import ArmpyError, Model
 from armpy.execution import TensorSpec
 from armpy_serving.protocol import datatype_of
 from armpy_serving.triton import TritonExport, TritonOptions, export_model
+from armpy_testing.effort import IS_FULL
+from armpy_testing.shared import SHARED
 from extensions.serving.tests.triton.conftest import Start
 from extensions.serving.tests.triton.inference_protocol import (
     check_answer,
@@ -23,9 +25,7 @@ from extensions.serving.tests.triton.inference_protocol import (
     check_model_metadata,
     check_server_metadata,
 )
-from tests.support.effort import IS_FULL
-from tests.support.shared import SHARED
-from tests.support.triton_server import TritonServer
+from extensions.serving.tests.triton.triton_server import TritonServer
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

@@ -17,10 +17,10 @@ from armpy.cli.app import app
 from armpy.model import model_files
 from armpy.model.load_request import FileState
 from armpy.model.provenance import Provenance
+from armpy_testing.models.external_data import naming_itself
+from armpy_testing.models.tflite_writer import TfliteModel
 from extensions.serving.tests.triton.exports import settings_of
 from extensions.serving.tests.triton.instances import arguments, request, values
-from tests.support.external_data import naming_itself
-from tests.support.tflite_writer import TfliteModel
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,9 @@ import pytest
 
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
+from armpy_testing.effort import effort
 from extensions.serving.tests.triton.clients import CLIENTS, LEAST, Outcome, infer, load_it
 from extensions.serving.tests.triton.conftest import Start
-from tests.support.effort import effort
 
 SECONDS = effort(4.0, 60.0)
 
@@ -294,7 +294,7 @@ def test_a_passed_deadline_is_reported(start: Start, tmp_path: Path) -> None:
 
 FAULTY = """
 import os
-from tests.support.faulty_backend import FaultyBackend
+from armpy_testing.backends.faulty_backend import FaultyBackend
 def get_backend_id(): return "Faulty"
 def get_version(): return FaultyBackend().get_api_version()
 def backend_factory(): return FaultyBackend()

@@ -23,7 +23,7 @@ from armpy_serving.triton import (
 )
 from extensions.serving.tests.triton.conftest import Start
 from extensions.serving.tests.triton.inference_protocol import check_error, check_message
-from tests.support.triton_server import TritonServer
+from extensions.serving.tests.triton.triton_server import TritonServer
 
 TYPES = (
     *(DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64, DataType.BFLOAT16, DataType.BOOLEAN),

@@ -36,15 +36,15 @@ from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_testing.backends.device_memory import DeviceBackend
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.slow_backend import SlowBackend
 from armpy_tools.calibrate import calibrate
 from armpy_tools.calibrate.workloads import random_inputs, reference_workloads, scalar_workloads
 from armpy_tools.devices.backend_costs import costs_of
 from armpy_tools.devices.costs import Rate
 from armpy_tools.devices.store import FiguresStore
 from extensions.tools.tests.calibration.fake_time import FakeTime
-from tests.support.device_memory import DeviceBackend
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.slow_backend import SlowBackend
 
 Rates = Callable[[Operation, WorkloadInfo], Rate]
 

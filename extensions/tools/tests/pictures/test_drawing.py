@@ -12,13 +12,13 @@ from armpy.cli.pictures.labels import Labels
 from armpy.cli.run.results import ClassScore, OutputReport, ReadOutputs, RegionShare
 from armpy.graph.network import Network
 from armpy.model import Model
+from armpy_testing.models.networks import f32
 from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
 from armpy_tools.cli.pictures.picture_files import PictureFiles
 from armpy_tools.cli.pictures.pictures_report import Sink
 from armpy_tools.cli.pictures.run_pictures import PictureRun
 from armpy_tools.pictures.detections import KEY_POINTS, Detection, Findings, Frame, KeyPoint, Pose
 from armpy_tools.pictures.drawing import colour_of, draw_picture, save_drawn
-from tests.support.networks import f32
 
 Image = pytest.importorskip("PIL.Image")
 

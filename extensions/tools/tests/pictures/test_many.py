@@ -18,6 +18,7 @@ for library in ("click", "rich", "PIL"):
 from armpy import Model, ops  # noqa: E402
 from armpy.cli.__main__ import main  # noqa: E402
 from armpy.graph.network import Network  # noqa: E402
+from armpy_testing.models.networks import RELU, f32  # noqa: E402
 from armpy_tools.cli.pictures.jobs.progress_lines import ProgressLines  # noqa: E402
 from armpy_tools.cli.pictures.one_picture import PictureRequest  # noqa: E402
 from armpy_tools.cli.pictures.picture_files import picture_names  # noqa: E402
@@ -26,7 +27,6 @@ from armpy_tools.cli.pictures.pictures_report import Sink  # noqa: E402
 from armpy_tools.cli.pictures.run_pictures import PictureRun  # noqa: E402
 from armpy_tools.pictures.picture_reader import InputPicture, in_order  # noqa: E402
 from extensions.tools.tests.pictures.picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
-from tests.support.networks import RELU, f32  # noqa: E402
 
 Image = pytest.importorskip("PIL.Image")
 

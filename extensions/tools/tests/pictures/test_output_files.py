@@ -8,10 +8,10 @@ import numpy as np
 from PIL import Image
 
 from armpy import DataType, Model, Network, Quantization, TensorInfo
+from armpy_testing.models.networks import RELU
 from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
 from armpy_tools.cli.pictures.output_files import write_outputs_and_masks
 from armpy_tools.pictures.masks import palette
-from tests.support.networks import RELU
 
 
 def test_outputs_and_masks_are_written(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.tensor import Shape
+from armpy_testing.models.networks import ADD, RELU, f32
+from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_tools.cli.pictures.one_picture import PictureRequest
 from armpy_tools.cli.pictures.run_pictures import PictureRun
 from armpy_tools.pictures.ground_truth import Truths
-from tests.support.networks import ADD, RELU, f32
-from tests.support.tflite_writer import TfliteModel
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

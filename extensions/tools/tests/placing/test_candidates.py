@@ -8,10 +8,10 @@ from armpy.execution.placement_policy import choices_of
 from armpy.graph import Layer, Value
 from armpy.ops import ElementwiseBinary
 from armpy.types import BackendId
+from armpy_testing.backends.fake_backends import FakeBackend
+from armpy_testing.models.networks import chain, diamond
 from armpy_tools.placement.candidates import Candidates
 from armpy_tools.placement.decisions import decision_from, decision_json, estimated
-from tests.support.fake_backends import FakeBackend
-from tests.support.networks import chain, diamond
 
 
 class Flat:

@@ -10,12 +10,12 @@ from armpy.graph import Layer
 from armpy.graph.network import Network
 from armpy.ops import If
 from armpy.types import HOST, Preference
+from armpy_testing.backends.device_memory import DeviceBackend
+from armpy_testing.models.control_flow import BOOL, applied
+from armpy_testing.models.networks import ADD, MUL, chain, f32, floats
 from armpy_tools.devices.costs import BackendCosts, CopyRate, Rate
 from armpy_tools.devices.store import FiguresStore
 from armpy_tools.placement.cost_table import DeviceCosts, device_costs
-from tests.support.control_flow import BOOL, applied
-from tests.support.device_memory import DeviceBackend
-from tests.support.networks import ADD, MUL, chain, f32, floats
 
 MEASURED = FigureSource.MEASURED
 

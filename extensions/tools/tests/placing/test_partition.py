@@ -9,8 +9,8 @@ import pytest
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import Network
 from armpy.types import HOST, BackendId
+from armpy_testing.models.networks import ADD, chain, diamond, f32
 from armpy_tools.placement.partition import Choices, cost_of, partition
-from tests.support.networks import ADD, chain, diamond, f32
 
 BACKENDS = ("A", "B", "C")
 PLACES = (*BACKENDS, HOST)  # where the core itself runs control flow

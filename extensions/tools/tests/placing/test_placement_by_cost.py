@@ -19,10 +19,8 @@ from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
 from armpy.types import DataType, DeviceType, Preference
-from tests.support.control_flow import BOOL, applied
-from tests.support.fake_backends import runtime_of
-from tests.support.networks import ADD, MUL, RELU, chain, diamond, f32, floats
-from tests.support.scripted_backend import (
+from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.backends.scripted_backend import (
     Call,
     ScriptedBackend,
     Step,
@@ -31,6 +29,8 @@ from tests.support.scripted_backend import (
     sleeps,
     waits,
 )
+from armpy_testing.models.control_flow import BOOL, applied
+from armpy_testing.models.networks import ADD, MUL, RELU, chain, diamond, f32, floats
 
 X = floats(1, 2, 3, 4)
 

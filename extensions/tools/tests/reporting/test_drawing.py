@@ -13,12 +13,12 @@ import pytest
 from armpy import Network
 from armpy.inspect import ModelFacts, describe_model
 from armpy.model import Model
+from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
+from armpy_testing.models.control_flow import loop
+from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_tools.report.drawing import to_dot, to_svg
 from armpy_tools.report.graph_picture import write_svg
 from armpy_tools.report.picture import pictures
-from tests.support.control_flow import loop
-from tests.support.fake_backends import FakeBackend, runtime_of
-from tests.support.networks import ADD, RELU, f32
 
 SVG = "{http://www.w3.org/2000/svg}"
 

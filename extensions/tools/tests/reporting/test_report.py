@@ -35,6 +35,8 @@ from armpy_conformance.pages import (
     TwoLines,
     write_page,
 )
+from armpy_testing.backends.fake_backends import FakeBackend, registry_of
+from armpy_testing.backends.lying_backends import Tampering
 from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
@@ -43,8 +45,6 @@ from armpy_tools.report.headlines import placement_text, size_headline, speed_he
 from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import needed_bytes
 from armpy_tools.report.time_parts import kind_stack
-from tests.support.fake_backends import FakeBackend, registry_of
-from tests.support.lying_backends import Tampering
 
 DIGITS = Path(__file__).parents[4] / "examples" / "digits" / "digits_int8.tflite"
 

@@ -1,0 +1,194 @@
+"""Correct devices whose memory is laid out in unusual ways."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from armpy import ops
+from armpy.backend import (
+    BackendOption,
+    HostTensorHandle,
+    HostTensorHandleFactory,
+    ITensorArena,
+    ITensorHandle,
+    ITensorHandleFactory,
+    Lifetime,
+    NetworkResources,
+)
+from armpy.errors import BackendError
+from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
+from armpy_testing.backends.vector_backend import StrictVectors
+from extensions.conformance.tests.breaking_memory import ExampleDeviceBackend, mappable_device
+from extensions.conformance.tests.planted.faults import Plain
+
+ROW_BYTES = 64
+CHANNELS = 8
+GUARD_BYTES = 64
+_GUARD = 0xA5
+
+
+class StagedHandle(ITensorHandle):
+    """A tensor that the host sees through copies."""
+
+    def __init__(self, info: TensorInfo) -> None:
+        self._info = info
+        self._staged: list[tuple[Array, bool]] = []
+        self.store(np.zeros(info.known_shape, info.data_type.dtype))
+
+    @property
+    def info(self) -> TensorInfo:
+        return self._info
+
+    @abstractmethod
+    def store(self, array: Array) -> None:
+        """Write all elements."""
+
+    @abstractmethod
+    def load(self) -> Array:
+        """Read all elements into a new array."""
+
+    def map(self, *, read: bool = True, write: bool = True) -> Array:
+        array = self.load()
+        array.flags.writeable = write
+        self._staged.append((array, write))
+        return array
+
+    def unmap(self) -> None:
+        array, is_written = self._staged.pop()
+        if is_written:
+            self.store(array)
+
+
+class PaddedHandle(StagedHandle):
+    """Each row begins at a multiple of 64 bytes."""
+
+    def store(self, array: Array) -> None:
+        rows = array.reshape(-1, array.shape[-1] if array.ndim and array.size else 1)
+        pitch = -(-rows.shape[1] * rows.itemsize // ROW_BYTES) * ROW_BYTES
+        self._rows = np.full((rows.shape[0], pitch), _GUARD, np.uint8)
+        self._num_bytes = rows.shape[1] * rows.itemsize
+        self._rows[:, : self._num_bytes] = np.ascontiguousarray(rows).view(np.uint8)
+
+    def load(self) -> Array:
+        packed = np.ascontiguousarray(self._rows[:, : self._num_bytes]).reshape(-1)
+        return packed.view(self.info.data_type.dtype).reshape(self.info.known_shape).copy()
+
+
+class BlockedHandle(StagedHandle):
+    """The last dimension lies in blocks of eight in front of the others."""
+
+    def store(self, array: Array) -> None:
+        rows = array.reshape(-1, array.shape[-1] if array.ndim and array.size else 1)
+        self._num_channels = rows.shape[1]
+        num_blocks = -(-self._num_channels // CHANNELS)
+        blocks = np.zeros((rows.shape[0], num_blocks * CHANNELS), rows.dtype)
+        blocks[:, : self._num_channels] = rows
+        shape = (rows.shape[0], num_blocks, CHANNELS)
+        self._blocks = np.ascontiguousarray(blocks.reshape(shape).transpose(1, 0, 2))
+
+    def load(self) -> Array:
+        num_blocks, num_rows, _ = self._blocks.shape
+        rows = self._blocks.transpose(1, 0, 2).reshape(num_rows, num_blocks * CHANNELS)
+        return rows[:, : self._num_channels].reshape(self.info.known_shape).copy()
+
+
+class BigEndianHandle(StagedHandle):
+    """Elements have their bytes in the other order."""
+
+    def store(self, array: Array) -> None:
+        self._swapped = array.byteswap()
+
+    def load(self) -> Array:
+        return self._swapped.byteswap()
+
+
+class _Factory(ITensorHandleFactory):
+    """Makes tensors of one class."""
+
+    factory_id = "unusual/own"
+
+    def __init__(self, kind: type[StagedHandle]) -> None:
+        self._kind = kind
+
+    def create_tensor_handle(self, info: TensorInfo, memory: Array) -> ITensorHandle:
+        return self._kind(info)
+
+
+class OwnFactory(Plain):
+    """A backend with a handle factory of its own."""
+
+    def __init__(self, factory: ITensorHandleFactory, operations: Sequence[type]) -> None:
+        super().__init__(operations=operations)
+        self._factory = factory
+
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return self._factory
+
+
+def with_handles(kind: type[StagedHandle], operations: Sequence[type]) -> OwnFactory:
+    """A backend whose tensors are of a class."""
+    return OwnFactory(_Factory(kind), operations)
+
+
+class _GuardedArena(ITensorArena):
+    """Places tensors itself, with guard bytes around each."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Array] = []
+
+    def create_tensor_handle(
+        self, info: TensorInfo, lifetime: Lifetime, offset_bytes: int
+    ) -> ITensorHandle:
+        block = np.full(info.size_bytes + 2 * GUARD_BYTES, _GUARD, np.uint8)
+        self._blocks.append(block)
+        inside = block[GUARD_BYTES : GUARD_BYTES + info.size_bytes]
+        elements = inside.view(info.data_type.dtype).reshape(info.known_shape)
+        return HostTensorHandle(info, elements)
+
+    def release(self) -> None:
+        for block in self._blocks:
+            guards = (block[:GUARD_BYTES], block[block.size - GUARD_BYTES :])
+            if any((guard != _GUARD).any() for guard in guards):
+                raise BackendError("something was written beside a tensor", where="arena")
+        self._blocks.clear()
+
+
+class _GuardedFactory(HostTensorHandleFactory):
+    """Makes such arenas."""
+
+    @property
+    def factory_id(self) -> str:
+        return "unusual/guarded"
+
+    def create_arena(self, size_bytes: int) -> ITensorArena | None:
+        return _GuardedArena()
+
+
+def with_guarded_arenas(operations: Sequence[type]) -> OwnFactory:
+    """A backend that finds out who writes beside its tensors."""
+    return OwnFactory(_GuardedFactory(), operations)
+
+
+class Vectors(StrictVectors):
+    """Declares alignment and padding of tensors, and uses both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._operations = (ops.ElementwiseBinary, ops.Softmax)
+        self.seen = deque(maxlen=100)  # type: ignore[assignment]  # so that nothing grows
+
+
+class MappableDevice(ExampleDeviceBackend):
+    """A device whose memory others import and export; it has no options, as it is there already."""
+
+    def __init__(self) -> None:
+        super().__init__(mappable_device())
+
+    @property
+    def options(self) -> Sequence[BackendOption]:
+        return ()

@@ -1,0 +1,106 @@
+"""Small models, built through the API, and checks of what calls come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from armpy_reference import ReferenceBackend
+
+from armpy.backend import IBackendInternal
+from armpy.errors import NnapiError, ResultCode
+from armpy.execution import RuntimeOptions
+from armpy_nnapi import (
+    Compilation,
+    DeviceManager,
+    Execution,
+    FuseCode,
+    Model,
+    OperandCode,
+    OperandType,
+    OperationCode,
+)
+from armpy_nnapi.run.preparation import Preparation
+from armpy_testing.backends.fake_backends import registry_of
+
+FLOAT_2 = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
+FLOAT_OPEN = OperandType(OperandCode.TENSOR_FLOAT32, (0,))
+FLOAT_ANY = OperandType(OperandCode.TENSOR_FLOAT32)
+BOOL_1 = OperandType(OperandCode.TENSOR_BOOL8, (1,))
+INT = OperandType(OperandCode.INT32)
+MODEL = OperandType(OperandCode.MODEL)
+
+
+@contextmanager
+def fails(code: ResultCode, match: str) -> Iterator[None]:
+    """The block must raise this result code with a text that matches."""
+    with pytest.raises(NnapiError, match=match) as caught:
+        yield
+    assert caught.value.code is code
+
+
+def devices_of(*backends: IBackendInternal, **options: object) -> DeviceManager:
+    """The devices of some backends, preferred in this order, the reference last."""
+    everything = [*backends, ReferenceBackend()]
+    ids = [backend.get_id() for backend in everything]
+    chosen = RuntimeOptions(backends=ids, registry=registry_of(*everything))
+    return DeviceManager(replace(chosen, **options))  # type: ignore[arg-type]  # checked at run time
+
+
+def add_operands(model: Model, *types: OperandType) -> list[int]:
+    """Add operands of several types."""
+    return [model.add_operand(operand_type) for operand_type in types]
+
+
+def add_activation(model: Model, code: int = FuseCode.NONE) -> int:
+    """Add a constant FuseCode."""
+    index = model.add_operand(INT)
+    model.set_operand_value(index, int(code))
+    return index
+
+
+def sum_model(
+    first: OperandType = FLOAT_2,
+    second: OperandType = FLOAT_2,
+    output: OperandType = FLOAT_2,
+    manager: DeviceManager | None = None,
+) -> Model:
+    """A finished model that adds two inputs."""
+    model = Model(manager)
+    a, b, total = add_operands(model, first, second, output)
+    model.add_operation(OperationCode.ADD, [a, b, add_activation(model)], [total])
+    model.identify_inputs_and_outputs([a, b], [total])
+    model.finish()
+    return model
+
+
+def compiled(model: Model) -> Compilation:
+    """A finished compilation for all devices."""
+    compilation = Compilation(model)
+    compilation.finish()
+    return compilation
+
+
+def computed(model: Model, inputs: Sequence[object], outputs: Sequence[object]) -> Execution:
+    """An execution that has computed."""
+    execution = Execution(compiled(model))
+    for index, value in enumerate(inputs):
+        execution.set_input(index, value)
+    for index, buffer in enumerate(outputs):
+        execution.set_output(index, buffer)
+    execution.compute()
+    return execution
+
+
+def floats(*values: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    """A one-dimensional float32 array."""
+    return np.array(values, np.float32)
+
+
+def preparation_of(execution: Execution) -> Preparation:
+    """What a reusable execution has prepared."""
+    assert execution._preparation is not None
+    return execution._preparation

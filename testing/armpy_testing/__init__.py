@@ -1,0 +1,1 @@
+"""What tests of armpy, its backends and its extensions share: backends, models, helpers."""

@@ -1,0 +1,1 @@
+"""Networks and model files for tests, and damage to such files."""
