@@ -30,7 +30,7 @@ from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.programs.state import SharedState
 from armpy.execution.programs.symbolic_programs import SymbolicPrograms
 from armpy.execution.settings import NetworkSettings
-from armpy.execution.spread import Spread, SpreadProgram
+from armpy.execution.spread import Spread
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
@@ -534,9 +534,8 @@ def _placement(network: LoadedNetwork, latest: BoundProgram) -> Placement:
     for where, inner in _inner_networks(_maker_of(network, latest), "", set()):
         if inner.latest is not None:
             report = report.followed_by(inner.latest.program.placement.inside(where))
-    if isinstance(latest, SpreadProgram):
-        for backend_id, program in latest.other_programs.items():
-            report = report.followed_by(program.placement.inside(backend_id))
+    for backend_id, program in latest.others.items():
+        report = report.followed_by(program.placement.inside(backend_id))
     return report if network.tiers is None else network.tiers.reported(report, latest)
 
 

@@ -26,10 +26,10 @@ from armpy.errors import (
 from armpy.execution.background.tiers import TieredNetwork
 from armpy.execution.error_attribution import FAILURES
 from armpy.execution.programs.program import BoundProgram
-from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.ops.operation import Array
+from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 _FAILURES = (*FAILURES, MemoryLimitError)
@@ -171,7 +171,12 @@ class Spread:
             programs[backend] = network.surrounded(shapes, program)
         if not programs:
             raise errors[0] if errors else self._all_failed()
-        return SpreadProgram(self, programs, network)
+        runs = SpreadRuns(self, programs, network)
+        (first_backend, first), *rest = programs.items()
+        bound = first.with_runs(runs.run, runs.bind, first_backend.network)
+        bound.stops_in_place = all(each.stops_in_place for each in programs.values())
+        bound.others = {other.backend_id: each.program for other, each in rest}
+        return bound
 
     def shares(
         self, shapes: Shapes, backends: Sequence[SpreadBackend]
@@ -241,10 +246,8 @@ class Spread:
         return next(member.error for member in reversed(self.backends) if member.error is not None)
 
 
-class SpreadProgram(BoundProgram):
-    """A network's programs on several backends, each of which can make an execution."""
-
-    __slots__ = ("_lock", "_network", "_parts", "_programs", "_spread")
+class SpreadRuns:
+    """Executions of a network's programs on several backends, any of which can make each."""
 
     def __init__(
         self, spread: Spread, programs: dict[SpreadBackend, BoundProgram], network: TieredNetwork
@@ -254,31 +257,18 @@ class SpreadProgram(BoundProgram):
         self._network = weakref.ref(network)
         self._lock = threading.Lock()
         self._parts: dict[tuple[SpreadBackend, ...], list[Part]] = {}
-        first_backend, first = next(iter(programs.items()))
-        super().__init__(
-            first.shapes,
-            first.program,
-            self._run,
-            self._bind,
-            all(program.stops_in_place for program in programs.values()),
-            first.inputs,
-            first.outputs,
-        )
-        self.maker = first_backend.network
+        first = next(iter(programs.values()))
+        self._shapes = first.shapes
+        self._result_infos: tuple[TensorInfo, ...] = first.program.result_infos
 
-    @property
-    def other_programs(self) -> dict[BackendId, NetworkProgram]:
-        """The programs on all backends but the first, whose program is `program`."""
-        pairs = [*self._programs.items()][1:]
-        return {backend.backend_id: bound.program for backend, bound in pairs}
-
-    def _run(
+    def run(
         self,
         sources: Sequence[Array],
         results: Targets | None = None,
         cancellation: Cancellation | None = None,
         /,
     ) -> list[Array]:
+        """Execute once; parameters and result as for `StepProgram.run`."""
         if parts := self._divided():
             try:
                 return self._run_parts(parts, sources, results, cancellation)
@@ -297,10 +287,11 @@ class SpreadProgram(BoundProgram):
 
     def _divided(self) -> list[Part]:
         """Parts of an execution that run at the same time; empty if one backend is to run it."""
-        infos, network = self.program.result_infos, self._network()
+        infos, network = self._result_infos, self._network()
         # Where shapes follow from elements, nothing is known of the rows of results.
-        is_known = all(i.is_fully_shaped and i.shape[:1] == self.shapes[0][:1] for i in infos)
-        shares = self._spread.shares(self.shapes, [*self._programs]) if is_known else []
+        num_rows = self._shapes[0][:1]
+        is_known = all(i.is_fully_shaped and i.known_shape[:1] == num_rows for i in infos)
+        shares = self._spread.shares(self._shapes, [*self._programs]) if is_known else []
         key = tuple(backend for backend, _ in shares)
         with self._lock:
             # Kept, as parts of other sizes would be prepared anew.
@@ -308,7 +299,7 @@ class SpreadProgram(BoundProgram):
                 self._parts[key] = []
                 try:
                     for backend, rows in shares:
-                        shapes = tuple((rows.stop - rows.start, *s[1:]) for s in self.shapes)
+                        shapes = tuple((rows.stop - rows.start, *s[1:]) for s in self._shapes)
                         program = network.surrounded(shapes, backend.network.program_for(shapes))
                         self._parts[key].append((backend, rows, program))
                 except ArmpyError as error:
@@ -324,7 +315,7 @@ class SpreadProgram(BoundProgram):
         cancellation: Cancellation | None,
     ) -> list[Array]:
         """Execute all parts at the same time, into slices of the results."""
-        infos = self.program.result_infos
+        infos = self._result_infos
         outputs = [
             empty(info.known_shape, info.data_type.dtype) if target is None else target
             for info, target in zip(infos, results or [None] * len(infos), strict=True)
@@ -343,9 +334,10 @@ class SpreadProgram(BoundProgram):
             results[:] = outputs
         return outputs
 
-    def _bind(
+    def bind(
         self, sources: Sequence[Array], results: Targets, /
     ) -> Callable[[], Sequence[Array] | None]:
+        """Prepare many executions with the same arrays, on each backend when it gets the first."""
         calls: dict[SpreadBackend, Callable[[], Sequence[Array] | None]] = {}
 
         def run(backend: SpreadBackend) -> Sequence[Array] | None:
@@ -359,7 +351,7 @@ class SpreadProgram(BoundProgram):
         """Execute on one backend after the other until one answers."""
         while True:
             try:
-                with self._spread.execution(self.shapes, [*self._programs]) as backend:
+                with self._spread.execution(self._shapes, [*self._programs]) as backend:
                     return run(backend)
             except _FAILURES:
                 if all(backend.error is not None for backend in self._programs):

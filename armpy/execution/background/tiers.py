@@ -130,29 +130,6 @@ class CallCounter:
             self.calls += 1
 
 
-class SlowerProgram(BoundProgram):
-    """A network's program on other backends, which counts its executions."""
-
-    __slots__ = ("counter",)
-
-    def __init__(
-        self,
-        made: BoundProgram,
-        maker: TieredNetwork,  # whose program it has; kept as long as the program may be executed
-    ) -> None:
-        self.counter = CallCounter()
-        super().__init__(
-            made.shapes,
-            made.program,
-            self.counter.counted(made.run),
-            self.counter.counted_binding(made.bind),
-            made.stops_in_place,
-            made.inputs,
-            made.outputs,
-        )
-        self.maker = maker
-
-
 @dataclass
 class _Exchange:
     """Exchange for some input shapes: the compiled program, and the one that runs until then."""
@@ -229,17 +206,22 @@ class Tiers:
                 return network.compiled(shapes)
         except CompilationPostponedError as error:
             postponed = error
-        slower = self._slower_program(network, shapes, postponed)
+        counter = CallCounter()
+        slower = self._slower_program(network, shapes, postponed, counter)
         if slower is None:
             return network.compiled(shapes)
         backends = (*sorted(self._left_out),)
-        if self._began(_Exchange(shapes, backends, postponed.is_kept, slower.counter)):
+        if self._began(_Exchange(shapes, backends, postponed.is_kept, counter)):
             return slower
         return network.compiled(shapes)
 
     def _slower_program(
-        self, network: TieredNetwork, shapes: Shapes, postponed: CompilationPostponedError
-    ) -> SlowerProgram | None:
+        self,
+        network: TieredNetwork,
+        shapes: Shapes,
+        postponed: CompilationPostponedError,
+        counter: CallCounter,  # of its executions
+    ) -> BoundProgram | None:
         """The program on backends that need not compile; None if they do not take all layers."""
         # It ends: every turn leaves a backend out, and none comes back.
         while True:
@@ -254,7 +236,10 @@ class Tiers:
                 with postponed_compilation():
                     maker = self._slower = self._slower or network.on(left)
                     program = maker.program_for(shapes)
-                return SlowerProgram(network.surrounded(shapes, program), maker)
+                bound = network.surrounded(shapes, program)
+                run, bind = counter.counted(bound.run), counter.counted_binding(bound.bind)
+                # Its maker is kept as long as the program may be executed.
+                return bound.with_runs(run, bind, maker)
             except CompilationPostponedError as error:
                 postponed = error
             except ArmpyError as error:

@@ -349,6 +349,7 @@ class BoundProgram:
         "importing",
         "inputs",
         "maker",
+        "others",
         "outputs",
         "program",
         "run",
@@ -365,6 +366,7 @@ class BoundProgram:
         stops_in_place: bool,  # whether executions stop soon when they are cancelled
         inputs: tuple[InputSlot, ...],
         outputs: tuple[OutputSlot, ...],
+        maker: Any = None,  # another loaded network that has made the program. Any: as above
     ) -> None:
         self.shapes = shapes
         self.program = program
@@ -374,4 +376,19 @@ class BoundProgram:
         self.inputs = inputs
         self.outputs = outputs
         self.importing: dict[tuple[object, ...], BoundProgram] = {}
-        self.maker: Any = None  # Any: as for the program
+        self.maker = maker
+        # The programs of the other backends that executions are spread over. Any: as above
+        self.others: dict[BackendId, Any] = {}
+
+    def with_runs(self, run: Run, bind: Bind, maker: object) -> BoundProgram:
+        """The same program, executed by other functions."""
+        return BoundProgram(
+            self.shapes,
+            self.program,
+            run,
+            bind,
+            self.stops_in_place,
+            self.inputs,
+            self.outputs,
+            maker,
+        )
