@@ -5,9 +5,11 @@ from __future__ import annotations
 import enum
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
+from armpy.errors import ArmpyError
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 
@@ -37,6 +39,8 @@ class ReasonCode(enum.Enum):
 class Support:
     """Yes, or no with a reason.
 
+    An answer is carried as it is from the backend to reports.
+
     Examples
     --------
     >>> bool(Support.yes())
@@ -47,7 +51,12 @@ class Support:
 
     is_supported: bool
     code: ReasonCode | None = None
+    """Why not, for programs; None for a yes."""
     text: str = ""
+    """Why not, for people; empty for a yes."""
+    error: ArmpyError | None = field(default=None, compare=False)
+    """The backend's error, without traceback and causes, if it failed to answer, compile, prepare
+    or execute; set by the core alone."""
 
     @classmethod
     def yes(cls) -> Support:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from copy import copy
 from dataclasses import field
 from types import MappingProxyType
 
@@ -42,7 +41,13 @@ from armpy.ops.dense import FullyConnected
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.plugins.proxy.guard import device_of
-from armpy.plugins.proxy.guarded_call import ask_backend, ask_method, describe
+from armpy.plugins.proxy.guarded_call import (
+    ask_backend,
+    ask_method,
+    checked_support,
+    describe,
+    failed_support,
+)
 from armpy.profiling import phase
 from armpy.store.settings import CompilationCaching
 from armpy.tensor import TensorInfo
@@ -52,22 +57,6 @@ _log = logging.getLogger("armpy.compiler")
 
 Exclusions = dict[tuple[int, BackendId], Support]
 """Pairs of layer id and backend that have turned out not to work, with the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class FailedAnswer(Support):
-    """No, as the backend has taken the layer and then failed at its work."""
-
-    error: ArmpyError | None = None
-    """Its error, without causes."""
-
-    @classmethod
-    def by(cls, code: ReasonCode, text: str, error: ArmpyError) -> FailedAnswer:
-        """The refusal for what a backend raised."""
-        # Tracebacks hold the objects made until then, and refusals stay as long as the network.
-        bare = copy(error)
-        bare.__traceback__ = bare.__cause__ = bare.__context__ = None
-        return cls(False, code, text, bare)
 
 
 @dataclass
@@ -185,7 +174,7 @@ class SupportOracle:
         ]
 
         def are_layers_supported() -> tuple[object, ...]:  # as errors name it
-            return tuple(map(_plain, ask_all(support, layers)))
+            return tuple(map(checked_support, ask_all(support, layers)))
 
         try:
             request = self._options.request_for(backend)
@@ -221,7 +210,7 @@ class SupportOracle:
         """A backend's answer about a layer; an error becomes a refusal."""
 
         def question() -> object:
-            return _plain(getattr(support, name)(*operands))
+            return checked_support(getattr(support, name)(*operands))
 
         question.__name__ = name  # errors name the method
         try:
@@ -232,7 +221,7 @@ class SupportOracle:
         except ArmpyError as error:
             text = "%s: %s The layer goes to the next backend"
             _log.warning(text, layer.where, error, exc_info=wants_traceback(_log))
-            return Support.no(ReasonCode.OTHER, str(error))
+            return failed_support(ReasonCode.OTHER, str(error), error)
 
     def _missing(self, backend: IBackendInternal, layer: Layer) -> Support | None:
         """The refusal of a layer for what a backend declares; None if it has to be asked."""
@@ -275,19 +264,8 @@ class SupportOracle:
             except ArmpyError as error:
                 _log.warning("%s", error, exc_info=wants_traceback(_log))
                 # Kept as well: a backend that fails here is not asked again for every layer.
-                self._supports[backend_id] = Support.no(ReasonCode.OTHER, str(error))
+                self._supports[backend_id] = failed_support(ReasonCode.OTHER, str(error), error)
         return self._supports[backend_id]
-
-
-def _plain(answer: object) -> object:
-    """An answer without anything of the backend's own in it, if it is one."""
-    if not isinstance(answer, Support):
-        return answer
-    # A subclass could run the backend's code later, outside the boundary, so fields are copied.
-    if not isinstance(answer.is_supported, bool):
-        raise BackendError("the answer is neither yes nor no", actual=describe(answer.is_supported))
-    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
-    return Support(answer.is_supported, code, str(answer.text or "no reason given"))
 
 
 _WEIGHTED = (Convolution2d, DepthwiseConvolution2d, TransposeConvolution2d, FullyConnected)
@@ -403,8 +381,7 @@ def assign_backends(
                 result.backends[layer.id] = backend
                 break
             refusals.append(refusal_of(layer, backend.get_id(), answer))
-            if failure is None and isinstance(answer, FailedAnswer):
-                failure = answer.error
+            failure = failure or answer.error
         else:
             raise _unplaceable(layer, refusals, oracle.assigned_backend(layer)) from failure
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are not a fallback

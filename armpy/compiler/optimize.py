@@ -21,7 +21,6 @@ from armpy.backend.caches import gathered_cache_uses
 from armpy.compiler.assign import (
     Assignment,
     Exclusions,
-    FailedAnswer,
     SupportOracle,
     assign_backends,
     refusal_of,
@@ -48,6 +47,7 @@ from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, Compi
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.proxy.guard import device_of, keeps_programs
+from armpy.plugins.proxy.guarded_call import failed_support
 from armpy.profiling import phase
 from armpy.types import HOST, BackendId, Preference
 
@@ -307,7 +307,7 @@ class _Rounds:
         self, backend: IBackendInternal, layers: Sequence[Layer], text: str, error: ArmpyError
     ) -> None:
         """Remember that a backend does not run some layers after all."""
-        support = FailedAnswer.by(ReasonCode.COMPILATION, text, error)
+        support = failed_support(ReasonCode.COMPILATION, text, error)
         for layer in layers:
             self._excluded[layer.id, backend.get_id()] = support
 

@@ -22,7 +22,6 @@ from armpy.backend import (
     ILayerSupport,
     PreparationRequest,
     ReasonCode,
-    Support,
     cancellable,
     timed_by,
 )
@@ -32,7 +31,6 @@ from armpy.core.processes.confinement import in_force
 from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
 from armpy.core.processes.worker import record_line
-from armpy.errors import BackendError
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.options import RuntimeOptions
 from armpy.execution.properties import NetworkProperties
@@ -57,12 +55,16 @@ from armpy.plugins.isolation.parts import graph_of_view
 from armpy.plugins.isolation.shared_block import TensorLayout, device_time, map_block
 from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.proxy.guarded_call import checked_support
 
 _log = logging.getLogger("armpy.plugins.isolation.worker")
 _CORE_LOGGERS = ("armpy.core", "armpy.compiler", "armpy.execution", "armpy.plugins")
 
 _SHORT = MAX_FAILURE_BYTES // (6 * 6)
 """Characters of each text of an error that is too long for a packet: six take six bytes each."""
+
+_LONGEST_REASON = 2000
+"""Characters of a refusal's text that are sent."""
 
 
 class StopFlag(Cancellation):
@@ -253,15 +255,10 @@ def _unpacked(
 
 def _support_fields(answer: object) -> dict[str, object]:
     """A backend's answer about a layer, as JSON."""
-    if not isinstance(answer, Support):
-        raise BackendError("the answer has the wrong type", actual=repr(answer)[:200])
-    # The backend may put anything there, and the application reads plain JSON.
-    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
-    return {
-        "is_supported": bool(answer.is_supported),
-        "code": code.value,
-        "text": str(answer.text)[:2000],
-    }
+    support = checked_support(answer)
+    code = support.code or ReasonCode.OTHER
+    text = support.text[:_LONGEST_REASON]
+    return {"is_supported": support.is_supported, "code": code.value, "text": text}
 
 
 def bound_call(network: LoadedNetwork, block: mmap.mmap) -> Callable[[], object]:

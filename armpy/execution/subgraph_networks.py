@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from armpy.backend import Capability, ReasonCode, Support, has_matching_capability
 from armpy.compiler import Evaluator
-from armpy.compiler.assign import Exclusions, FailedAnswer
+from armpy.compiler.assign import Exclusions
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, CompilationPostponedError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
@@ -24,6 +24,7 @@ from armpy.execution.steps.host_workloads import host_session
 from armpy.execution.steps.session import BackendSession, SessionError, Sessions, open_session
 from armpy.graph import Graph, graphs_of
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.proxy.guarded_call import failed_support
 from armpy.profiling import WatchedLock, phase
 from armpy.types import BackendId
 
@@ -84,7 +85,7 @@ class SubgraphNetworks(Generic[NetworkT]):
         """Give no layers to a backend that has failed to execute one; whether that is news."""
         if backend_id in self._refusals:
             return False
-        self._refusals[backend_id] = FailedAnswer.by(
+        self._refusals[backend_id] = failed_support(
             ReasonCode.EXECUTION, f"execution failed: {error}", error
         )
         return True

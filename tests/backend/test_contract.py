@@ -42,7 +42,7 @@ class Smallest(IBackendInternal):
         return "Smallest"
 
     def get_api_version(self) -> str:
-        return "2.5"
+        return "2.6"
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return ReferenceBackend().create_workload_factory(network)

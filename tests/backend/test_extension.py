@@ -66,7 +66,7 @@ class Vendor(IBackendInternal):
         return self._backend_id
 
     def get_api_version(self) -> str:
-        return "2.5"
+        return "2.6"
 
     @property
     def extensions(self) -> Sequence[Extension]:

@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 from armpy_reference import ReferenceBackend
 
-from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
+from armpy.backend import IBackendInternal, ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.compiler import OptimizerOptions, optimize_graph
 from armpy.compiler.assign import Exclusions, SupportOracle, assign_backends
-from armpy.errors import BackendCapabilityError, GraphValidationError, InvalidArgumentError
+from armpy.errors import (
+    BackendCapabilityError,
+    BackendError,
+    GraphValidationError,
+    InvalidArgumentError,
+)
 from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
 from armpy.ops import Activation, ElementwiseBinary
@@ -73,6 +78,30 @@ def test_a_wrong_answer_about_a_layer_is_a_refusal(faults: dict[str, object], te
     with pytest.raises(BackendCapabilityError, match=f"'add_0': .*Fake: .*{text}"):
         optimize_graph(chain(1), [FakeBackend(faults=faults)])
     assert json.loads(network.placement.to_json())["refusals"][0]["backend"] == "Fake"
+
+
+def test_the_error_of_a_failed_question_is_the_cause_if_no_backend_takes_the_layer() -> None:
+    faults = {"is_layer_supported": ValueError("oops")}
+    with pytest.raises(BackendCapabilityError) as raised:
+        optimize_graph(chain(1), [FakeBackend("First", ()), FakeBackend("Second", faults=faults)])
+    cause = raised.value.__cause__
+    assert isinstance(cause, BackendError)
+    assert cause.where == "Second / is_layer_supported"
+    # Their frames hold what the backend had made.
+    assert (cause.__traceback__, cause.__cause__) == (None, None)
+
+
+@pytest.mark.parametrize("is_together", [False, True])
+def test_an_answer_reaches_the_assignment_as_the_object_that_the_backend_made(
+    is_together: bool,
+) -> None:
+    refusal = Support.no(ReasonCode.OTHER, "never")
+    backend: IBackendInternal = FakeBackend("Fake", faults={"is_layer_supported": refusal})
+    if is_together:
+        backend = Batching(lambda layers: [refusal] * len(layers))
+    graph = chain(1)
+    oracle = SupportOracle([backend, CPU])
+    assert oracle.ask(backend, graph.layers[0], graph) is refusal
 
 
 def test_each_question_is_asked_once() -> None:

@@ -304,7 +304,7 @@ class FullBackend(IBackendInternal):
         return "Full"
 
     def get_api_version(self) -> str:
-        return "2.5"
+        return "2.6"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)

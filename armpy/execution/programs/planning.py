@@ -11,7 +11,7 @@ from armpy.backend import CacheUse, ReasonCode
 from armpy.backend.caches import gathered_cache_uses, model_named
 from armpy.backend.control_flow import network_timeout
 from armpy.compiler import OptimizedNetwork, optimize_graph, place_layers
-from armpy.compiler.assign import Exclusions, FailedAnswer
+from armpy.compiler.assign import Exclusions
 from armpy.compiler.compile_timeout import time_per_part
 from armpy.compiler.compiled_parts import given_parts
 from armpy.compiler.imported import import_tensors
@@ -33,6 +33,7 @@ from armpy.execution.steps.step import PreparationError, PreparationFailure
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.graph import Graph, graphs_of
 from armpy.ops.operation import Array, located
+from armpy.plugins.proxy.guarded_call import failed_support
 from armpy.types import HOST, BackendId, DeviceType
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ class Planner:
             "They move" if len(failure.layers) > 1 else "It moves",
             exc_info=cause if wants_traceback(_log) else None,
         )
-        answer = FailedAnswer.by(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)
+        answer = failed_support(ReasonCode.PREPARATION, f"preparation failed: {cause}", cause)
         for layer in failure.layers:
             # A compiled layer stands for several, which move one by one.
             for layer_id in network.origins.get(layer.id, (layer.id,)):

@@ -21,7 +21,6 @@ from armpy.backend import (
     ReasonCode,
     has_matching_capability,
 )
-from armpy.compiler.assign import FailedAnswer
 from armpy.compiler.memory.memory_copies import Factories, handle_factories
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendError
@@ -32,6 +31,7 @@ from armpy.execution.steps.backend_profiling import open_profiling
 from armpy.graph import Value
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins.proxy.guarded_call import failed_support
 from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.profiling import Profiler
 from armpy.tensor import TensorInfo
@@ -113,7 +113,7 @@ class SessionError(Exception):
     def __init__(self, backend_id: BackendId, cause: ArmpyError) -> None:
         super().__init__(str(cause))
         self.backend_id = backend_id
-        self.answer = FailedAnswer.by(ReasonCode.DEVICE, str(cause), cause)
+        self.answer = failed_support(ReasonCode.DEVICE, str(cause), cause)
 
 
 class Sessions(dict[BackendId, BackendSession]):

@@ -34,7 +34,7 @@ def as_completion(backend_id: BackendId, answer: object) -> ICompletion | None:
             expected="ICompletion or None",
             actual=describe(answer),
         )
-    return answer  # type: ignore[return-value]  # just checked
+    return answer
 
 
 def wait_for(

@@ -9,8 +9,9 @@ import traceback
 from collections.abc import Callable, Collection
 from copy import copy
 from types import CodeType, FrameType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeGuard, TypeVar
 
+from armpy.backend import ReasonCode, Support
 from armpy.core.vlog import is_on, vlog
 from armpy.errors import ArmpyError, BackendError
 from armpy.ops.operation import located
@@ -125,6 +126,33 @@ def read_backend(
     return ask_backend(backend_id, kind, read)
 
 
+def checked_support(answer: object) -> Support:
+    """A backend's answer about a layer, with a code and a text if it is a no.
+
+    Raises BackendError if it is no `Support`, or neither yes nor no.
+    """
+    if not is_a(answer, Support):
+        raise wrong_type("the answer", Support, answer, "")
+    if not isinstance(answer.is_supported, bool):
+        raise BackendError("the answer is neither yes nor no", actual=describe(answer.is_supported))
+    if answer.is_supported:
+        return Support.yes()
+    is_exact = type(answer) is Support and type(answer.text) is str and answer.error is None
+    if is_exact and answer.text and isinstance(answer.code, ReasonCode):
+        return answer
+    # A subclass, of it or of str, could run the backend's code later, outside the boundary.
+    code = answer.code if isinstance(answer.code, ReasonCode) else ReasonCode.OTHER
+    return Support.no(code, plain_text(str(answer.text or "no reason given")))
+
+
+def failed_support(code: ReasonCode, text: str, error: ArmpyError) -> Support:
+    """The answer for a backend that failed to answer, or at what it had said yes to."""
+    # Tracebacks hold the objects made until then, and refusals stay as long as the network.
+    bare = copy(error)
+    bare.__traceback__ = bare.__cause__ = bare.__context__ = None
+    return Support(False, code, text, bare)
+
+
 def describe(value: object) -> str:
     """Describe a backend's answer for messages: its `repr` in a bearable length."""
     try:
@@ -208,7 +236,7 @@ def named_error(where: str, error: ArmpyError) -> ArmpyError:
     return named
 
 
-def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> bool:
+def is_a(answer: object, kind: type[T] | tuple[type[T], ...]) -> TypeGuard[T]:
     """`isinstance`, which asks the object for its ``__class__``."""
     try:
         return isinstance(answer, kind)

@@ -44,7 +44,7 @@ class LiteRtBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
-        return "2.5"
+        return "2.6"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The processor, or the delegate's hardware."""

@@ -154,7 +154,7 @@ class NativeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that the host was written for."""
-        return "2.5"
+        return "2.6"
 
     @property
     def version(self) -> str:

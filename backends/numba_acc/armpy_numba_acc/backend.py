@@ -81,7 +81,7 @@ class NumbaBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.5"
+        return "2.6"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""

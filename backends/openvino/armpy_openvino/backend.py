@@ -38,7 +38,7 @@ class OpenVinoBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
-        return "2.5"
+        return "2.6"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """Those that OpenVINO finds, the processor first."""

@@ -100,7 +100,7 @@ class Engine(IEngineBackend):
         return "Ending"
 
     def get_api_version(self):
-        return "2.5"
+        return "2.6"
 
     def get_engine(self):
         return Programs()

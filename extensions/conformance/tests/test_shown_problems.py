@@ -77,7 +77,7 @@ def models(num_run: int, claimed: int = 1) -> VectorsResult:
     ran = CaseResult("x", "Add", "FLOAT32", Outcome.PASSED, "", kind * claimed, kind)
     other = CaseResult("x", "Add", "FLOAT32", Outcome.UNSUPPORTED)
     results = (ran,) * num_run + (other,) * (1000 - num_run)
-    return VectorsResult("Vendor", "", "2.5", results, least_share=LEAST_SHARE)
+    return VectorsResult("Vendor", "", "2.6", results, least_share=LEAST_SHARE)
 
 
 def test_random_models_that_hardly_touch_the_backend_fail_the_run() -> None:

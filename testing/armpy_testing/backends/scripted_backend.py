@@ -298,7 +298,7 @@ class ScriptedBackend(IBackendInternal):
         return self._backend_id
 
     def get_api_version(self) -> str:
-        return "2.5"
+        return "2.6"
 
     def get_devices(self) -> tuple[DeviceInfo, ...]:
         declared = self._declared

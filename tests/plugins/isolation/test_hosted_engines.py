@@ -50,7 +50,7 @@ ENGINE = """
             return "Engine"
 
         def get_api_version(self):
-            return "2.5"
+            return "2.6"
 
         def get_devices(self):
             return (DeviceInfo(device_type=DeviceType.CPU_COMPILED),)
