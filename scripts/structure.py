@@ -613,6 +613,24 @@ def counts_of_tests(tree: Tree) -> dict[str, tuple[int, int, int, int]]:
     return counts
 
 
+def table_of_packages(tree: Tree, settings: Settings) -> str:
+    """The counts and the budget of each package, a row each."""
+    titles = ("files", "lines", "code", "docstrings", "classes", "comments/100", "budget")
+    rows = [f"{'package':24s} {' '.join(f'{title:>10s}' for title in titles)}"]
+    for name, package in packages(tree).items():
+        rows.append(f"{name:24s} {package} {settings.budgets.get(name, 0):10,d}")
+    return "\n".join(rows)
+
+
+def table_of_tests(tree: Tree) -> str:
+    """The counts of each folder of tests, a row each."""
+    titles = ("files", "lines", "in tests", "outside")
+    rows = [f"{'tests':24s} {' '.join(f'{title:>10s}' for title in titles)}"]
+    for folder, counts in counts_of_tests(tree).items():
+        rows.append(f"{folder:24s} {' '.join(f'{count:10,d}' for count in counts)}")
+    return "\n".join(rows)
+
+
 def lines_of_code(tree: Tree) -> dict[str, int]:
     """Lines of code of each package, as `packages` counts them."""
     counts: defaultdict[str, int] = defaultdict(int)
@@ -706,21 +724,14 @@ def main(arguments: list[str] | None = None) -> int:
     for rule, (about, _) in RULES.items():
         ceiling, aim = settings.ceilings[rule], settings.aims[rule]
         print(f"{counts[rule]:5d}  ceiling {ceiling:4d}  aim {aim:3d}  {about}")
-    for about, count in REPORTS.values():
-        print(f"{len(count(tree, settings)):5d}  {'reported':21s}  {about}")
     problems = []
     if options.check or options.lower:
         problems = judge(counts, settings.ceilings)
         problems += over_budget(lines_of_code(tree), settings.budgets)
     else:
-        titles = ("files", "lines", "code", "docstrings", "classes", "comments/100", "budget")
-        print(f"\n{'package':24s}", *(f"{title:>10s}" for title in titles))
-        for name, package in packages(tree).items():
-            print(f"{name:24s} {package} {settings.budgets.get(name, 0):10,d}")
-        titles = ("files", "lines", "in tests", "outside")
-        print(f"\n{'tests':24s}", *(f"{title:>10s}" for title in titles))
-        for folder, counted in counts_of_tests(tree).items():
-            print(f"{folder:24s}", *(f"{count:10,d}" for count in counted))
+        for about, count in REPORTS.values():
+            print(f"{len(count(tree, settings)):5d}  {'reported':21s}  {about}")
+        print(f"\n{table_of_packages(tree, settings)}\n\n{table_of_tests(tree)}")
     print("\n".join(problems), file=sys.stderr, end="\n" if problems else "")
     return 1 if problems else 0
 
