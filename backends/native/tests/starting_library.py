@@ -6,7 +6,7 @@ import ctypes
 import time
 from pathlib import Path
 
-from backends.native.tests.sample_library import build, source
+from .sample_library import build, source
 
 FUNCTIONS = """
 struct ap_event {

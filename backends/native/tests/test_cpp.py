@@ -20,7 +20,8 @@ from armpy.errors import (
 )
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
-from backends.native.tests.sample_library import build, network, run_part, source
+
+from .sample_library import build, network, run_part, source
 
 pytest.importorskip("armpy_native")
 

@@ -13,7 +13,8 @@ import pytest
 from armpy import Model, Runtime, RuntimeOptions, load
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import SubgraphView
-from backends.native.tests.sample_library import build, expected, network, run_part, source
+
+from .sample_library import build, expected, network, run_part, source
 
 pytest.importorskip("armpy_native")
 

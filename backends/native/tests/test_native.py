@@ -36,7 +36,8 @@ from armpy.types import DataType
 from armpy_conformance import run_conformance
 from armpy_testing.effort import part_of_kit
 from armpy_testing.models.networks import placement_of
-from backends.native.tests.sample_library import (
+
+from .sample_library import (
     STRICT,
     build,
     expected,

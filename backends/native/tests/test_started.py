@@ -22,8 +22,9 @@ from armpy.errors import (
 from armpy.graph import SubgraphView
 from armpy_conformance import run_conformance
 from armpy_testing.effort import part_of_kit
-from backends.native.tests.sample_library import build, expected, network, runtime_of
-from backends.native.tests.starting_library import StartingLibrary, starting_source
+
+from .sample_library import build, expected, network, runtime_of
+from .starting_library import StartingLibrary, starting_source
 
 pytest.importorskip("armpy_native")
 

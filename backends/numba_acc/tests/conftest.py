@@ -36,7 +36,7 @@ def _is_chosen(item: pytest.Item) -> bool:
     if isa is None or FOLDER not in item.path.parents:
         return True
     # Only now: what the tests share compiles, and asks for the cache's place as it is imported.
-    from backends.numba_acc.tests.support import ISA_NAMES, PRODUCT_NAMES
+    from .support import ISA_NAMES, PRODUCT_NAMES
 
     name = str(getattr(isa, "name", isa))
     if name not in PRODUCT_NAMES:

@@ -11,7 +11,8 @@ from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.effort import IS_FULL, first_and_another
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS,
     check_against_reference,
     run_reference,

@@ -41,8 +41,9 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.hostile_weights import hostile_array, hostile_weights
-from backends.numba_acc.tests.support import random_array
+
+from .hostile_weights import hostile_array, hostile_weights
+from .support import random_array
 
 T = TypeVar("T")
 _MOST_PRODUCTS = 30_000

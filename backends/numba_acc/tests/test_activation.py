@@ -10,7 +10,8 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT, Tolerance
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import check_layer, quantized
+
+from .one_layer import check_layer, quantized
 
 F32, S8, U8 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8
 

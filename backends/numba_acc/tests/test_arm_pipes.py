@@ -17,7 +17,8 @@ from armpy_numba_acc.passes.region import lower_region
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.tensor import Quantization
-from backends.numba_acc.tests.pipes import (
+
+from .pipes import (
     CORES,
     Core,
     find_mca,

@@ -11,7 +11,8 @@ from armpy import Network, Runtime, RuntimeOptions, ops
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import check_layer
+
+from .one_layer import check_layer
 
 F32 = DataType.FLOAT32
 

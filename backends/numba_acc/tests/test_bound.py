@@ -12,7 +12,8 @@ from armpy.ops import Gather
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.models.control_flow import loop
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
+
+from .networks import convolutions, image, runtime_of, small
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from armpy_numba_acc.passes.region import lower_region
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.ops.tolerance import EXACT
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS,
     check_against_reference,
     isas_of_this_test,

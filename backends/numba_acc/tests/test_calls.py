@@ -19,8 +19,9 @@ from armpy.errors import BackendError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from armpy_testing.changed_arrays import HARMLESS, HARMLESS_FOR_INPUTS
 from armpy_testing.models.networks import ADD, chain, f32, floats
-from backends.numba_acc.tests.networks import convolutions, runtime_of, small
 from tests.execution.test_threads import in_threads
+
+from .networks import convolutions, runtime_of, small
 
 ISA = host_isas()[0]
 

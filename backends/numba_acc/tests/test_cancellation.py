@@ -20,7 +20,8 @@ from armpy import DataType, Model, Network, TensorInfo
 from armpy.backend import Cancellation, HostTensorHandle, cancellable
 from armpy.errors import ExecutionCancelledError
 from armpy.graph import SubgraphView
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of
+
+from .networks import convolutions, image, runtime_of
 
 ISA = host_isas()[0]
 

@@ -15,7 +15,8 @@ from armpy.graph import SubgraphView, Value
 from armpy.ops import ActivationFunction, BinaryOperation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS,
     check_against_reference,
     isas_of_this_test,

@@ -20,7 +20,8 @@ from armpy.graph import SubgraphView, Value
 from armpy.ops import Convolution2d, DepthwiseConvolution2d, Padding, Pooling2d
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import ISAS, random_array, run_reference
+
+from .support import ISAS, random_array, run_reference
 
 SHAPE = (3, 4)
 STEP = 1 if "ARMPY_NUM_NETWORKS" in os.environ else 5

@@ -8,8 +8,9 @@ from armpy import Network, ops
 from armpy.ops.operation import Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import isas_for
-from backends.numba_acc.tests.support import (
+
+from .one_layer import isas_for
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

@@ -14,7 +14,8 @@ from armpy.graph import SubgraphView
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Array
 from armpy_testing.models.networks import ADD, f32
-from backends.numba_acc.tests.support import run_compiled
+
+from .support import run_compiled
 
 SLACK_BYTES = 64
 """That kernels may read after the last one."""

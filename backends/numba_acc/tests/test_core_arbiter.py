@@ -20,8 +20,9 @@ from armpy_numba_acc.runtime.threads import Pool, pool
 from armpy.backend import Cancellation
 from armpy.errors import ExecutionCancelledError
 from armpy.graph import SubgraphView
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of
-from backends.numba_acc.tests.test_threads import num_workers, run_once, wait_until, worker_code
+
+from .networks import convolutions, image, runtime_of
+from .test_threads import num_workers, run_once, wait_until, worker_code
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ from armpy import Network, ops
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     check_against_reference,
     isas_of_this_test,
     random_array,

@@ -13,7 +13,8 @@ from armpy.ops.operation import Array
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import ISAS, isas_of_this_test, run_compiled, run_reference
+
+from .support import ISAS, isas_of_this_test, run_compiled, run_reference
 
 NONE, RELU = FusedActivation.NONE, FusedActivation.RELU
 

@@ -9,8 +9,9 @@ from armpy import Network, ops
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import isas_for
-from backends.numba_acc.tests.support import check_against_reference, run_reference
+
+from .one_layer import isas_for
+from .support import check_against_reference, run_reference
 
 F32, S8 = DataType.FLOAT32, DataType.QASYMM_S8
 SAME = ops.Padding.SAME

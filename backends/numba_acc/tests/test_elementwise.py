@@ -11,7 +11,8 @@ from armpy.graph import SubgraphView
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import (
+
+from .one_layer import (
     BROADCASTS,
     FLOAT_FUNCTIONS,
     FLOAT_OPERATIONS,
@@ -19,7 +20,7 @@ from backends.numba_acc.tests.one_layer import (
     check_layer,
     quantized,
 )
-from backends.numba_acc.tests.support import ISAS, check_against_reference
+from .support import ISAS, check_against_reference
 
 F32, S8, U8 = DataType.FLOAT32, DataType.QASYMM_S8, DataType.QASYMM_U8
 I32, I64, BOOL = DataType.SIGNED32, DataType.SIGNED64, DataType.BOOLEAN

@@ -6,7 +6,8 @@ import pytest
 from armpy import ops
 from armpy.ops.tolerance import Tolerance
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import (
+
+from .one_layer import (
     BROADCASTS,
     BYTE_FUNCTIONS,
     QUANTIZED_OPERATIONS,

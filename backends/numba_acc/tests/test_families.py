@@ -8,8 +8,9 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy.graph import SubgraphView
 from armpy_testing.effort import effort
-from backends.numba_acc.tests.families import ELSEWHERE, FAMILIES, family_network, kernel_names
-from backends.numba_acc.tests.support import (
+
+from .families import ELSEWHERE, FAMILIES, family_network, kernel_names
+from .support import (
     ISAS,
     check_against_reference,
     run_in_turn,

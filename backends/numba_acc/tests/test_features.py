@@ -13,8 +13,9 @@ import pytest
 from armpy_numba_acc.machine.isa import Isa, make_isa
 
 from armpy_testing.effort import IS_FULL
-from backends.numba_acc.tests.families import FAMILIES, family_network, kernels_of
-from backends.numba_acc.tests.support import run_apart
+
+from .families import FAMILIES, family_network, kernels_of
+from .support import run_apart
 
 ARM = "aarch64-unknown-linux-gnu"
 HIDDEN = frozenset({"aes", "sha2", "rand", "sve"})

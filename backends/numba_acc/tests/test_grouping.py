@@ -8,7 +8,8 @@ from armpy_numba_acc.passes.grouping import with_depthwise
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView
-from backends.numba_acc.tests.support import ISAS, check_against_reference, random_array
+
+from .support import ISAS, check_against_reference, random_array
 
 CHANNELS = 20
 

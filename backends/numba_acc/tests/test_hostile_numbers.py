@@ -16,14 +16,15 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization
 from armpy_conformance.compare.seeded_values import HOSTILE
-from backends.numba_acc.tests.one_layer import (
+
+from .one_layer import (
     FLOAT_FUNCTIONS,
     FLOAT_OPERATIONS,
     isas_for,
     network_of,
     quantized,
 )
-from backends.numba_acc.tests.support import (
+from .support import (
     check_against_reference,
     run_compiled,
     run_reference,

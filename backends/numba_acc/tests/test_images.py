@@ -32,7 +32,8 @@ from armpy.ops.operation import Array
 from armpy.ops.pooling import PoolingAlgorithm
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import ISAS
+
+from .support import ISAS
 
 ISA = ISAS[0]
 BYTES = Quantization((0.05,), (3,))

@@ -9,7 +9,8 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
 from armpy.graph import SubgraphView
 from armpy.model import Model
-from backends.numba_acc.tests.support import ISAS, check_against_reference
+
+from .support import ISAS, check_against_reference
 
 NEGATE = ops.ElementwiseUnary(ops.UnaryOperation.NEG)
 

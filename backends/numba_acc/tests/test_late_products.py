@@ -9,7 +9,8 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView
-from backends.numba_acc.tests.support import ISAS, check_against_reference
+
+from .support import ISAS, check_against_reference
 
 ADD = ops.BinaryOperation.ADD
 MORE_CHANNELS = ops.Pad(pad_list=((0, 0), (0, 0), (0, 0), (0, 4)))

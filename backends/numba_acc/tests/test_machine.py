@@ -37,7 +37,8 @@ from armpy_numba_acc.tuning import figures
 
 from armpy.backend import Progress, watch_progress
 from armpy.core.symbolic import SymbolicTrace
-from backends.numba_acc.tests.support import ISAS
+
+from .support import ISAS
 
 FEATURES = frozenset(
     {"sse4.2", "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "popcnt", "avx512f", "avx512bw"}

@@ -26,14 +26,15 @@ from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.effort import effort
-from backends.numba_acc.tests.support import (
+
+from .support import (
     PRODUCT_ISAS,
     check_against_reference,
     run_apart,
     run_compiled,
     run_reference,
 )
-from backends.numba_acc.tests.test_weighted_u8 import BOTH_U8, RELU6, SAME, Case, convolution
+from .test_weighted_u8 import BOTH_U8, RELU6, SAME, Case, convolution
 
 UNITS = tuple(isa for isa in PRODUCT_ISAS if isa.has_matrix_unit)
 needs_unit = pytest.mark.skipif(not UNITS, reason="the processor can do without no vectors")
@@ -175,8 +176,8 @@ import numpy as np
 from armpy_numba_acc.llvm.arithmetic.matrix_emulation import Emulation
 from armpy_numba_acc.lowering import matrix_unit as lowering
 from armpy_numba_acc.tiles.products.matrix_unit import MatrixProduct
-from backends.numba_acc.tests.support import PRODUCT_ISAS, run_compiled
-from backends.numba_acc.tests.test_weighted_u8 import Case, convolution
+from .support import PRODUCT_ISAS, run_compiled
+from .test_weighted_u8 import Case, convolution
 
 {change}
 (isa,) = (isa for isa in PRODUCT_ISAS if isa.matrix_unit == "emulated")

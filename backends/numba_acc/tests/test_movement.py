@@ -10,7 +10,8 @@ from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.errors import InvalidArgumentError
 from armpy.graph import SubgraphView, Value
 from armpy.ops.operation import Operation
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

@@ -11,7 +11,8 @@ from armpy.ops import Convolution2d, DepthwiseConvolution2d, FusedActivation
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import isas_of_this_test, run_compiled, run_reference
+
+from .support import isas_of_this_test, run_compiled, run_reference
 
 SCALES = [0.7, 0.5, 0.011, 1e-3, 3.1e-5, 2.0**-16 * 1.3, 4.1e-6]
 

@@ -9,7 +9,8 @@ from armpy import ops
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from backends.numba_acc.tests.one_layer import check_layer
+
+from .one_layer import check_layer
 
 F16, F32 = DataType.FLOAT16, DataType.FLOAT32
 

@@ -8,7 +8,8 @@ from armpy_numba_acc.machine.isa import Isa
 
 from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.ops.operation import Array
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, run_compiled, run_reference
+
+from .support import ISA_NAMES, ISAS, run_compiled, run_reference
 
 RELU6 = ops.FusedActivation.RELU6
 SAME = ops.Padding.SAME

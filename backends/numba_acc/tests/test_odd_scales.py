@@ -17,8 +17,9 @@ from armpy import DataType, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.errors import UnimplementedError
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import Quantization
-from backends.numba_acc.tests.one_layer import network_of
-from backends.numba_acc.tests.support import (
+
+from .one_layer import network_of
+from .support import (
     ISAS,
     check_against_reference,
     isas_of_this_test,

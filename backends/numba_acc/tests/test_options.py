@@ -12,7 +12,8 @@ from armpy_numba_acc.options import ISA_VARIABLE, OPTIONS, ResolvedOptions
 from armpy import Runtime, RuntimeOptions
 from armpy.errors import InvalidArgumentError
 from armpy.plugins import BackendRegistry
-from backends.numba_acc.tests.networks import convolutions, image
+
+from .networks import convolutions, image
 
 HOST = [isa.name for isa in host_isas() if isa.matrix_unit != "amx" or may_use_matrix_unit()]
 

@@ -10,7 +10,8 @@ from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

@@ -16,8 +16,8 @@ from armpy_numba_acc.machine.processors import arm
 from armpy_numba_acc.native import elf, loader
 from armpy_numba_acc.store import objects
 
-from backends.numba_acc.tests.random_networks import random_network
-from backends.numba_acc.tests.support import ISAS, check_against_reference
+from .random_networks import random_network
+from .support import ISAS, check_against_reference
 
 LINUX, MACOS, WINDOWS = (
     "aarch64-unknown-linux-gnu",

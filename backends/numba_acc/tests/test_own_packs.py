@@ -20,8 +20,9 @@ from armpy_numba_acc.store.packs import OWN_PACKS, own_packs, why_not
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import KernelPack
 from armpy_testing.effort import effort
-from backends.numba_acc.tests.support import instructions
 from scripts.build_kernels import TARGETS, listed
+
+from .support import instructions
 
 REMEDY = "run scripts/build_kernels.py and commit what it writes"
 

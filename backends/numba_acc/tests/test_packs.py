@@ -35,7 +35,8 @@ from armpy.errors import BackendUnavailableError
 from armpy.store.archive import kernel_packs
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import write_pack
-from backends.numba_acc.tests.support import forget_sources, instructions, note_compiled
+
+from .support import forget_sources, instructions, note_compiled
 
 ISA = host_isas()[0]
 KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]

@@ -9,7 +9,8 @@ from armpy_numba_acc.passes.pad_folding import with_folded_padding
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView, Value
 from armpy.ops.operation import Operation
-from backends.numba_acc.tests.support import ISAS, check_against_reference, random_array
+
+from .support import ISAS, check_against_reference, random_array
 
 FLOAT32, QASYMM_U8 = DataType.FLOAT32, DataType.QASYMM_U8
 FRAME = ((0, 0), (1, 2), (0, 1), (0, 0))

@@ -9,7 +9,8 @@ from armpy.ops.shapes import PaddingSpec
 from armpy.ops.tolerance import EXACT, Tolerance
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     check_against_reference,
     isas_of_this_test,
     random_array,

@@ -11,7 +11,8 @@ import armpy
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation
 from armpy.ops.tolerance import EXACT
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
+
+from .support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 SAME, VALID = ops.Padding.SAME, ops.Padding.VALID
 

@@ -17,7 +17,8 @@ from armpy.backend import NetworkResources
 from armpy.execution import Runtime
 from armpy.profiling import Profiler, to_chrome_trace
 from armpy_tools.benchmark.layers import layer_costs
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
+
+from .networks import convolutions, image, runtime_of, small
 
 
 def profiler_of(runtime: Runtime, network: int) -> Profiler:

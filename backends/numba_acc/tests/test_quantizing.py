@@ -8,8 +8,9 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import check_layer, network_of, quantized
-from backends.numba_acc.tests.support import ISAS, isas_of_this_test, run_compiled, run_reference
+
+from .one_layer import check_layer, network_of, quantized
+from .support import ISAS, isas_of_this_test, run_compiled, run_reference
 
 F32, S8, U8, BOOL = (
     DataType.FLOAT32,

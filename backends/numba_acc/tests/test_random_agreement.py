@@ -32,14 +32,15 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.random_graphs import run_random_graphs
 from armpy_testing.effort import effort
-from backends.numba_acc.tests import support
-from backends.numba_acc.tests.random_networks import (
+
+from . import support
+from .random_networks import (
     TYPES,
     make_hostile,
     random_network,
     spreads,
 )
-from backends.numba_acc.tests.support import (
+from .support import (
     ISA_NAMES,
     ISAS,
     PRODUCT_ISAS,

@@ -12,7 +12,8 @@ from armpy_numba_acc.passes.support import support
 from armpy import DataType, Model, Network, Quantization, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.graph import Value
 from armpy.ops.operation import Array, Operation
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

@@ -12,7 +12,8 @@ from armpy_numba_acc.machine.isa import Isa, make_isa
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.operation import Operation
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

@@ -14,7 +14,8 @@ from armpy.ops import PoolingAlgorithm, RoiAlign
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     check_against_reference,
     isas_of_this_test,
     random_array,

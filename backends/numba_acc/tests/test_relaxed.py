@@ -28,8 +28,9 @@ from armpy.ops.tolerance import Tolerance
 from armpy.plugins import BackendRegistry
 from armpy_nnapi import Compilation, DeviceManager, Model, OperandCode, OperandType, OperationCode
 from armpy_testing.shared import shared_file
-from backends.numba_acc.tests.networks import convolutions
-from backends.numba_acc.tests.support import (
+
+from .networks import convolutions
+from .support import (
     ISAS,
     check_against_reference,
     isas_of_this_test,

@@ -14,7 +14,8 @@ from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, FusedAc
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     PRODUCT_ISAS,
     isas_of_this_test,
     run_compiled,

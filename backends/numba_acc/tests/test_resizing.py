@@ -6,7 +6,8 @@ import pytest
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.ops.tolerance import EXACT
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, check_against_reference, random_array
+
+from .support import ISA_NAMES, ISAS, check_against_reference, random_array
 
 F32 = TensorInfo((1,), DataType.FLOAT32)
 U8 = TensorInfo((1,), DataType.QASYMM_U8, quantization=Quantization.per_tensor(0.5, 3))

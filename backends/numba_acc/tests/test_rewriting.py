@@ -13,8 +13,9 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT, Tolerance
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from backends.numba_acc.tests.one_layer import check_layer, isas_for, quantized
-from backends.numba_acc.tests.support import check_against_reference, random_array, run_reference
+
+from .one_layer import check_layer, isas_for, quantized
+from .support import check_against_reference, random_array, run_reference
 
 F16, F32, I32, BOOL = DataType.FLOAT16, DataType.FLOAT32, DataType.SIGNED32, DataType.BOOLEAN
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8

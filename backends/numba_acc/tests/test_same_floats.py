@@ -16,9 +16,10 @@ from armpy import Network
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import DataType
-from backends.numba_acc.tests import support
-from backends.numba_acc.tests.random_networks import TYPES, random_network
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, run_compiled, run_in_turn
+
+from . import support
+from .random_networks import TYPES, random_network
+from .support import ISA_NAMES, ISAS, run_compiled, run_in_turn
 
 COUNT = int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

@@ -13,7 +13,8 @@ from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.effort import effort
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

@@ -26,8 +26,9 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.effort import effort
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
-from backends.numba_acc.tests.support import run_apart
+
+from .networks import convolutions, image, runtime_of, small
+from .support import run_apart
 
 SECONDS = effort(5.0, 30.0, "ARMPY_SOAK_SECONDS")
 NUM_CALLERS = 8
@@ -167,8 +168,6 @@ def test_results_stay_the_same_and_memory_does_not_grow(monkeypatch: pytest.Monk
     # In a process of its own, whose memory is not that of all tests before it, and in which
     # the C library does not keep memory for each thread.
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
-    done = run_apart(
-        f"from backends.numba_acc.tests.test_soak import soak; soak({SECONDS})", 8 * SECONDS + 120
-    )
+    done = run_apart(f"from {__name__} import soak; soak({SECONDS})", 8 * SECONDS + 120)
     print(done.stdout)
     assert done.returncode == 0, done.stderr

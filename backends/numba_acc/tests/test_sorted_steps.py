@@ -15,8 +15,9 @@ from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import PRODUCT_ISAS, check_against_reference, run_compiled
-from backends.numba_acc.tests.test_weighted_u8 import (
+
+from .support import PRODUCT_ISAS, check_against_reference, run_compiled
+from .test_weighted_u8 import (
     BOTH_U8,
     RELU6,
     S8,

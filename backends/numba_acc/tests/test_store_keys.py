@@ -25,8 +25,9 @@ from armpy.graph import SubgraphView
 from armpy.ops import Convolution2d, ElementwiseBinary, Padding
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.families import kernel_names
-from backends.numba_acc.tests.support import forget_sources
+
+from .families import kernel_names
+from .support import forget_sources
 
 ISA = host_isas()[0]
 KERNEL = Kernel("convolution_f32", (14, 2))

@@ -20,7 +20,8 @@ from armpy_numba_acc.store.objects import object_codes
 from armpy_numba_acc.store.parallel_compile import KERNELS_PER_PROCESS
 
 from armpy.core.processes.helper import start_sending
-from backends.numba_acc.tests.support import note_compiled
+
+from .support import note_compiled
 
 ISA = host_isas()[-1]
 KERNELS = [

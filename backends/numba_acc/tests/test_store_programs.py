@@ -28,7 +28,8 @@ from armpy.ops import Convolution2d, FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.effort import effort
-from backends.numba_acc.tests.support import forget_sources, note_compiled
+
+from .support import forget_sources, note_compiled
 
 ISA = host_isas()[0]
 KERNELS = [Kernel("first", (1, "a")), Kernel("second"), Kernel("third", (2,))]
@@ -247,7 +248,7 @@ HINDERED = """
 import resource, sys
 import numpy as np
 import armpy
-from backends.numba_acc.tests.networks import runtime_of, small
+from .networks import runtime_of, small
 
 if sys.argv[1] == "full":  # no file takes more than its beginning
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))

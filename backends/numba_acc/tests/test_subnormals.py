@@ -13,9 +13,10 @@ from armpy import DataType, Network, TensorInfo, ops
 from armpy.backend import Cancellation, cancellable
 from armpy.errors import ExecutionCancelledError
 from armpy.ops.operation import Array
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of
-from backends.numba_acc.tests.one_layer import network_of, quantized
-from backends.numba_acc.tests.support import ISA_NAMES, ISAS, run_compiled
+
+from .networks import convolutions, image, runtime_of
+from .one_layer import network_of, quantized
+from .support import ISA_NAMES, ISAS, run_compiled
 
 F16, F32, BOOL = DataType.FLOAT16, DataType.FLOAT32, DataType.BOOLEAN
 SMALL = np.array([1e-39, -1e-40, 2.0**-149, -(2.0**-127), 1.5e-38, 0.0], np.float32)

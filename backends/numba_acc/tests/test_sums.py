@@ -10,7 +10,8 @@ from armpy import Network, ops
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS,
     PRODUCT_ISAS,
     check_against_reference,

@@ -13,7 +13,8 @@ from armpy_numba_acc.runtime.instance import Instance, LoadedCode
 from armpy_numba_acc.runtime.team_trial import TeamTrial
 
 from armpy.graph import SubgraphView
-from backends.numba_acc.tests.networks import convolutions, image
+
+from .networks import convolutions, image
 
 
 def ways_of_calls(

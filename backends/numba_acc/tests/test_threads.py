@@ -28,8 +28,9 @@ from armpy_numba_acc.store.objects import kernel_addresses
 
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
-from backends.numba_acc.tests.support import run_apart
+
+from .networks import convolutions, image, runtime_of, small
+from .support import run_apart
 
 
 @pytest.fixture(autouse=True)
@@ -240,8 +241,8 @@ from threading import Thread
 import numpy as np
 from armpy_numba_acc.machine import core_arbiter
 from armpy_numba_acc.runtime import threads
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of
-from backends.numba_acc.tests.test_threads import num_workers
+from .networks import convolutions, image, runtime_of
+from .test_threads import num_workers
 
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 moments = np.random.default_rng(0)
@@ -273,7 +274,7 @@ print("sound")
 FORKED = """
 import os, signal, threading
 import armpy
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of
+from .networks import convolutions, image, runtime_of
 
 def run() -> None:
     with runtime_of(1) as runtime:

@@ -38,8 +38,9 @@ from armpy.ops import Convolution2d
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from backends.numba_acc.tests.networks import convolutions, image, runtime_of, small
-from backends.numba_acc.tests.support import ISAS, forget_sources
+
+from .networks import convolutions, image, runtime_of, small
+from .support import ISAS, forget_sources
 
 ISA = ISAS[0]
 
@@ -119,10 +120,10 @@ def test_another_process_uses_it(quick: None, folder: Path) -> None:
     expected = compiled_program(view_of_convolutions(), ISA)
     script = (
         "from armpy_numba_acc.store import keys; keys._IMPORTED_NS = 1 << 63\n"
-        "from backends.numba_acc.tests.test_tuning import *\n"
+        f"from {__name__} import *\n"
         "print(sorted(tiles_of(compiled_program(view_of_convolutions(), ISA))))"
     )
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[__name__.count(".")]  # from which the module is imported
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False
     )

@@ -10,7 +10,8 @@ from armpy_numba_acc.passes.region import lower_region
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView, Value
 from armpy.ops.operation import Array
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

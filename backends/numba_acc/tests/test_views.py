@@ -11,7 +11,8 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView, Value
-from backends.numba_acc.tests.support import ISAS, check_against_reference, random_array
+
+from .support import ISAS, check_against_reference, random_array
 
 TOKENS, HEADS, SIZE = 5, 3, 4
 WIDTH = HEADS * SIZE

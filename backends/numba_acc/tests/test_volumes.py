@@ -13,7 +13,8 @@ from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import DataLayout
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS,
     check_against_reference,
     random_array,

@@ -22,7 +22,8 @@ from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.ops.shapes import PaddingSpec
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS,
     check_against_reference,
     random_array,

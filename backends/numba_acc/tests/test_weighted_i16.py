@@ -28,7 +28,8 @@ from armpy.ops.shapes import PaddingSpec
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISA_NAMES,
     ISAS,
     check_against_reference,

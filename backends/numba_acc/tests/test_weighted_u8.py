@@ -21,7 +21,8 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.shapes import PaddingSpec
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     PRODUCT_ISAS,
     PRODUCT_NAMES,
     check_against_reference,

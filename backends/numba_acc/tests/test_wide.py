@@ -9,7 +9,8 @@ from armpy.ops import BinaryOperation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.one_layer import QUANTIZED_OPERATIONS, check_layer, quantized
+
+from .one_layer import QUANTIZED_OPERATIONS, check_layer, quantized
 
 F32, I32 = DataType.FLOAT32, DataType.SIGNED32
 S8, U8 = DataType.QASYMM_S8, DataType.QASYMM_U8

@@ -18,17 +18,18 @@ from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS as ALL_ISAS,
 )
-from backends.numba_acc.tests.support import (
+from .support import (
     check_against_reference,
     random_array,
     run_in_turn,
     run_reference,
 )
-from backends.numba_acc.tests.test_sorted_steps import kernels_of
-from backends.numba_acc.tests.test_weighted_u8 import (
+from .test_sorted_steps import kernels_of
+from .test_weighted_u8 import (
     BOTH_U8,
     RELU6,
     S8,

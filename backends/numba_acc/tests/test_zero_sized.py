@@ -13,7 +13,8 @@ from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import EXACT
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from backends.numba_acc.tests.support import (
+
+from .support import (
     ISAS,
     check_against_reference,
     random_array,

@@ -31,7 +31,8 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
 from armpy.ops.operation import Array
-from extensions.conformance.tests.breaking_memory import (
+
+from .breaking_memory import (
     Breaker,
     CopiesGaps,
     CopiesWhatItImports,

@@ -12,15 +12,16 @@ from armpy_conformance import Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
 from armpy_testing.backends.lying_backends import options_for
-from extensions.conformance.tests.breaking_backends import BREAKERS
-from extensions.conformance.tests.breaking_contract import (
+
+from .breaking_backends import BREAKERS
+from .breaking_contract import (
     BROKEN_ELSEWHERE,
     OLD_BREAKERS,
     RULES_WITHOUT_BREAKERS,
     FastFails,
     Old,
 )
-from extensions.conformance.tests.breaking_memory import Breaker, mappable_device
+from .breaking_memory import Breaker, mappable_device
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,8 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy_testing.backends.dynamic_modules import module_source, write_module
-from extensions.conformance.tests.test_pytest_plugin import run_pytest
+
+from .test_pytest_plugin import run_pytest
 
 pytestmark = pytest.mark.slow
 

@@ -21,8 +21,9 @@ from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.growth import heap_bytes, memory_bytes
 from armpy_conformance.contract.networks import samples, with_constants
 from armpy_testing.backends.lying_backends import options_for
-from extensions.conformance.tests.planted.blind import BLIND_FAULTS
-from extensions.conformance.tests.planted.faults import (
+
+from .planted.blind import BLIND_FAULTS
+from .planted.faults import (
     FAULTS,
     HONEST,
     Flow,
@@ -30,16 +31,16 @@ from extensions.conformance.tests.planted.faults import (
     Plain,
     WithManager,
 )
-from extensions.conformance.tests.planted.forms import FORM_FAULTS
-from extensions.conformance.tests.planted.graphs import GRAPH_FAULTS
-from extensions.conformance.tests.planted.growth import BOUNDED, GROWTH_AREAS, GROWTH_FAULTS
-from extensions.conformance.tests.planted.manners import (
+from .planted.forms import FORM_FAULTS
+from .planted.graphs import GRAPH_FAULTS
+from .planted.growth import BOUNDED, GROWTH_AREAS, GROWTH_FAULTS
+from .planted.manners import (
     HANGING_IN_A_CHILD,
     MANNERS_FAULTS,
     restored_settings,
 )
-from extensions.conformance.tests.planted.sharing import SHARING_FAULTS
-from extensions.conformance.tests.planted.values import VALUE_FAULTS
+from .planted.sharing import SHARING_FAULTS
+from .planted.values import VALUE_FAULTS
 
 pytestmark = pytest.mark.slow
 

@@ -12,9 +12,10 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import all_cases
 from armpy_conformance.processes.process_state import ProcessState
 from armpy_testing.backends.dynamic_modules import module_source, write_module
-from extensions.conformance.tests.planted.declarations import DECLARATION_FAULTS
-from extensions.conformance.tests.planted.planting import cases_of_area, first_bad_apart
-from extensions.conformance.tests.planted.process import PROCESS_FAULTS
+
+from .planted.declarations import DECLARATION_FAULTS
+from .planted.planting import cases_of_area, first_bad_apart
+from .planted.process import PROCESS_FAULTS
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
 from armpy_testing.backends.lying_backends import run
 from armpy_testing.effort import IS_FULL
-from extensions.conformance.tests.sabotaged_examples import (
+
+from .sabotaged_examples import (
     CLASSES,
     claims_too_much,
     first_problem,

@@ -21,7 +21,8 @@ from armpy_nnapi import (
 )
 from armpy_nnapi.description.model_description import OperationNode, Subgraph
 from armpy_nnapi.operations import definitions
-from extensions.nnapi.tests.nnapi_models import BOOL_1, FLOAT_2, compiled, fails, floats
+
+from .nnapi_models import BOOL_1, FLOAT_2, compiled, fails, floats
 
 C = OperandCode
 

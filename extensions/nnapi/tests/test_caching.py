@@ -32,7 +32,8 @@ from armpy_testing.backends.scripted_backend import (
     raises,
     sleeps,
 )
-from extensions.nnapi.tests.nnapi_models import add_activation, devices_of, floats, sum_model
+
+from .nnapi_models import add_activation, devices_of, floats, sum_model
 
 TOKEN = bytes(range(32))
 X, Y, SUM = floats(1, 2), floats(10, 20), [11, 22]

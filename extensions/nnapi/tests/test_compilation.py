@@ -33,7 +33,8 @@ from armpy_nnapi.description.model_description import (
     Subgraph,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,
     add_activation,

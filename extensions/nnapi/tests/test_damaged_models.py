@@ -22,7 +22,8 @@ from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.model.model import Model
 from armpy_nnapi.run.execution import Execution
 from armpy_testing.effort import effort
-from extensions.nnapi.tests.invalid_models.damage import damaged_model
+
+from .invalid_models.damage import damaged_model
 
 COUNT = effort(300, 1500, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

@@ -24,7 +24,8 @@ from armpy_nnapi.codes import (
 from armpy_nnapi.description.model_description import ChannelQuant, Operand, OperationNode, Subgraph
 from armpy_nnapi.operations import Argument, Form, OperationDefinition, TypeRow, definitions
 from armpy_nnapi.validation.optional import optional_operands
-from extensions.nnapi.tests.nnapi_models import fails
+
+from .nnapi_models import fails
 
 C = OperandCode
 DEFINITIONS = list(definitions().values())

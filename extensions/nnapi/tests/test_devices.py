@@ -26,7 +26,8 @@ from armpy_nnapi import (
     default_manager,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     BOOL_1,
     FLOAT_2,
     FLOAT_ANY,

@@ -28,7 +28,8 @@ from armpy_nnapi import (
     validate_model,
 )
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from extensions.nnapi.tests.nnapi_models import BOOL_1, FLOAT_2, floats, sum_model
+
+from .nnapi_models import BOOL_1, FLOAT_2, floats, sum_model
 
 
 def test_a_model_is_drawn_operand_by_operand() -> None:

@@ -39,7 +39,8 @@ from armpy_nnapi.run.fence_watch import FenceWatch
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, raises, right, waits
 from armpy_testing.watchdogs import use_watchdog
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     BOOL_1,
     FLOAT_2,
     add_operands,

@@ -32,7 +32,8 @@ from armpy_nnapi.model.references import References
 from armpy_nnapi.validation.validate_model import validate_model
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.vendor_extension import NAME, REVERSE, TENSOR_RECORD, RecordsBackend
-from extensions.nnapi.tests.nnapi_models import fails
+
+from .nnapi_models import fails
 
 RECORD = ExtensionTypeInformation(TENSOR_RECORD, True, 3)
 ROWS = np.array([[1, 2, 3], [4, 5, 6]], np.uint8)

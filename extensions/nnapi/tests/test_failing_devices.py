@@ -19,7 +19,8 @@ from armpy.errors import (
 from armpy.ops import ElementwiseBinary
 from armpy_nnapi import Compilation, DeviceManager
 from armpy_testing.backends.scripted_backend import ScriptedBackend, raises
-from extensions.nnapi.tests.nnapi_models import FLOAT_OPEN, devices_of, fails, floats, sum_model
+
+from .nnapi_models import FLOAT_OPEN, devices_of, fails, floats, sum_model
 
 FAILURES = [
     (BackendError("out of units"), ResultCode.OP_FAILED),

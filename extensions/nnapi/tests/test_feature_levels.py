@@ -31,7 +31,8 @@ from armpy_nnapi.lowering.lower_model import layer_levels
 from armpy_nnapi.lowering.shapes import with_known_dimensions
 from armpy_nnapi.validation.versions import operation_levels
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
-from extensions.nnapi.tests.nnapi_models import BOOL_1, devices_of, fails, floats
+
+from .nnapi_models import BOOL_1, devices_of, fails, floats
 
 LEVELS = {27: "Oldest", 28: "Old", 29: "Recent", 30: "New"}
 COUNT = OperandType(OperandCode.TENSOR_INT32, (1,))

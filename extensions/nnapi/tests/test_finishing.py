@@ -17,7 +17,8 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     BOOL_1,
     FLOAT_2,
     FLOAT_OPEN,

@@ -12,7 +12,8 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy_nnapi import Execution, Memory, Model, OperationCode
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     FLOAT_2,
     add_activation,
     add_operands,

@@ -26,7 +26,8 @@ from armpy_nnapi import (
 from armpy_nnapi.memory_domains.described_memory import DescribedMemory
 from armpy_testing.backends.buffer_device import BufferDevice
 from armpy_testing.backends.fake_backends import FakeBackend
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     BOOL_1,
     FLOAT_2,
     FLOAT_OPEN,

@@ -10,7 +10,8 @@ import pytest
 from armpy.errors import ResultCode
 from armpy_nnapi import Memory, Model, OperandCode, OperandType, OperationCode
 from armpy_nnapi.description.model_description import Lifetime
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,
     FLOAT_OPEN,

@@ -18,7 +18,8 @@ from armpy_nnapi import Model
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.validation.validate_model import validate_model
 from armpy_testing.effort import effort
-from extensions.nnapi.tests.invalid_models.mutations import KINDS, Mutation, random_mutation
+
+from .invalid_models.mutations import KINDS, Mutation, random_mutation
 
 COUNT = effort(300, 2000, "ARMPY_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

@@ -20,7 +20,8 @@ from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.model.model import Model
 from armpy_nnapi.operations import definitions
 from armpy_nnapi.run.execution import Execution
-from extensions.nnapi.tests.invalid_models.editor import Editor
+
+from .invalid_models.editor import Editor
 
 pytestmark = pytest.mark.slow
 

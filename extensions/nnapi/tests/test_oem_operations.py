@@ -43,7 +43,8 @@ from armpy_nnapi import (
 )
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.vendor_extension import RecordsBackend
-from extensions.nnapi.tests.nnapi_models import add_operands
+
+from .nnapi_models import add_operands
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ import pytest
 from armpy.errors import ResultCode
 from armpy.ops.operation import Array
 from armpy_nnapi import Model, OperandCode, OperandType, OperationCode
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     BOOL_1,
     MODEL,
     add_activation,

@@ -9,7 +9,8 @@ from armpy.errors import ResultCode
 from armpy_nnapi import OperandCode, OperandType
 from armpy_nnapi.description.model_description import ExtensionTypeInformation
 from armpy_nnapi.description.operand_type import validate_operand_type
-from extensions.nnapi.tests.nnapi_models import fails
+
+from .nnapi_models import fails
 
 C = OperandCode
 SCALARS = (C.FLOAT32, C.INT32, C.UINT32, C.BOOL, C.FLOAT16, C.MODEL)

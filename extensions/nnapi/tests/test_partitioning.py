@@ -22,7 +22,8 @@ from armpy_nnapi import (
     PreferenceCode,
 )
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration, raises, right
-from extensions.nnapi.tests.nnapi_models import BOOL_1, FLOAT_2, devices_of, fails, floats
+
+from .nnapi_models import BOOL_1, FLOAT_2, devices_of, fails, floats
 
 COUNT = OperandType(OperandCode.TENSOR_INT32, (1,))
 FAILS = {"execute": raises(BackendError("out of units"))}

@@ -10,7 +10,8 @@ from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.types import DataType, DeviceType
 from armpy_nnapi import Compilation, PreferenceCode, ResultCode
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
-from extensions.nnapi.tests.nnapi_models import devices_of, fails, sum_model
+
+from .nnapi_models import devices_of, fails, sum_model
 
 
 def device(name: str, exec_time: float, power_usage: float) -> ScriptedBackend:

@@ -9,7 +9,8 @@ from armpy.errors import ResultCode
 from armpy.ops import Activation
 from armpy_nnapi import Compilation, Execution, Model, OperationCode
 from armpy_testing.backends.vector_backend import VectorBackend
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     FLOAT_2,
     FLOAT_OPEN,
     add_activation,

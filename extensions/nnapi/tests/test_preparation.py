@@ -10,7 +10,8 @@ from armpy.errors import ArmpyError, BackendError, MemoryLimitError, NnapiError,
 from armpy.types import Preference, Priority
 from armpy_nnapi import Compilation, PreferenceCode
 from armpy_testing.backends.scripted_backend import Script, ScriptedBackend, raises, sleeps
-from extensions.nnapi.tests.nnapi_models import devices_of, sum_model
+
+from .nnapi_models import devices_of, sum_model
 
 
 def compilation_for(backend: ScriptedBackend) -> Compilation:

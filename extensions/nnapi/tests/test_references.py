@@ -17,7 +17,8 @@ from armpy_nnapi.description.model_description import (
     Subgraph,
 )
 from armpy_nnapi.model.references import References
-from extensions.nnapi.tests.nnapi_models import BOOL_1, FLOAT_2, compiled, devices_of, floats
+
+from .nnapi_models import BOOL_1, FLOAT_2, compiled, devices_of, floats
 
 C = OperandCode
 DEVICES = devices_of()

@@ -25,7 +25,8 @@ from armpy.graph import SubgraphView
 from armpy_nnapi import Compilation, DeviceManager, Model, OperationCode
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
 from armpy_testing.models.networks import chain
-from extensions.nnapi.tests.nnapi_models import FLOAT_2, add_activation, add_operands, floats
+
+from .nnapi_models import FLOAT_2, add_activation, add_operands, floats
 
 
 class Careful(FakeBackend):

@@ -15,7 +15,8 @@ from armpy_nnapi.description.request import (
     combine_dimensions,
     validate_request,
 )
-from extensions.nnapi.tests.nnapi_models import fails
+
+from .nnapi_models import fails
 
 BYTES = memoryview(bytes(8))
 X = Operand(OperandCode.TENSOR_FLOAT32, (2, 0), lifetime=Lifetime.SUBGRAPH_INPUT)

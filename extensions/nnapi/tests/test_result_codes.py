@@ -9,7 +9,8 @@ import pytest
 from armpy import errors
 from armpy.errors import ArmpyError, NnapiError, ResultCode
 from armpy_nnapi.results import as_nnapi_error, result_codes
-from extensions.nnapi.tests.nnapi_models import fails
+
+from .nnapi_models import fails
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from armpy.ops.operation import Array
 from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.watchdogs import StillWatchdog, use_watchdog
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     FLOAT_2,
     FLOAT_OPEN,
     compiled,

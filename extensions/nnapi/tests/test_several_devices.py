@@ -14,7 +14,8 @@ from armpy.backend import postpone_compilation
 from armpy_nnapi import Compilation, DeviceManager, ResultCode
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, wrong_results
-from extensions.nnapi.tests.nnapi_models import devices_of, fails, sum_model
+
+from .nnapi_models import devices_of, fails, sum_model
 
 X = np.array([1, 2], np.float32)
 

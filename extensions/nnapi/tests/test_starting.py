@@ -27,7 +27,8 @@ from armpy_nnapi import (
 )
 from armpy_nnapi.run.fences import Fence, wait_for_fence
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     FLOAT_2,
     FLOAT_ANY,
     compiled,

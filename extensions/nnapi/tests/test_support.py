@@ -29,7 +29,8 @@ from armpy_nnapi import (
     PaddingCode,
 )
 from armpy_testing.backends.fake_backends import FakeBackend
-from extensions.nnapi.tests.nnapi_models import BOOL_1, devices_of, fails, floats
+
+from .nnapi_models import BOOL_1, devices_of, fails, floats
 
 C = OperandCode
 ROW = np.array([1, 2, 3, 4], np.float32)

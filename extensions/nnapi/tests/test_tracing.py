@@ -11,7 +11,8 @@ from armpy.core.vlog import set_vlog
 from armpy.profiling import profiled_by
 from armpy.profiling.profiler import Profiler
 from armpy_nnapi import Compilation, ModelBuilder
-from extensions.nnapi.tests.nnapi_models import devices_of
+
+from .nnapi_models import devices_of
 
 
 @pytest.fixture(autouse=True)

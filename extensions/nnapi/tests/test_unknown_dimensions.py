@@ -9,7 +9,8 @@ import pytest
 
 from armpy.errors import ResultCode
 from armpy_nnapi import Execution, Model, OperandCode, OperandType, OperationCode
-from extensions.nnapi.tests.nnapi_models import (
+
+from .nnapi_models import (
     INT,
     add_activation,
     add_operands,

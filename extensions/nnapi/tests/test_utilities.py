@@ -33,7 +33,8 @@ from armpy_nnapi import (
     validate_model,
     validate_request,
 )
-from extensions.nnapi.tests.nnapi_models import FLOAT_2, fails, floats, sum_model
+
+from .nnapi_models import FLOAT_2, fails, floats, sum_model
 
 C = OperandCode
 ONE, TWO, SLOW = (PerformanceFigures(time, time) for time in (1.0, 2.0, 9.0))

@@ -24,7 +24,8 @@ from armpy_nnapi import (
 from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand
 from armpy_nnapi.validation.validate_model import operand_feature_level
 from armpy_testing.shared import shared_file
-from extensions.nnapi.tests.nnapi_models import BOOL_1, FLOAT_2, FLOAT_ANY, fails, sum_model
+
+from .nnapi_models import BOOL_1, FLOAT_2, FLOAT_ANY, fails, sum_model
 
 C = OperandCode
 ROW = OperandType(C.TENSOR_FLOAT32, (1, 4))

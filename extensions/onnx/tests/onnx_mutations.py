@@ -15,7 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
 from armpy_testing.models.onnx_texts import MODELS
-from extensions.onnx.tests.onnx_quantized_texts import QUANTIZED_MODELS
+
+from .onnx_quantized_texts import QUANTIZED_MODELS
 
 NUMBERS = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 7, 255, 2**31, 2**40, 2**63 - 1)
 SIZES = (0, 1, 2, 3, 5, 17, 1 << 10, 1 << 20, 1 << 31, 1 << 40)

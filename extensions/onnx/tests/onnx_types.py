@@ -25,7 +25,8 @@ from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
 from armpy_onnx.element_types import DATA_TYPES, numpy_type
 from armpy_onnx.reading import kind_of
-from extensions.onnx.tests.onnx_nodes import NodeCase
+
+from .onnx_nodes import NodeCase
 
 Model: TypeAlias = Any  # Any: onnx.ModelProto, of a package without types
 

@@ -20,7 +20,8 @@ import onnx.backend.test
 
 import armpy
 from armpy_onnx.backend import OnnxBackend, OnnxModel
-from extensions.onnx.tests.onnx_skips import ACCELERATED, SKIPS
+
+from .onnx_skips import ACCELERATED, SKIPS
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,8 @@ import onnx
 import armpy
 from armpy.errors import ParserError
 from armpy_onnx.messages.inference import inferred_graph
-from extensions.onnx.tests.onnx_deviations import (
+
+from .onnx_deviations import (
     ODD_TEXT,
     RELU,
     Array,

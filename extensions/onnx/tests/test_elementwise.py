@@ -13,7 +13,8 @@ pytest.importorskip("onnx")
 import onnx
 
 from armpy.errors import ArmpyError, ParserError
-from extensions.onnx.tests.onnx_nodes import (
+
+from .onnx_nodes import (
     Array,
     NodeCase,
     assert_agree,

@@ -15,7 +15,8 @@ import onnxruntime
 
 import armpy
 from armpy.errors import ParserError
-from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
+
+from .onnx_nodes import Array, NodeCase, assert_agree, run_armpy
 
 EXPERTS, WIDTH, INNER = 5, 32, 48
 _RNG = np.random.default_rng(8)

@@ -20,7 +20,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import quantization
 
 import armpy
-from extensions.onnx.tests.onnx_saturation import skip_where_onnx_runtime_saturates
+
+from .onnx_saturation import skip_where_onnx_runtime_saturates
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

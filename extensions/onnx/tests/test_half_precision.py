@@ -20,7 +20,8 @@ import armpy_onnx.node
 import armpy_onnx.structures.walking
 from armpy.ops.composite import LayerBuilder
 from armpy_onnx.node import NodeData, Operator
-from extensions.onnx.tests.onnx_nodes import Array
+
+from .onnx_nodes import Array
 
 _HALF = np.float16
 

@@ -17,7 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 import armpy
 from armpy.errors import ParserError
 from armpy.ops.shapes import Padding
-from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_reference
+
+from .onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_reference
 
 _SIZES = {1: (9,), 2: (9, 7), 3: (6, 7, 5)}
 _RNG = np.random.default_rng(11)

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("onnx")
 
-from extensions.onnx.tests.onnx_nodes import Array, NodeCase, run_armpy, run_reference
+from .onnx_nodes import Array, NodeCase, run_armpy, run_reference
 
 BACKENDS = pytest.mark.parametrize("backends", [["CpuRef"], ["NumbaAcc", "CpuRef"]], ids="-".join)
 

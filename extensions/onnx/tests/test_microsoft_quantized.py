@@ -15,8 +15,9 @@ from onnx import TensorProto
 
 import armpy
 from armpy.errors import ParserError
-from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_ort
-from extensions.onnx.tests.onnx_saturation import skip_where_onnx_runtime_saturates
+
+from .onnx_nodes import Array, NodeCase, assert_agree, run_armpy, run_ort
+from .onnx_saturation import skip_where_onnx_runtime_saturates
 
 _RNG = np.random.default_rng(21)
 _FLOAT, _INT32, _UINT8 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.UINT8

@@ -23,7 +23,8 @@ from armpy.errors import ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy_testing.models.mutations import mutated
 from armpy_testing.models.small_runs import run_if_small
-from extensions.onnx.tests.onnx_mutations import nested_models, node_models, odd_model
+
+from .onnx_mutations import nested_models, node_models, odd_model
 
 COUNT = int(os.environ.get("ARMPY_ONNX_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

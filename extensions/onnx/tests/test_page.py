@@ -16,7 +16,8 @@ import onnx.parser
 
 from armpy.cli.__main__ import main
 from armpy_onnx.operators import converted_kinds
-from extensions.onnx.tests.onnx_types import cases, facts, refused_versions, types_of
+
+from .onnx_types import cases, facts, refused_versions, types_of
 
 ROOT = Path(__file__).parents[3]
 TEXT = """<ir_version: 9, opset_import: ["" : 18], producer_name: "mine">

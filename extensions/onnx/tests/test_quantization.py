@@ -16,7 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.errors import ParserError
-from extensions.onnx.tests.onnx_saturation import skip_where_onnx_runtime_saturates
+
+from .onnx_saturation import skip_where_onnx_runtime_saturates
 
 Array = npt.NDArray[Any]  # Any: every element type occurs
 

@@ -13,7 +13,8 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from armpy.errors import ParserError
-from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
+
+from .onnx_nodes import Array, NodeCase, assert_agree, run_armpy
 
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 _TIMES, _BATCHES, _DEPTH, _UNITS = 6, 3, 4, 5

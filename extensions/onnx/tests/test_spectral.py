@@ -11,7 +11,8 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 from armpy.errors import ParserError
-from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
+
+from .onnx_nodes import Array, NodeCase, assert_agree, run_armpy
 
 _RNG = np.random.default_rng(3)
 

@@ -27,7 +27,8 @@ from armpy.errors import ArmpyError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy_testing.effort import effort
 from armpy_testing.models.small_runs import run_if_small
-from extensions.onnx.tests.onnx_mutations import EXTERNAL_FILE, structured_model
+
+from .onnx_mutations import EXTERNAL_FILE, structured_model
 
 COUNT = effort(60, 200, "ARMPY_STRUCTURED_FUZZ_COUNT")
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -80,7 +81,7 @@ def test_files_of_odd_structure_run_or_are_refused_within_limits() -> None:
         [sys.executable, "-X", "faulthandler", "-m", __name__, str(START), str(START + COUNT)],
         capture_output=True,
         text=True,
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[__name__.count(".")],  # from which the module is imported
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
         check=False,
     )

@@ -14,7 +14,8 @@ pytest.importorskip("onnxruntime")
 from onnx import TensorProto
 
 from armpy.errors import ParserError
-from extensions.onnx.tests.onnx_nodes import Array, NodeCase, assert_agree, run_armpy
+
+from .onnx_nodes import Array, NodeCase, assert_agree, run_armpy
 
 _RNG = np.random.default_rng(13)
 _BATCH, _LENGTH, _HEADS, _SIZE = 2, 5, 4, 16

@@ -18,7 +18,8 @@ import armpy_serving.ray
 from armpy.errors import InvalidArgumentError
 from armpy_testing.effort import IS_FULL, effort
 from armpy_testing.models.row_models import DIGITS, WIDTH, weights, write_row_model
-from extensions.serving.tests.ray_node import expected, pixels, ray_node
+
+from .ray_node import expected, pixels, ray_node
 
 ray = pytest.importorskip("ray", reason="Ray is an engine of its own: the extra 'ray' has it")
 
@@ -134,7 +135,7 @@ def test_code_in_bytes_is_trusted_no_more_than_by_load(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
-    from extensions.serving.tests.ray_actors import Killer, WatchedPredictor
+    from .ray_actors import Killer, WatchedPredictor
 
     count, every_s = effort(4_000, 100_000), effort(1.5, 3.0)
     pause_s, blocks = effort(0.1, 0.1), effort(20, 200)
@@ -159,7 +160,7 @@ def test_each_row_comes_once_where_actors_are_killed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux reports mappings")
 def test_a_nodes_memory_holds_the_weights_once(tmp_path: Path) -> None:
-    from extensions.serving.tests.ray_actors import WatchedPredictor, file_memory
+    from .ray_actors import WatchedPredictor, file_memory
 
     width = effort(2048, 4096)  # 16 MiB of weights, or 64
     file = write_row_model(tmp_path / "wide.tflite", 1, width=width, classes=width)

@@ -25,7 +25,8 @@ from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
 from armpy_testing.models.row_models import DIGITS
 from armpy_tools.tflite_writer.tflite import write_tflite
-from extensions.serving.tests.ray_node import expected, pixels
+
+from .ray_node import expected, pixels
 
 Make = Callable[..., ServedReplica]
 

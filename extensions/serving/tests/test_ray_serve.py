@@ -22,7 +22,8 @@ import armpy
 import armpy_serving.ray
 from armpy_testing.effort import effort
 from armpy_testing.models.row_models import DIGITS
-from extensions.serving.tests.ray_node import expected, pixels, ray_node
+
+from .ray_node import expected, pixels, ray_node
 
 ray = pytest.importorskip("ray", reason="Ray is an engine of its own: the extra 'ray' has it")
 pytest.importorskip("ray.serve", reason="the extra 'ray' has Ray Serve as well")

@@ -10,7 +10,8 @@ import numpy as np
 from armpy.ops.operation import Array
 from armpy.plugins.hooks.flatbuffer_writer import write_flatbuffer
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA
-from extensions.compat.tests.armnn_texts import Json, table_of
+
+from ..armnn_texts import Json, table_of
 
 Tensor = Mapping[str, Json]
 

@@ -23,7 +23,8 @@ from armpy_compat.armnn_format.writer import EMITTERS
 from armpy_conformance.cases import operation_cases
 from armpy_testing.models.mutations import mutated
 from armpy_testing.models.small_runs import run_if_small
-from extensions.compat.tests.armnn_format.armnn_networks import OLD_FILES, network_texts
+
+from .armnn_networks import OLD_FILES, network_texts
 
 COUNT = int(os.environ.get("ARMPY_ARMNN_FUZZ_COUNT", "300"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))

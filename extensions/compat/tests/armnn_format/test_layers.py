@@ -15,7 +15,8 @@ from armpy.errors import ParserError
 from armpy.ops.operation import Array
 from armpy_compat.armnn_format import read_bindings
 from armpy_compat.armnn_format.reading import looks_like_armnn
-from extensions.compat.tests.armnn_format.armnn_networks import (
+
+from .armnn_networks import (
     NEW,
     OLD_FILES,
     OneLayer,

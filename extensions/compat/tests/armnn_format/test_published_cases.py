@@ -7,12 +7,13 @@ import pytest
 
 import armpy
 from armpy_testing.shared import SHARED
-from extensions.compat.tests.armnn_format.armnn_cases import (
+
+from ..armnn_texts import armnn_file
+from .armnn_cases import (
     Elements,
     PublishedCase,
     published_cases,
 )
-from extensions.compat.tests.armnn_texts import armnn_file
 
 _FOLDER = "armnn_tests/deserializer"
 CASES = [

@@ -9,7 +9,8 @@ import pytest
 
 from armpy_testing.effort import IS_FULL
 from armpy_testing.shared import shared_files
-from extensions.compat.tests.litert.comparison import Comparison
+
+from .comparison import Comparison
 
 MODELS = shared_files("models", "*/*.tflite")
 CHOSEN = [path for path in MODELS if IS_FULL or path.stat().st_size < 300_000]

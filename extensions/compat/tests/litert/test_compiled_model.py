@@ -16,7 +16,8 @@ from armpy_compat.litert.compiled_model import (
     Options,
     TensorBuffer,
 )
-from extensions.compat.tests.litert import models
+
+from . import models
 
 A, B = np.array([1.0, 2.0], np.float32), np.array([10.0, 20.0], np.float32)
 

@@ -9,7 +9,8 @@ import pytest
 
 from armpy_compat.litert.delegate_options import read_delegate_options
 from armpy_compat.litert.interpreter import Interpreter, load_delegate
-from extensions.compat.tests.litert import models
+
+from . import models
 
 LIBRARY = "/usr/lib/libarmnnDelegate.so"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from extensions.compat.tests.litert import models
+from . import models
 
 RUNS = """
 interpreter = Interpreter(model_path={path!r})

@@ -13,7 +13,8 @@ from armpy_compat.litert.interpreter import (
     InterpreterWithCustomOps,
     OpResolverType,
 )
-from extensions.compat.tests.litert import models
+
+from . import models
 
 X = np.array([[3.0, -1.0]], np.float32)
 TWICE_PLUS_ONE = np.array([[7.0, -1.0]], np.float32)

@@ -12,7 +12,8 @@ import pytest
 theirs = pytest.importorskip("ai_edge_litert.interpreter", reason="LiteRT is not installed")
 
 from armpy_compat.litert import interpreter as ours  # noqa: E402 - after the skip
-from extensions.compat.tests.litert import models  # noqa: E402
+
+from . import models  # noqa: E402
 
 SOUND = models.doubling()
 SIGNED = models.two_signatures()

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from armpy_compat.litert.interpreter import Interpreter, SignatureRunner
-from extensions.compat.tests.litert import models
+
+from . import models
 
 A, B = np.array([1.0, 2.0], np.float32), np.array([10.0, 20.0], np.float32)
 

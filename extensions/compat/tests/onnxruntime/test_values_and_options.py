@@ -17,7 +17,8 @@ pytest.importorskip("onnx")
 import onnx
 
 from armpy_compat import onnxruntime as ort
-from extensions.compat.tests.onnxruntime.test_inference_session import CPU_REF, TWICE, X, opened
+
+from .test_inference_session import CPU_REF, TWICE, X, opened
 
 
 def test_values_share_the_memory_of_arrays() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import armpy
 import armpy_compat.pyarmnn as ann
-from extensions.compat.tests.armnn_texts import armnn_file
+
+from ..armnn_texts import armnn_file
 
 _DIGITS = Path(__file__).parents[4] / "examples" / "digits" / "digits_int8.tflite"
 

@@ -61,10 +61,11 @@ from armpy_testing.backends.fake_backends import (
     Outputs,
     Step,
 )
-from extensions.conformance.tests.planted.blind_objects import BLIND_OBJECT_FAULTS
-from extensions.conformance.tests.planted.blind_subtle import BLIND_SUBTLE_FAULTS
-from extensions.conformance.tests.planted.blind_values import BLIND_VALUE_FAULTS
-from extensions.conformance.tests.planted.faults import (
+
+from .blind_objects import BLIND_OBJECT_FAULTS
+from .blind_subtle import BLIND_SUBTLE_FAULTS
+from .blind_values import BLIND_VALUE_FAULTS
+from .faults import (
     Call,
     Factory,
     Fault,

@@ -32,7 +32,8 @@ from armpy_testing.backends.fake_backends import (
     Outputs,
     Step,
 )
-from extensions.conformance.tests.planted.faults import Fault, Fused, Plain, Planted, spoil_tensor
+
+from .faults import Fault, Fused, Plain, Planted, spoil_tensor
 
 
 class SharedContext(Plain):

@@ -34,7 +34,8 @@ from armpy.ops.reduction import ReduceOperation
 from armpy.ops.resizing import ResizeMethod
 from armpy.ops.shapes import Padding
 from armpy.types import DataLayout, DataType
-from extensions.conformance.tests.planted.blind_values import (
+
+from .blind_values import (
     Answer,
     image_axes,
     info_of,
@@ -44,7 +45,7 @@ from extensions.conformance.tests.planted.blind_values import (
     replace_results,
     source,
 )
-from extensions.conformance.tests.planted.faults import Call, Fused, Planted
+from .faults import Call, Fused, Planted
 
 # --- Windows
 

@@ -60,7 +60,8 @@ from armpy.ops.resizing import ResizeMethod
 from armpy.ops.shapes import Padding, resolve_padding
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from extensions.conformance.tests.planted.faults import Call, Fault, Fused, Plain, Planted, spoil
+
+from .faults import Call, Fault, Fused, Plain, Planted, spoil
 
 Answer = Sequence[Array] | None
 """Wrong outputs; None where the outputs are right."""

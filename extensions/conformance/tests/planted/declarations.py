@@ -26,7 +26,8 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType, DeviceType
 from armpy_testing.backends.fake_backends import FakeBackend
-from extensions.conformance.tests.planted.faults import Planted
+
+from .faults import Planted
 
 OPERATIONS = (Activation, ElementwiseBinary, Softmax)
 

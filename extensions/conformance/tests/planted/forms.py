@@ -25,7 +25,8 @@ from armpy.ops import (
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from extensions.conformance.tests.planted.faults import Call, Fault, Plain, Planted, spoil
+
+from .faults import Call, Fault, Plain, Planted, spoil
 
 Condition = Callable[[Call], Any]  # Any: of any truth
 

@@ -37,7 +37,8 @@ from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import Priority
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
-from extensions.conformance.tests.planted.faults import (
+
+from .faults import (
     Factory,
     Fault,
     Fused,

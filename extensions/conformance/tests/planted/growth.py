@@ -21,8 +21,9 @@ from armpy.backend import (
 )
 from armpy.ops.operation import Array, Operation
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
-from extensions.conformance.tests.breaking_memory import DeviceArena, state_of, with_arenas
-from extensions.conformance.tests.planted.faults import Call, Factory, Fault, Fused, Plain, Planted
+
+from ..breaking_memory import DeviceArena, state_of, with_arenas
+from .faults import Call, Factory, Fault, Fused, Plain, Planted
 
 _LOADS = "contract/gauges/nothing-grows-from-load"
 _RUNTIMES = "contract/gauges/nothing-grows-from-runtime"

@@ -22,8 +22,9 @@ import numpy as np
 
 from armpy.backend import IWorkload
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
-from extensions.conformance.tests.planted.faults import Call, Fault, Plain, Planted, spoil
-from extensions.conformance.tests.planted.growth import _Loading
+
+from .faults import Call, Fault, Plain, Planted, spoil
+from .growth import _Loading
 
 _SETTINGS = "contract/process/settings-stay"
 _OUTPUT = "contract/process/nothing-is-printed"

@@ -14,7 +14,8 @@ from armpy.backend import Capability, IWorkload, IWorkloadFactory, NetworkResour
 from armpy.ops import ElementwiseUnary, Softmax
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
-from extensions.conformance.tests.planted.faults import (
+
+from .faults import (
     Call,
     Factory,
     Fault,

@@ -21,8 +21,9 @@ from armpy.backend import (
 from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.fake_backends import Step
-from extensions.conformance.tests.breaking_memory import DeviceArena, with_arenas
-from extensions.conformance.tests.planted.faults import (
+
+from ..breaking_memory import DeviceArena, with_arenas
+from .faults import (
     SAVED,
     Call,
     Factory,

@@ -53,10 +53,11 @@ from armpy_testing.backends.fake_backends import (
     Step,
     compiled,
 )
-from extensions.conformance.tests.planted.faults import Flow, Fused, Plain, WithManager
-from extensions.conformance.tests.planted.growth import BoundedPool, LazyProgram
-from extensions.conformance.tests.unusual import arithmetic
-from extensions.conformance.tests.unusual.memory import (
+
+from ..planted.faults import Flow, Fused, Plain, WithManager
+from ..planted.growth import BoundedPool, LazyProgram
+from . import arithmetic
+from .memory import (
     BigEndianHandle,
     BlockedHandle,
     MappableDevice,
@@ -65,7 +66,7 @@ from extensions.conformance.tests.unusual.memory import (
     with_guarded_arenas,
     with_handles,
 )
-from extensions.conformance.tests.unusual.processes import in_child_process
+from .processes import in_child_process
 
 ID = "Unusual"
 

@@ -23,8 +23,9 @@ from armpy.errors import BackendError
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.vector_backend import StrictVectors
-from extensions.conformance.tests.breaking_memory import ExampleDeviceBackend, mappable_device
-from extensions.conformance.tests.planted.faults import Plain
+
+from ..breaking_memory import ExampleDeviceBackend, mappable_device
+from ..planted.faults import Plain
 
 ROW_BYTES = 64
 CHANNELS = 8

@@ -21,7 +21,7 @@ _LENGTH = struct.Struct("<Q")
 _CHILD = """\
 import pickle, struct, sys
 sys.path[:] = {path!r}
-from extensions.conformance.tests.unusual.arithmetic import by_reference
+from .arithmetic import by_reference
 source, sink = sys.stdin.buffer, sys.stdout.buffer
 while start := source.read(8):
     request = pickle.loads(source.read(struct.unpack("<Q", start)[0]))

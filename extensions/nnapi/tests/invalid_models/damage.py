@@ -12,7 +12,8 @@ from armpy_conformance.random_graphs.control_flow import control_flow_model
 from armpy_conformance.random_graphs.generator import RandomModel, random_model
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Lifetime, Operand
-from extensions.nnapi.tests.invalid_models.editor import Editor
+
+from .editor import Editor
 
 _ODD_INTEGERS = (0, -1, 1, 2, 3, 4, 7, 100, -128, 1000, 2**31 - 1, -(2**31))
 _ODD_FLOATS = (0.0, -1.0, 1e-30, 1e30, float("inf"), float("-inf"), float("nan"), 0.5)

@@ -9,7 +9,8 @@ import numpy as np
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Lifetime, Operand
 from armpy_nnapi.operations import definitions
-from extensions.nnapi.tests.invalid_models.editor import Editor
+
+from .editor import Editor
 
 _UNKNOWN_CODES = (102, 103, 5000, 9999, 10001, 65535, -1)
 _NEVER_TAKEN = (OperandCode.TENSOR_OEM_BYTE, OperandCode.UINT32, OperandCode.OEM_SCALAR)

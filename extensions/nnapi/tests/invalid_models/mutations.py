@@ -12,8 +12,9 @@ import numpy as np
 from armpy_conformance.random_graphs.control_flow import control_flow_model
 from armpy_conformance.random_graphs.generator import random_model
 from armpy_nnapi.description.model_description import ModelDescription
-from extensions.nnapi.tests.invalid_models import graphs, operands, references
-from extensions.nnapi.tests.invalid_models.editor import Editor
+
+from . import graphs, operands, references
+from .editor import Editor
 
 Mutate: TypeAlias = Callable[[Editor], bool]
 """Makes a graph invalid; False, and no change, if it has nothing to do that to."""

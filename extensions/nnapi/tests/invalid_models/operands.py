@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode
 from armpy_nnapi.description.model_description import ChannelQuant, Lifetime, Operand
-from extensions.nnapi.tests.invalid_models.editor import Editor
+
+from .editor import Editor
 
 _INFINITE = float("inf")
 _NOT_A_NUMBER = float("nan")

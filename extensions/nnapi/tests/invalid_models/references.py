@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Lifetime, Operand
-from extensions.nnapi.tests.invalid_models.editor import Editor
+
+from .editor import Editor
 
 
 def _model_inputs(editor: Editor) -> list[tuple[int, int]]:

@@ -10,7 +10,8 @@ import pytest
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
-from extensions.nnapi.tests.operations.nnapi_operation import (
+
+from .nnapi_operation import (
     feature_level,
     integer,
     output,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from armpy_nnapi.codes import OperandCode, OperationCode
-from extensions.nnapi.tests.operations.nnapi_operation import feature_level, output, run, tensor
+
+from .nnapi_operation import feature_level, output, run, tensor
 
 Q8A, Q8S = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 BOOL8 = OperandCode.TENSOR_BOOL8

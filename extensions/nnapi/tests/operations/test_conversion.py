@@ -8,7 +8,8 @@ import pytest
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import ChannelQuant
-from extensions.nnapi.tests.operations.nnapi_operation import feature_level, output, run, tensor
+
+from .nnapi_operation import feature_level, output, run, tensor
 
 F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
 Q8A, Q8S = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED

@@ -7,7 +7,8 @@ import pytest
 
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
-from extensions.nnapi.tests.operations.nnapi_operation import (
+
+from .nnapi_operation import (
     feature_level,
     integer,
     omitted,

@@ -11,7 +11,8 @@ from armpy.errors import LayerValidationError
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import ChannelQuant, Operand
-from extensions.nnapi.tests.operations.nnapi_operation import (
+
+from .nnapi_operation import (
     feature_level,
     integer,
     output,

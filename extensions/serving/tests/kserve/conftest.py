@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from armpy import DataType, Model, Network, Quantization, TensorInfo, ops
-from extensions.serving.tests.kserve.kserve_server import KServeProcess, kserve_server
+
+from .kserve_server import KServeProcess, kserve_server
 
 ADD = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
 

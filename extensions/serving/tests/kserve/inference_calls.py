@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from extensions.serving.tests.kserve.kserve_server import HEADER, KServeProcess
-from extensions.serving.tests.kserve.open_inference import DTYPES, check_error, checked_answer
+from .kserve_server import HEADER, KServeProcess
+from .open_inference import DTYPES, check_error, checked_answer
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 

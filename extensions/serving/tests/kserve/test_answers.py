@@ -14,14 +14,15 @@ from armpy.execution import TensorSpec
 from armpy_serving import status_of
 from armpy_testing.effort import IS_FULL
 from armpy_testing.shared import SHARED
-from extensions.serving.tests.kserve.inference_calls import (
+
+from .inference_calls import (
     WAYS,
     Arrays,
     CallError,
     grpc_modules,
     send,
 )
-from extensions.serving.tests.kserve.kserve_server import KServeProcess, kserve_server
+from .kserve_server import KServeProcess, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from extensions.serving.tests.kserve.open_inference import (
+from .open_inference import (
     check_error,
     check_model_metadata,
     checked_answer,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extensions.serving.tests.kserve.kserve_server import KServeProcess
+from .kserve_server import KServeProcess
 
 kserve = pytest.importorskip("kserve", reason="kserve is not installed")
 

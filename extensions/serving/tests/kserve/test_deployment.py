@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from extensions.serving.tests.kserve.kserve_server import KServeProcess
+from .kserve_server import KServeProcess
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 

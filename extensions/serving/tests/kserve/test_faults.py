@@ -21,15 +21,16 @@ import numpy as np
 import pytest
 
 from armpy_testing.effort import effort
-from extensions.serving.tests.kserve.inference_calls import (
+
+from .inference_calls import (
     CallError,
     by_bytes,
     by_json,
     message,
     send,
 )
-from extensions.serving.tests.kserve.kserve_server import KServeProcess, kserve_server
-from extensions.serving.tests.kserve.open_inference import check_error
+from .kserve_server import KServeProcess, kserve_server
+from .open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 
@@ -158,7 +159,7 @@ def tensor_of(array: np.ndarray) -> dict[str, object]:
 
 
 def test_wrong_requests_among_right_ones_are_refused_alone(server: KServeProcess) -> None:
-    from extensions.serving.tests.kserve.test_wrong_requests import WRONG, good
+    from .test_wrong_requests import WRONG, good
 
     load = Load(server)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from extensions.serving.tests.kserve.inference_calls import grpc_modules
-from extensions.serving.tests.kserve.kserve_server import HOST, KServeProcess, kserve_server
-from extensions.serving.tests.kserve.test_repository import change
+from .inference_calls import grpc_modules
+from .kserve_server import HOST, KServeProcess, kserve_server
+from .test_repository import change
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

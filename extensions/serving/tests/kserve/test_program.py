@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from armpy_testing.models.row_models import write_row_model
-from extensions.serving.tests.kserve.inference_calls import by_json, by_raw
-from extensions.serving.tests.kserve.kserve_server import KServeProcess, free_ports, kserve_server
+
+from .inference_calls import by_json, by_raw
+from .kserve_server import KServeProcess, free_ports, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

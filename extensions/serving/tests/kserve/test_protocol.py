@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from extensions.serving.tests.kserve.kserve_server import HEADER, KServeProcess
-from extensions.serving.tests.kserve.open_inference import (
+from .kserve_server import HEADER, KServeProcess
+from .open_inference import (
     check_error,
     check_model_metadata,
     check_server_metadata,

@@ -13,9 +13,10 @@ import pytest
 
 from armpy import ModelNotFoundError
 from armpy.errors import InvalidArgumentError
-from extensions.serving.tests.kserve.inference_calls import grpc_modules
-from extensions.serving.tests.kserve.kserve_server import KServeProcess
-from extensions.serving.tests.kserve.open_inference import check_error
+
+from .inference_calls import grpc_modules
+from .kserve_server import KServeProcess
+from .open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

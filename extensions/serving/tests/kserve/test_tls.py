@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from extensions.serving.tests.kserve.inference_calls import CallError, grpc_modules, message, send
-from extensions.serving.tests.kserve.kserve_server import HOST, kserve_server
+from .inference_calls import CallError, grpc_modules, message, send
+from .kserve_server import HOST, kserve_server
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 pytest.importorskip("cryptography", reason="cryptography is not installed")

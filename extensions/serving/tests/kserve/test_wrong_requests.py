@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from extensions.serving.tests.kserve.inference_calls import CallError, grpc_modules, send
-from extensions.serving.tests.kserve.kserve_server import HEADER, KServeProcess
-from extensions.serving.tests.kserve.open_inference import check_error
+from .inference_calls import CallError, grpc_modules, send
+from .kserve_server import HEADER, KServeProcess
+from .open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

@@ -28,7 +28,8 @@ from armpy_serving.prediction.thread_budget import assigned_threads
 from armpy_testing.effort import effort
 from armpy_testing.models.row_models import CLASSES, DIGITS, WIDTH, scores, write_row_model
 from armpy_tools.tflite_writer.tflite import write_tflite
-from extensions.serving.tests.prediction.fake_cluster import FakeCluster
+
+from .fake_cluster import FakeCluster
 
 Array = npt.NDArray[Any]  # Any: of whatever type
 

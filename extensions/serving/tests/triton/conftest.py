@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from extensions.serving.tests.triton import triton_utilities
-from extensions.serving.tests.triton.triton_server import TritonServer, find_server
+from . import triton_utilities
+from .triton_server import TritonServer, find_server
 
 MODULES = ("python_model", "tensors", "metrics_reporter", "steps")
 

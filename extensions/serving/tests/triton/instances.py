@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from armpy import DataType, Network, TensorInfo, ops
-from extensions.serving.tests.triton.triton_utilities import InferenceRequest, Tensor
+
+from .triton_utilities import InferenceRequest, Tensor
 
 
 def arguments(repository: Path, max_batch: int, version: int = 1) -> dict[str, str]:

@@ -18,14 +18,15 @@ from armpy_serving.protocol import datatype_of
 from armpy_serving.triton import TritonExport, TritonOptions, export_model
 from armpy_testing.effort import IS_FULL
 from armpy_testing.shared import SHARED
-from extensions.serving.tests.triton.conftest import Start
-from extensions.serving.tests.triton.inference_protocol import (
+
+from .conftest import Start
+from .inference_protocol import (
     check_answer,
     check_message,
     check_model_metadata,
     check_server_metadata,
 )
-from extensions.serving.tests.triton.triton_server import TritonServer
+from .triton_server import TritonServer
 
 Arrays = dict[str, np.ndarray[Any, Any]]
 

@@ -19,8 +19,9 @@ from armpy.model.load_request import FileState
 from armpy.model.provenance import Provenance
 from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.tflite_writer import TfliteModel
-from extensions.serving.tests.triton.exports import settings_of
-from extensions.serving.tests.triton.instances import arguments, request, values
+
+from .exports import settings_of
+from .instances import arguments, request, values
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,8 @@ from armpy_serving.triton.config import TritonOptions, config_text, model_config
 from armpy_serving.triton.ensemble import EnsembleOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.step_settings import StepSettings, best_of
-from extensions.serving.tests.triton.exports import REAL, export, network, settings_of
+
+from .exports import REAL, export, network, settings_of
 
 SCALE = Quantization.per_tensor(0.5, -3)
 

@@ -21,8 +21,9 @@ import pytest
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
 from armpy_testing.effort import effort
-from extensions.serving.tests.triton.clients import CLIENTS, LEAST, Outcome, infer, load_it
-from extensions.serving.tests.triton.conftest import Start
+
+from .clients import CLIENTS, LEAST, Outcome, infer, load_it
+from .conftest import Start
 
 SECONDS = effort(4.0, 60.0)
 

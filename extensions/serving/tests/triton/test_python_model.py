@@ -28,9 +28,10 @@ from armpy_serving.triton import bfloat
 from armpy_serving.triton.config import TritonOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.settings import InstanceSettings
-from extensions.serving.tests.triton import triton_utilities
-from extensions.serving.tests.triton.instances import arguments, doubling, request, values
-from extensions.serving.tests.triton.triton_utilities import InferenceRequest, Tensor, TritonError
+
+from . import triton_utilities
+from .instances import arguments, doubling, request, values
+from .triton_utilities import InferenceRequest, Tensor, TritonError
 
 Loaded = Callable[..., Any]
 

@@ -14,7 +14,8 @@ from armpy import InvalidArgumentError
 from armpy_serving.triton.config import TritonOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.repository import check_free, put_model
-from extensions.serving.tests.triton.exports import REAL, network
+
+from .exports import REAL, network
 
 
 @pytest.mark.parametrize("name", ["", ".", "../m", "a/b", ".hidden", "ä", "-x"])

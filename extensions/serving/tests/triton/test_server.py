@@ -21,9 +21,10 @@ from armpy_serving.triton import (
     TritonOptions,
     export_model,
 )
-from extensions.serving.tests.triton.conftest import Start
-from extensions.serving.tests.triton.inference_protocol import check_error, check_message
-from extensions.serving.tests.triton.triton_server import TritonServer
+
+from .conftest import Start
+from .inference_protocol import check_error, check_message
+from .triton_server import TritonServer
 
 TYPES = (
     *(DataType.FLOAT16, DataType.FLOAT32, DataType.FLOAT64, DataType.BFLOAT16, DataType.BOOLEAN),

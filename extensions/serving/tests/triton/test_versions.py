@@ -16,8 +16,9 @@ from armpy_serving.triton.ensemble import EnsembleOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.settings import InstanceSettings
 from armpy_serving.triton.version_file import VersionFile
-from extensions.serving.tests.triton.exports import REAL, export, network
-from extensions.serving.tests.triton.instances import arguments, doubling, request, values
+
+from .exports import REAL, export, network
+from .instances import arguments, doubling, request, values
 
 OTHERS = [
     (lambda: network(REAL, "z"), {}),

@@ -44,7 +44,8 @@ from armpy_tools.calibrate.workloads import random_inputs, reference_workloads, 
 from armpy_tools.devices.backend_costs import costs_of
 from armpy_tools.devices.costs import Rate
 from armpy_tools.devices.store import FiguresStore
-from extensions.tools.tests.calibration.fake_time import FakeTime
+
+from .fake_time import FakeTime
 
 Rates = Callable[[Operation, WorkloadInfo], Rate]
 

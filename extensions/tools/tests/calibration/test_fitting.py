@@ -13,7 +13,8 @@ from armpy_tools.calibrate.fitting import fit_rate, fit_rates, workload_work
 from armpy_tools.calibrate.workloads import CalibrationWorkload, reference_workloads
 from armpy_tools.devices.costs import Rate
 from armpy_tools.devices.records import Sample
-from extensions.tools.tests.calibration.fake_time import FakeTime
+
+from .fake_time import FakeTime
 
 WORKS = [
     Work(flops, size_bytes) for flops, size_bytes in itertools.product((1e3, 1e6, 1e8), (1e3, 1e6))

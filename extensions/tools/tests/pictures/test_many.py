@@ -26,7 +26,8 @@ from armpy_tools.cli.pictures.picture_result import PictureOutcome, PictureResul
 from armpy_tools.cli.pictures.pictures_report import Sink  # noqa: E402
 from armpy_tools.cli.pictures.run_pictures import PictureRun  # noqa: E402
 from armpy_tools.pictures.picture_reader import InputPicture, in_order  # noqa: E402
-from extensions.tools.tests.pictures.picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
+
+from .picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
 
 Image = pytest.importorskip("PIL.Image")
 

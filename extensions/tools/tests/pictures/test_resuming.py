@@ -20,7 +20,8 @@ for library in ("click", "rich", "PIL"):
 from armpy.cli.__main__ import main  # noqa: E402
 from armpy_testing.effort import effort  # noqa: E402
 from armpy_tools.cli.pictures.jobs.result_folder import ResultFolder  # noqa: E402
-from extensions.tools.tests.pictures.picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
+
+from .picture_folders import LABELS, MODEL, make_pictures  # noqa: E402
 
 COUNT = 30
 DAMAGED = (0, 17)

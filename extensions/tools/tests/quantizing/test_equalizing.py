@@ -7,7 +7,8 @@ from armpy import Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.graph import Graph
 from armpy.ops.activations import FusedActivation
 from armpy_tools.quantize.cross_layer_equalization import equalized
-from extensions.tools.tests.float_networks import FLOATS
+
+from ..float_networks import FLOATS
 
 GENERATOR = np.random.default_rng(11)
 

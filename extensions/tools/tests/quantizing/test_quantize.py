@@ -16,7 +16,8 @@ from armpy import (
 )
 from armpy.graph import Graph, Layer
 from armpy_tools.quantize import QuantizedModel, QuantizeOptions, quantize
-from extensions.tools.tests.float_networks import FLOATS, image_network, images
+
+from ..float_networks import FLOATS, image_network, images
 
 CPU = ["CpuRef"]
 

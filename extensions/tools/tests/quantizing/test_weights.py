@@ -10,7 +10,8 @@ from armpy import DataType, Network, TensorInfo, ops
 from armpy.graph import Graph
 from armpy_tools.quantize import QuantizeOptions, quantize
 from armpy_tools.tflite_writer.tflite import tflite_bytes
-from extensions.tools.tests.float_networks import FLOATS
+
+from ..float_networks import FLOATS
 
 CPU = ["CpuRef"]
 GENERATOR = np.random.default_rng(8)

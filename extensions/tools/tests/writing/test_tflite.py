@@ -25,7 +25,8 @@ from armpy.graph import Graph
 from armpy.plugins.hooks.flatbuffer_writer import FlatTable, write_flatbuffer
 from armpy_tools.quantize import QuantizeOptions, quantize
 from armpy_tools.tflite_writer.tflite import Extras, read_extras, tflite_bytes, write_tflite
-from extensions.tools.tests.float_networks import FLOATS, image_network, images
+
+from ..float_networks import FLOATS, image_network, images
 
 CPU = ["CpuRef"]
 Floats = npt.NDArray[np.float32]

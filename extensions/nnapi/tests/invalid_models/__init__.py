@@ -1,1 +1,0 @@
-"""Models that break a rule of NNAPI, or may break one, made of random valid models."""
