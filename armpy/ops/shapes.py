@@ -101,8 +101,10 @@ def padded_bytes(
     shape = image.known_shape
     total, is_padded = shape[layout.channel_axis], False
     for index, axis in enumerate(layout.spatial_axes):
-        numbers = kernel[index], stride[index], dilation[index]
-        around = sum(resolve_padding(padding, shape[axis], *numbers, index))
+        before, after = resolve_padding(
+            padding, shape[axis], kernel[index], stride[index], dilation[index], index
+        )
+        around = before + after
         is_padded = is_padded or around > 0
         total *= shape[axis] + around
     return total * max(4, image.data_type.size_bytes) if is_padded and 0 not in shape else 0

@@ -139,8 +139,13 @@ def _summary(document: Mapping[str, Any]) -> Summary:
         values[name] = tuple(map(_share, values[name]))
     values["run_ns"] = tuple(values.get("run_ns", ()))
     summary = Summary(**values)
-    totals = (summary.num_executions, summary.wall_ns, summary.elapsed_ns, summary.load_ns)
-    numbers = (*totals, *summary.run_ns)
+    numbers = (
+        summary.num_executions,
+        summary.wall_ns,
+        summary.elapsed_ns,
+        summary.load_ns,
+        *summary.run_ns,
+    )
     if not all(type(number) is int and number >= 0 for number in numbers):
         raise ValueError("a time is not a number")
     return summary

@@ -308,8 +308,9 @@ class Entries(IFolderCache):
             return None
         except (OSError, MemoryError, UnusableError) as error:
             problem = str(error) or type(error).__name__
-        about = description, problem, group
-        return GroupedCacheEntry(path.name, info.st_size, info.st_mtime, *about)
+        return GroupedCacheEntry(
+            path.name, info.st_size, info.st_mtime, description, problem, group
+        )
 
 
 def _pieces(header: _Header, parts: Sequence[Array]) -> list[bytes | memoryview]:

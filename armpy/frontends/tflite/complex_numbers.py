@@ -32,11 +32,33 @@ CARRIER = DataType.UNSIGNED64
 
 _MOVERS = frozenset(
     (
-        *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "DILATE", "DYNAMIC_UPDATE_SLICE"),
-        *("EMBEDDING_LOOKUP", "EXPAND_DIMS", "FILL", "HASHTABLE_LOOKUP", "IF", "MATRIX_DIAG"),
-        *("MATRIX_SET_DIAG", "MIRROR_PAD", "RANK", "RESHAPE", "SELECT", "SELECT_V2", "SHAPE"),
-        *("SLICE", "SPACE_TO_BATCH_ND", "SQUEEZE", "STABLEHLO_COMPOSITE", "STABLEHLO_GATHER"),
-        *("STABLEHLO_PAD", "STRIDED_SLICE", "TILE", "TRANSPOSE", "WHILE"),
+        "BATCH_TO_SPACE_ND",
+        "BROADCAST_TO",
+        "DILATE",
+        "DYNAMIC_UPDATE_SLICE",
+        "EMBEDDING_LOOKUP",
+        "EXPAND_DIMS",
+        "FILL",
+        "HASHTABLE_LOOKUP",
+        "IF",
+        "MATRIX_DIAG",
+        "MATRIX_SET_DIAG",
+        "MIRROR_PAD",
+        "RANK",
+        "RESHAPE",
+        "SELECT",
+        "SELECT_V2",
+        "SHAPE",
+        "SLICE",
+        "SPACE_TO_BATCH_ND",
+        "SQUEEZE",
+        "STABLEHLO_COMPOSITE",
+        "STABLEHLO_GATHER",
+        "STABLEHLO_PAD",
+        "STRIDED_SLICE",
+        "TILE",
+        "TRANSPOSE",
+        "WHILE",
     )
 )
 """Operators that look at no element."""
@@ -114,8 +136,8 @@ def _product(node: BoundOperator) -> Sequence[Value]:
 
         def combined(function: BinaryOperation, *factors: Value) -> Value:
             times = ElementwiseBinary(BinaryOperation.MUL)
-            products = [parts.layer(times, *factors[:2]), parts.layer(times, *factors[2:])]
-            return parts.layer(ElementwiseBinary(function), *products)
+            first, second = parts.layer(times, *factors[:2]), parts.layer(times, *factors[2:])
+            return parts.layer(ElementwiseBinary(function), first, second)
 
         real = combined(BinaryOperation.SUB, a, c, b, d)
         return joined(parts, real, combined(BinaryOperation.ADD, a, d, b, c))

@@ -177,9 +177,9 @@ class _SubgraphParser:
         self._values: dict[int, Value] = {}
         self._variables: dict[int, Value] = {}
         self._variable_bytes = 0
-        built_for = self._network, model.subgraphs, model.memory_limit_bytes
-        self._resources = Resources(*built_for)
-        self._hashtables = Hashtables(*built_for)
+        limit_bytes = model.memory_limit_bytes
+        self._resources = Resources(self._network, model.subgraphs, limit_bytes)
+        self._hashtables = Hashtables(self._network, model.subgraphs, limit_bytes)
         model.subgraphs.charge(index)
 
     def parse(self) -> Network:

@@ -36,8 +36,18 @@ if TYPE_CHECKING:
 Recipe: TypeAlias = dict[str, Any]  # Any: what JSON can hold
 
 DTYPES = (
-    *("bool", "int8", "uint8", "int16", "uint16", "float16"),
-    *("int32", "uint32", "float32", "int64", "uint64", "float64"),
+    "bool",
+    "int8",
+    "uint8",
+    "int16",
+    "uint16",
+    "float16",
+    "int32",
+    "uint32",
+    "float32",
+    "int64",
+    "uint64",
+    "float64",
 )
 """What arrays can be of."""
 

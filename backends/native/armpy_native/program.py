@@ -41,14 +41,14 @@ class Program:
         # The library reads them where they lie as long as the program is there.
         self.constants = {number: _well_placed(array) for number, array in constants.items()}
         self.handle = c_void_p()
-        arguments: tuple[object, ...] = ()
+        arguments: list[object] = [device.handle, span_of(graph)]
         if function == "compile_shared":
             spans = (Span * (max(self.constants, default=-1) + 1))()
             for number, array in self.constants.items():
                 spans[number] = span_of(array)
-            arguments = spans, len(spans)
+            arguments += [spans, len(spans)]
         with device.lock:
-            device.call(function, device.handle, span_of(graph), *arguments, byref(self.handle))
+            device.call(function, *arguments, byref(self.handle))
         if not self.handle.value:
             raise device.broken(function, "returned no program")
         concurrent = device.facts.get("concurrent") is True

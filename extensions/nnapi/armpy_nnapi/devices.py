@@ -297,8 +297,13 @@ class DeviceManager:
                     Device(BackendProxy(registry.get(backend_id)), self) for backend_id in ordered
                 )
                 for device in self._devices if is_on.manager else ():
-                    about = device.name, device.feature_level, device.version
-                    vlog("manager", "device %s, feature level %d, version '%s'", *about)
+                    vlog(
+                        "manager",
+                        "device %s, feature level %d, version '%s'",
+                        device.name,
+                        device.feature_level,
+                        device.version,
+                    )
             return self._devices
 
     @property

@@ -35,8 +35,15 @@ _SOFTMAX_OF_ONE_AXIS = 13
 
 _UNARY = ("AveragePool", "GlobalAveragePool", "HardSwish", "LeakyRelu", "Sigmoid", "Softmax")
 _MOVING = (
-    *("DepthToSpace", "Flatten", "MaxPool", "Reshape", "Slice", "SpaceToDepth", "Squeeze"),
-    *("Transpose", "Unsqueeze"),
+    "DepthToSpace",
+    "Flatten",
+    "MaxPool",
+    "Reshape",
+    "Slice",
+    "SpaceToDepth",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
 )
 _BINARY = ("Add", "Mul", "Sub")
 _WEIGHTED = ("Conv", "Gemm", "MatMul")

@@ -33,8 +33,8 @@ def load_model(file: ModelFile, *, with_elements: bool = True) -> onnx.ModelProt
     """
     try:
         if not with_elements:
-            path = _GRAPH, _INITIALIZER
-            return onnx.load_model_from_string(_without_elements(file.data, *path))
+            smaller = _without_elements(file.data, _GRAPH, _INITIALIZER)
+            return onnx.load_model_from_string(smaller)
         return onnx.load_model_from_string(bytes(file.data))
     except Exception as error:  # whatever the library raises, the file is the cause
         raise ParserError(

@@ -197,8 +197,20 @@ CONVERTERS: ConverterTable = {
     **{
         name: direct(ElementwiseUnary(UnaryOperation[name]))
         for name in (
-            *("ABS", "CEIL", "COS", "EXP", "FLOOR", "LOG", "LOGICAL_NOT", "NEG", "ROUND", "RSQRT"),
-            *("SIGN", "SIN", "SQRT", "SQUARE"),
+            "ABS",
+            "CEIL",
+            "COS",
+            "EXP",
+            "FLOOR",
+            "LOG",
+            "LOGICAL_NOT",
+            "NEG",
+            "ROUND",
+            "RSQRT",
+            "SIGN",
+            "SIN",
+            "SQRT",
+            "SQUARE",
         )
     },
     **{

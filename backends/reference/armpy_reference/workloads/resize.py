@@ -32,15 +32,19 @@ class ResizeWorkload(ReferenceWorkload[Resize]):
             (source[a], output.known_shape[a]) for a in self.operation.data_layout.spatial_axes
         ]
         self.bilinear = self.operation.method is ResizeMethod.BILINEAR
-        rule = {
-            "align_corners": self.operation.align_corners,
-            "half_pixel_centers": self.operation.half_pixel_centers,
-        }
+        align = self.operation.align_corners
+        half = self.operation.half_pixel_centers
         if self.bilinear:
             find = integer_samples if output.data_type in _INTEGER_TYPES else real_samples
-            self.rows, self.columns = (find(*pair, **rule) for pair in sizes)
+            self.rows, self.columns = (
+                find(size, out_size, align_corners=align, half_pixel_centers=half)
+                for size, out_size in sizes
+            )
         else:
-            self.nearest = [nearest_positions(*pair, **rule) for pair in sizes]
+            self.nearest = [
+                nearest_positions(size, out_size, align_corners=align, half_pixel_centers=half)
+                for size, out_size in sizes
+            ]
 
     def compute(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Resize in NHWC order, which views give for NCHW."""

@@ -27,8 +27,13 @@ TYPE_NAMES = {
     DataType.SIGNED64: "Signed64",
 }
 _PRINTED = (
-    *(DataType.FLOAT32, DataType.SIGNED32, DataType.QSYMM_S8, DataType.QASYMM_S8),
-    *(DataType.QASYMM_U8, DataType.BOOLEAN, DataType.SIGNED64),
+    DataType.FLOAT32,
+    DataType.SIGNED32,
+    DataType.QSYMM_S8,
+    DataType.QASYMM_S8,
+    DataType.QASYMM_U8,
+    DataType.BOOLEAN,
+    DataType.SIGNED64,
 )
 """Types of outputs that Arm NN prints; of others it says that they are unexpected."""
 _SEPARATORS = re.compile(r"[\t ,:\r\n]+")

@@ -11,8 +11,15 @@ from armpy.ops.operation import Array
 
 _NAMES = frozenset(
     {
-        *("float32", "float16", "int32", "int8", "uint8", "bool"),
-        *("bfloat16", "float8_e4m3fn", "float8_e5m2"),
+        "float32",
+        "float16",
+        "int32",
+        "int8",
+        "uint8",
+        "bool",
+        "bfloat16",
+        "float8_e4m3fn",
+        "float8_e5m2",
     }
 )
 """Element types that LiteRT's buffers have; others are used with buffers of the same type."""

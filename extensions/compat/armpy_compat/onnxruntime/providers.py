@@ -15,9 +15,26 @@ _SUFFIX = "ExecutionProvider"
 _ELSEWHERE = tuple(
     f"{name}{_SUFFIX}"
     for name in (
-        *("Tensorrt", "NvTensorRTRTX", "CUDA", "MIGraphX", "ROCM", "OpenVINO", "Dnnl", "VitisAI"),
-        *("QNN", "Nnapi", "VSINPU", "Js", "CoreML", "Dml", "Rknpu", "WebNN", "WebGpu", "Xnnpack"),
-        *("CANN", "Azure"),
+        "Tensorrt",
+        "NvTensorRTRTX",
+        "CUDA",
+        "MIGraphX",
+        "ROCM",
+        "OpenVINO",
+        "Dnnl",
+        "VitisAI",
+        "QNN",
+        "Nnapi",
+        "VSINPU",
+        "Js",
+        "CoreML",
+        "Dml",
+        "Rknpu",
+        "WebNN",
+        "WebGpu",
+        "Xnnpack",
+        "CANN",
+        "Azure",
     )
 )
 """Providers of ONNX Runtime that programs ask for and armpy does not have."""

@@ -263,10 +263,10 @@ class INetwork(SwigObject):
     ) -> IConnectableLayer:
         """Add a place for an operation that Arm NN does not have; `Optimize` refuses it."""
         kind = kinds.StandInDescriptor
-        counts = (0, 0)
+        num_inputs = num_outputs = 0
         if isinstance(descriptor, kind):
-            counts = (descriptor.m_NumInputs, descriptor.m_NumOutputs)
-        return self._add("StandIn", name, *counts, descriptor, descriptor_type=kind)
+            num_inputs, num_outputs = descriptor.m_NumInputs, descriptor.m_NumOutputs
+        return self._add("StandIn", name, num_inputs, num_outputs, descriptor, descriptor_type=kind)
 
     def AddMergeLayer(self, name: str | None = None) -> IConnectableLayer:
         """Add a merge of two branches; `Optimize` refuses it."""

@@ -43,8 +43,9 @@ def _lower_projection(lower: LoweringContext) -> Value:
         expected="a weight for DENSE and none otherwise",
         actual=kind.name,
     )
-    inputs = [lower["hash_functions"], lower["input"], lower.get("weight")]
-    return lower.add(LshProjection(kind), *inputs)
+    return lower.add(
+        LshProjection(kind), lower["hash_functions"], lower["input"], lower.get("weight")
+    )
 
 
 def _lower_multinomial(lower: LoweringContext) -> Value:

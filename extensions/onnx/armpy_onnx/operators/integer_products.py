@@ -215,15 +215,17 @@ def _mat_mul_n_bits(node: Node) -> Value:
     assert value is not None
     points = _zero_points(node, bits, (units, blocks))
     if not node.has(4) and (points is None or points.dtype == np.uint8):
-        operands = (
-            node.constant(packed.reshape(units, blocks, -1), DataType.UNSIGNED8),
-            node.constant(scales.reshape(units, blocks), DataType.FLOAT32),
-            None if points is None else node.constant(points, DataType.UNSIGNED8),
-        )
         # Level 4 allows activations of 8 bits, which ONNX Runtime then has as well.
         quantizes_input = node.integer("accuracy_level", 0) == 4 and bits == 4
         operation = BlockwiseFullyConnected(bits, quantizes_input)
-        product = node.layer(operation, value, *operands, terms)
+        product = node.layer(
+            operation,
+            value,
+            node.constant(packed.reshape(units, blocks, -1), DataType.UNSIGNED8),
+            node.constant(scales.reshape(units, blocks), DataType.FLOAT32),
+            None if points is None else node.constant(points, DataType.UNSIGNED8),
+            terms,
+        )
         return node.cast(product, node.type(0))
     numbers = unpacked(packed.reshape(units, -1), bits)[:, :depth]
     middle = np.full((units, blocks), 1 << (bits - 1), np.float32)

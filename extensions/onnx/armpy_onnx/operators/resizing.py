@@ -203,9 +203,9 @@ def _is_whole(scale: float) -> bool:
 def _repeated(node: Node, value: Value, scalings: Scalings) -> Value | None:
     """An image of traced sizes with each element repeated; None where something else is asked."""
     shape = value.info.known_shape
-    rules = _transformation(node), *[_rounding(node, axis) for axis in scalings.values()]
+    rules = {_transformation(node), *(_rounding(node, axis) for axis in scalings.values())}
     is_repeating = any(
-        {*rules} == {sampling.TRANSFORMATIONS[transformation], sampling.ROUNDINGS[rounding]}
+        rules == {sampling.TRANSFORMATIONS[transformation], sampling.ROUNDINGS[rounding]}
         for transformation, rounding in _REPEATING
     )
     is_whole = all(holds(_is_whole, axis.scale) for axis in scalings.values())
@@ -334,12 +334,15 @@ def _nearest_rule(
 ) -> tuple[bool, bool] | None:
     """The choices with which `Resize` takes the same elements."""
     for align, half in rules:
-        options = {"align_corners": align, "half_pixel_centers": half}
-        pairs = (
-            (plain.nearest_positions(axis.size, axis.out_size, **options), chosen[a])
+        if all(
+            np.array_equal(
+                plain.nearest_positions(
+                    axis.size, axis.out_size, align_corners=align, half_pixel_centers=half
+                ),
+                chosen[a],
+            )
             for a, axis in scalings.items()
-        )
-        if all(np.array_equal(own, wanted) for own, wanted in pairs):
+        ):
             return align, half
     return None
 
@@ -347,9 +350,10 @@ def _nearest_rule(
 def _linear_rule(scalings: Scalings, taps: Mapping[int, Taps]) -> tuple[bool, bool] | None:
     """The choices with which `Resize` interpolates at the same positions."""
     for align, half in _RULES:
-        options = {"align_corners": align, "half_pixel_centers": half}
         for a, axis in scalings.items():
-            own = plain.real_samples(axis.size, axis.out_size, **options)
+            own = plain.real_samples(
+                axis.size, axis.out_size, align_corners=align, half_pixel_centers=half
+            )
             centres = own.lower * own.lower_weights + own.upper * own.upper_weights
             if not np.allclose(centres, taps[a].centres, rtol=1e-6, atol=1e-5):
                 break
@@ -457,8 +461,8 @@ def _upsample(node: Node) -> Value:
     if node.version >= 7:
         scales = [float(scale) for scale in node.attribute("scales", ())]
         return _resized(node, _scalings(node, scales, ()))
-    pair = (node.real("height_scale"), node.real("width_scale"))
-    return _resized(node, _scalings(node, (1.0, 1.0, *pair), ()))
+    height, width = node.real("height_scale"), node.real("width_scale")
+    return _resized(node, _scalings(node, (1.0, 1.0, height, width), ()))
 
 
 OPERATORS: OperatorTable = {

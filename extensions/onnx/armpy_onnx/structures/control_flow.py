@@ -278,8 +278,8 @@ def _arranged(node: ControlNode, collected: Sequence[Value]) -> list[Item]:
     for value, axis, from_end in zip(collected, axes, backwards, strict=True):
         result, rank = value, len(value.info.known_shape)
         if from_end:
-            ends = [[-1], [-(2**63) + 1], [0], [-1]]
-            result = walker.call("Slice", result, *ends, label=label)
+            # Starts, ends, axes, steps: all of axis 0, the last element first.
+            result = walker.call("Slice", result, [-1], [-(2**63) + 1], [0], [-1], label=label)
         if axis:
             order = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
             result = walker.call("Transpose", result, label=label, perm=order)

@@ -32,11 +32,28 @@ if TYPE_CHECKING:
     from armpy.model import Model
 
 _GO_ALONG = (
-    *("backends", "num_threads", "on_fallback", "preference", "affinity", "spread"),
-    *("trusted_keys", "code"),
+    "backends",
+    "num_threads",
+    "on_fallback",
+    "preference",
+    "affinity",
+    "spread",
+    "trusted_keys",
+    "code",
 )
 """Options of loading that hold where the model is served; the others are done with by then, but
 for those of `_source_options`."""
+
+_TRITON_OPTIONS = (
+    "instances",
+    "max_batch",
+    "queue_delay_us",
+    "max_queue",
+    "timeout_us",
+    "timeout_action",
+    "own_timeout",
+)
+"""Options of the command that `TritonOptions` takes under the same names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +85,7 @@ def export_command(
 ) -> None:
     """Put each MODEL into a repository of Triton's."""
     _check(models, name, ensemble, mean or std or top, shape_sets, given["max_batch"])
-    own = ("instances", "max_batch", "queue_delay_us", "max_queue", "timeout_us")
-    options = {n: given.pop(n) for n in (*own, "timeout_action", "own_timeout")}
+    options = {option: given.pop(option) for option in _TRITON_OPTIONS}
     targets, force = given.pop("targets"), given.pop("force")
     options["version"] = given.pop("model_version")
     around = EnsembleOptions(mean or (), std or (), top) if ensemble else None

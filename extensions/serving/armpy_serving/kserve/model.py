@@ -252,11 +252,14 @@ class ArmpyModel(kserve.Model):
 
     async def _run(self, served: ServedModel, request: InferenceRequest) -> dict[str, Array]:
         """Run a request, in the way that costs least."""
-        question = request.inputs, request.datatypes, request.outputs
         if request.deadline_s is None and self._is_short(request.inputs):
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._pool, served.run, *question)
-        return await served.run_async(*question, request.deadline_s)
+            return await loop.run_in_executor(
+                self._pool, served.run, request.inputs, request.datatypes, request.outputs
+            )
+        return await served.run_async(
+            request.inputs, request.datatypes, request.outputs, request.deadline_s
+        )
 
     def _is_short(self, inputs: Mapping[str, Array]) -> bool:
         """Return whether a run is so short that it need not be stoppable."""

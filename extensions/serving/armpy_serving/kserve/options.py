@@ -12,8 +12,15 @@ from kserve.model_server import parser as kserve_parser
 from armpy.types import Preference
 
 _LOAD_OPTIONS = (
-    *("backends", "num_threads", "on_fallback", "memory_limit_bytes"),
-    *("preference", "affinity", "spread", "isolation", "compile"),
+    "backends",
+    "num_threads",
+    "on_fallback",
+    "memory_limit_bytes",
+    "preference",
+    "affinity",
+    "spread",
+    "isolation",
+    "compile",
 )
 
 

@@ -28,8 +28,14 @@ _OF_A_PROCESS = ("runtime", "properties", "compile")
 """Options that are not plain data, or for programs that start once."""
 
 _AFTER_COMPILING = (
-    *("num_threads", "memory_limit_bytes", "quantize_inputs", "dequantize_outputs"),
-    *("code", "trusted_keys", "affinity", "spread"),
+    "num_threads",
+    "memory_limit_bytes",
+    "quantize_inputs",
+    "dequantize_outputs",
+    "code",
+    "trusted_keys",
+    "affinity",
+    "spread",
 )
 """Options that a compiled file does not hold."""
 

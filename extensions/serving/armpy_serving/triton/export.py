@@ -86,8 +86,13 @@ def export_model(
         # Before anything is compiled: whether Triton can have it, beside the present files.
         parts = _parts(export, batched)
         for part in parts:
-            place = repository, part.options.name, options.version
-            check_free(*place, force=export.force, config=part.config)
+            check_free(
+                repository,
+                part.options.name,
+                options.version,
+                force=export.force,
+                config=part.config,
+            )
         # The ensemble last: it names the others.
         places = [_put(batched, repository, export, parts[0], source)]
         places += [_put_part(repository, part, export.force) for part in parts[1:]]
@@ -136,8 +141,9 @@ def _put(
             settings = _save(model, version, export, settings, source)
         _write_texts(folder, replace(part, settings=settings.document()))
 
-    place = repository, options.name, options.version
-    return put_model(*place, write, force=export.force, config=part.config)
+    return put_model(
+        repository, options.name, options.version, write, force=export.force, config=part.config
+    )
 
 
 def _put_part(repository: Path, part: EnsemblePart, force: bool) -> Path:
@@ -145,8 +151,10 @@ def _put_part(repository: Path, part: EnsemblePart, force: bool) -> Path:
         (folder / str(part.options.version)).mkdir()
         _write_texts(folder, part)
 
-    place = repository, part.options.name, part.options.version
-    return put_model(*place, write, force=force, config=part.config)
+    options = part.options
+    return put_model(
+        repository, options.name, options.version, write, force=force, config=part.config
+    )
 
 
 def _write_texts(folder: Path, part: EnsemblePart) -> None:

@@ -47,10 +47,10 @@ class InstanceSettings:
         """
         settings = VersionFile.of(folder).settings
         try:
-            lists = {
-                key: tuple(value) for key, value in settings.items() if isinstance(value, list)
+            fields: dict[str, Any] = {  # Any: as JSON holds them
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in settings.items()
             }
-            fields = {**settings, **lists}
             return cls(**fields)
         except (AttributeError, TypeError) as error:
             raise unusable(error, folder) from error
