@@ -5,23 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from armpy.backend import (
-    BACKEND_API_VERSION,
-    Capabilities,
     Capability,
     IBackendInternal,
     ILayerSupport,
-    IWorkloadFactory,
-    NetworkResources,
     PreparationRequest,
     ReasonCode,
     Support,
     has_matching_capability,
 )
 from armpy.compiler.compile_timeout import next_deadline
+from armpy.compiler.host_backend import HostBackend
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.placement import Refusal
 from armpy.compiler.specialization import specialize
@@ -32,26 +29,22 @@ from armpy.errors import (
     BackendCapabilityError,
     BackendError,
     CompilationPostponedError,
-    UnimplementedError,
 )
 from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.dense import FullyConnected
-from armpy.ops.operation import OperandInfos, Operation
 from armpy.ops.transpose_convolution import TransposeConvolution2d
 from armpy.plugins.proxy.guard import device_of
 from armpy.plugins.proxy.guarded_call import (
-    ask_backend,
     ask_method,
+    call_backend,
     checked_support,
-    describe,
     failed_support,
 )
 from armpy.profiling import phase
 from armpy.store.settings import CompilationCaching
-from armpy.tensor import TensorInfo
-from armpy.types import HOST, REFERENCE_BACKEND_ID, BackendId
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 _log = logging.getLogger("armpy.compiler")
 
@@ -128,37 +121,44 @@ class SupportOracle:
         preferred: Sequence[IBackendInternal] = (),
     ) -> Support:
         """Return whether a backend supports a layer; an error becomes a refusal."""
-        key = (layer, backend.get_id(), graph)
-        answer = self._answers.get(key)
-        if answer is None:
-            is_alone = graph is None
-            if graph is not None and (backend.get_id(), graph) not in self._asked_together:
-                self._ask_together(backend, graph, preferred)
-            # The layer's own answer is kept apart, as passes ask for it without neighbours.
-            answer = self._ask(backend, layer) if is_alone else self.ask(backend, layer)
-            if answer and graph is not None:
-                answer = self._ask_beside(backend, layer, graph)
-            self._answers[key] = answer
+        backend_id = backend.get_id()
+        key = (layer, backend_id, graph)
+        if key in self._answers:
+            return self._answers[key]
+        # Declared levels and capabilities come first: a backend may rely on them when it is asked.
+        refusal = self._missing(backend, layer)
+        support = self._support_of(backend) if refusal is None else refusal
+        if isinstance(support, Support):
+            self._answers[key] = support
+            return support
+        if graph is not None:
+            self._ask_together(backend, support, graph, preferred)
+        # The layer's own answer is kept apart, as passes ask for it without neighbours.
+        alone = (layer, backend_id, None)
+        if alone not in self._answers:
+            about = layer.operation, layer.input_infos, layer.output_infos
+            answer = _answer(backend_id, layer, support, "is_layer_supported", *about)
+            self._answers[alone] = answer and self._ask_about_graphs(backend, layer)
+        answer = self._answers[alone]
+        # Few look at neighbouring layers, and each call costs time.
+        if answer and graph is not None and _overrides(support, "is_layer_supported_in"):
+            answer = _answer(backend_id, layer, support, "is_layer_supported_in", layer, graph)
+        self._answers[key] = answer
         return answer
 
-    def _ask_beside(self, backend: IBackendInternal, layer: Layer, graph: Graph) -> Support:
-        """Return whether a backend that takes a layer takes it beside its neighbours."""
-        support = self._support_of(backend)
-        method = type(support).is_layer_supported_in if isinstance(support, ILayerSupport) else None
-        # Only backends that override it are asked: few look at neighbouring layers, and each
-        # call costs time.
-        if method is None or method is ILayerSupport.is_layer_supported_in:
-            return Support.yes()
-        return self._answered(backend, layer, support, "is_layer_supported_in", layer, graph)
-
     def _ask_together(
-        self, backend: IBackendInternal, graph: Graph, preferred: Sequence[IBackendInternal]
+        self,
+        backend: IBackendInternal,
+        support: ILayerSupport,
+        graph: Graph,
+        preferred: Sequence[IBackendInternal],
     ) -> None:
-        """Ask a backend about all layers of a graph, if it answers many questions at once."""
-        backend_id, support = backend.get_id(), self._support_of(backend)
+        """Ask about all layers of a graph in one question, once, if the backend answers it."""
+        backend_id = backend.get_id()
+        if (backend_id, graph) in self._asked_together:
+            return
         self._asked_together.add((backend_id, graph))
-        ask_all = getattr(type(support), "are_layers_supported", None)
-        if ask_all in (None, ILayerSupport.are_layers_supported):
+        if not _overrides(support, "are_layers_supported"):
             return
         layers = [
             layer
@@ -173,16 +173,16 @@ class SupportOracle:
             )
         ]
 
-        def are_layers_supported() -> tuple[object, ...]:  # as errors name it
-            return tuple(map(checked_support, ask_all(support, layers)))
+        def are_layers_supported() -> list[Support]:  # as errors name it
+            answers = [*map(checked_support, support.are_layers_supported(layers))]
+            if len(answers) != len(layers):
+                raise BackendError(f"it gives {len(answers)} answers about {len(layers)} layers")
+            return answers
 
         try:
             request = self._options.request_for(backend)
             with _saved_programs(graph, backend, request, self._options.caching):
-                answers = ask_backend(backend_id, tuple, are_layers_supported)
-            if [type(answer) for answer in answers] != [Support] * len(layers):
-                text = f"the answers about {len(layers)} layers are {describe(answers)}"
-                raise BackendError(text, where=backend_id)
+                answers = call_backend(backend_id, are_layers_supported)
         except CompilationPostponedError:
             raise  # as in `_support_of`: a backend in a process of its own postpones here
         # The layers are asked about one by one then, so that what fails concerns one of them.
@@ -190,38 +190,6 @@ class SupportOracle:
             _log.warning("%s", error, exc_info=wants_traceback(_log))
         else:
             self._answers.update(zip(((x, backend_id, None) for x in layers), answers, strict=True))
-
-    def _ask(self, backend: IBackendInternal, layer: Layer) -> Support:
-        """Put the question to the backend."""
-        # Declared levels and capabilities come first: a backend may rely on them when it is asked.
-        missing = self._missing(backend, layer)
-        if missing is not None:
-            return missing
-        support = self._support_of(backend)
-        if isinstance(support, Support):
-            return support
-        operands = layer.operation, layer.input_infos, layer.output_infos
-        answer = self._answered(backend, layer, support, "is_layer_supported", *operands)
-        return self._ask_about_graphs(backend, layer) if answer else answer
-
-    def _answered(
-        self, backend: IBackendInternal, layer: Layer, support: object, name: str, *operands: object
-    ) -> Support:
-        """A backend's answer about a layer; an error becomes a refusal."""
-
-        def question() -> object:
-            return checked_support(getattr(support, name)(*operands))
-
-        question.__name__ = name  # errors name the method
-        try:
-            return ask_backend(backend.get_id(), Support, question)
-        except CompilationPostponedError:
-            raise
-        # A backend that fails at a question is out for this layer; the next one is asked.
-        except ArmpyError as error:
-            text = "%s: %s The layer goes to the next backend"
-            _log.warning(text, layer.where, error, exc_info=wants_traceback(_log))
-            return failed_support(ReasonCode.OTHER, str(error), error)
 
     def _missing(self, backend: IBackendInternal, layer: Layer) -> Support | None:
         """The refusal of a layer for what a backend declares; None if it has to be asked."""
@@ -248,7 +216,7 @@ class SupportOracle:
                 answer = self.ask(backend, inner, self._resolved[graph])
                 if not answer:
                     text = f"{inner.where} in the {name} graph: {answer.text}"
-                    return Support.no(answer.code or ReasonCode.OTHER, text)
+                    return replace(answer, text=text)
         return Support.yes()
 
     def _support_of(self, backend: IBackendInternal) -> ILayerSupport | Support:
@@ -266,6 +234,31 @@ class SupportOracle:
                 # Kept as well: a backend that fails here is not asked again for every layer.
                 self._supports[backend_id] = failed_support(ReasonCode.OTHER, str(error), error)
         return self._supports[backend_id]
+
+
+def _overrides(support: ILayerSupport, name: str) -> bool:
+    """Return whether a backend has a method of its own in the place of the contract's."""
+    return getattr(type(support), name, None) not in (None, getattr(ILayerSupport, name))
+
+
+def _answer(
+    backend_id: BackendId, layer: Layer, support: ILayerSupport, name: str, *about: object
+) -> Support:
+    """Return what a backend's method answers about a layer; an error becomes a refusal."""
+
+    def question() -> Support:
+        return checked_support(getattr(support, name)(*about))
+
+    question.__name__ = name  # errors name the method
+    try:
+        return call_backend(backend_id, question)
+    except CompilationPostponedError:
+        raise
+    # A backend that fails at a question is out for this layer; the next one is asked.
+    except ArmpyError as error:
+        text = "%s: %s The layer goes to the next backend"
+        _log.warning(text, layer.where, error, exc_info=wants_traceback(_log))
+        return failed_support(ReasonCode.OTHER, str(error), error)
 
 
 _WEIGHTED = (Convolution2d, DepthwiseConvolution2d, TransposeConvolution2d, FullyConnected)
@@ -349,43 +342,36 @@ def assign_backends(
         first one raised that has failed, if one has.
     """
     result = Assignment()
-
-    def answer_of(
-        layer: Layer, backend: IBackendInternal, preferred: Sequence[IBackendInternal] = ()
-    ) -> Support:
-        """Return the observed answer for a layer and a backend, else the backend's own."""
-        known = excluded.get((layer.id, backend.get_id()))
-        return oracle.ask(backend, layer, graph, preferred) if known is None else known
-
     for layer in graph.layers:
-        candidates = preferred = oracle.candidates(layer)
-        refusals = []
-        failure: ArmpyError | None = None
-        if (wanted_id := wanted.get(layer.id)) is not None:
-            # Sorting is stable, so that all others keep the caller's order.
-            candidates = tuple(sorted(preferred, key=lambda backend: backend.get_id() != wanted_id))
-            if candidates[0].get_id() != wanted_id:
-                absent = Support.no(ReasonCode.DEVICE, "the runtime does not use it")
-                refusals.append(refusal_of(layer, wanted_id, absent))
+        preferred = oracle.candidates(layer)
+        wanted_id = wanted.get(layer.id)
+        # Sorting is stable, so that all others keep the caller's order.
+        candidates = sorted(preferred, key=lambda backend: backend.get_id() != wanted_id)
+        before: Sequence[IBackendInternal] = ()
+        answers: dict[BackendId, Support] = {}
+        if wanted_id is not None:
+            if wanted_id not in [backend.get_id() for backend in preferred]:
+                answers[wanted_id] = Support.no(ReasonCode.DEVICE, "the runtime does not use it")
             elif asks_all_before:
                 # Cost has chosen past these backends, and only their refusals distinguish a
                 # fallback from a choice.
-                refusals += [
-                    refusal_of(layer, backend.get_id(), answer)
-                    for backend in preferred[: preferred.index(candidates[0])]
-                    if not (answer := answer_of(layer, backend))
-                ]
-        for position, backend in enumerate(candidates):
-            answer = answer_of(layer, backend, candidates[:position])
-            if answer:
+                before = preferred[: preferred.index(candidates[0])]
+        asked = (*before, *candidates)
+        for place, backend in enumerate(asked):
+            backend_id = backend.get_id()
+            known = excluded.get((layer.id, backend_id))
+            earlier = asked[len(before) : place]
+            answer = oracle.ask(backend, layer, graph, earlier) if known is None else known
+            answers[backend_id] = answer
+            if answer and place >= len(before):
                 result.backends[layer.id] = backend
                 break
-            refusals.append(refusal_of(layer, backend.get_id(), answer))
-            failure = failure or answer.error
-        else:
+        refusals = {name: answer for name, answer in answers.items() if not answer}
+        if layer.id not in result.backends:
+            failure = next((answer.error for answer in refusals.values() if answer.error), None)
             raise _unplaceable(layer, refusals, oracle.assigned_backend(layer)) from failure
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are not a fallback
-            result.refusals += refusals
+            result.refusals += [refusal_of(layer, *refusal) for refusal in refusals.items()]
     return result
 
 
@@ -399,11 +385,10 @@ def refusal_of(
 
 
 def _unplaceable(
-    layer: Layer, refusals: Sequence[Refusal], assigned: BackendId | None
+    layer: Layer, refusals: Mapping[BackendId, Support], assigned: BackendId | None
 ) -> BackendCapabilityError:
     """The error for a layer that no backend takes."""
-    asked = [refusal.backend for refusal in refusals]
-    fix = "" if REFERENCE_BACKEND_ID in asked else "Allow another backend, CpuRef for example"
+    fix = "" if REFERENCE_BACKEND_ID in refusals else "Allow another backend, CpuRef for example"
     if layer.operation.extension:
         names = " and ".join(layer.operation.required_extensions)
         package = type(layer.operation).__module__.partition(".")[0]
@@ -415,46 +400,7 @@ def _unplaceable(
         fix = f"The option affinity assigns it to {assigned}: leave it out there"
     return BackendCapabilityError(
         "no allowed backend supports this layer: "
-        + "; ".join(f"{refusal.backend}: {refusal.text}" for refusal in refusals),
+        + "; ".join(f"{backend_id}: {answer.text}" for backend_id, answer in refusals.items()),
         where=layer.where,
         fix=fix,
     )
-
-
-class _HostSupport(ILayerSupport):
-    """Control flow and nothing else."""
-
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        """Return whether the core runs an operation itself."""
-        if isinstance(operation, ControlFlow):
-            return Support.yes()
-        return Support.no(ReasonCode.OPERATION, "the core itself runs control flow only")
-
-
-class HostBackend(IBackendInternal):
-    """Takes control flow that no backend takes; the layers in its graphs are placed anew.
-
-    It is not a plugin and never listed. The runtime makes its workloads, which run networks.
-    """
-
-    def get_id(self) -> BackendId:
-        """`HOST`."""
-        return HOST
-
-    def get_api_version(self) -> str:
-        """The version of the contract that it is written for."""
-        return BACKEND_API_VERSION
-
-    def get_capabilities(self) -> Capabilities:
-        """Output shapes known at run time only, and strings."""
-        return {Capability.DYNAMIC_OUTPUT_SHAPES: True, Capability.STRINGS: True}
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        """Support for control flow."""
-        return _HostSupport()
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        """None: only the runtime can run graphs; raises UnimplementedError."""
-        raise UnimplementedError("only the runtime makes workloads of control flow", where=HOST)

@@ -412,9 +412,7 @@ class Runtime:
                 return Support.no(ReasonCode.SHAPE, f"{layer.where}: its shapes are not known")
             answers = [oracle.ask(backend, layer, whole) for backend in oracle.candidates(layer)]
             if not any(answers):
-                refusal = answers[0]
-                code = refusal.code or ReasonCode.OTHER
-                return Support.no(code, f"{layer.where}: {refusal.text}")
+                return replace(answers[0], text=f"{layer.where}: {answers[0].text}")
         return Support.yes()
 
     def unload_network(self, network_id: int) -> None:
