@@ -6,8 +6,8 @@ Usage::
     python scripts/document_tflite.py --probe [OPERATOR ...]
 
 The second form asks LiteRT, which has to be installed, about every sample of
-`tests/support/tflite_samples/`, or those of some operators, each in a process of its own, and keeps
-what it runs.
+`tests/differential/tflite_samples/`, or those of some operators, each in a process of its own, and
+keeps what it runs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.resources import HASHTABLE_OPERATORS
 from armpy.frontends.tflite.resources import OPERATORS as RESOURCE_OPERATORS
 from tests.differential.litert_samples import by_litert
-from tests.support.tflite_samples import FACTS, all_samples, facts
-from tests.support.tflite_samples.elsewhere import HELD_ELSEWHERE, NO_KERNEL, NOT_YET, REASONS
-from tests.support.tflite_samples.making import Sample
-from tests.support.tflite_samples.unlike import reason_for
+from tests.differential.tflite_samples import FACTS, all_samples, facts
+from tests.differential.tflite_samples.elsewhere import HELD_ELSEWHERE, NO_KERNEL, NOT_YET, REASONS
+from tests.differential.tflite_samples.making import Sample
+from tests.differential.tflite_samples.unlike import reason_for
 
 _PROBE_SECONDS = 30
 

@@ -59,8 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_projects(root: Path) -> dict[Path, Project]:
-    """``pyproject.toml`` of armpy and of each extension, by folder."""
-    folders = [root, *sorted(path.parent for path in root.glob("extensions/*/pyproject.toml"))]
+    """``pyproject.toml`` of armpy, of each extension and of what tests share, by folder."""
+    extensions = sorted(path.parent for path in root.glob("extensions/*/pyproject.toml"))
+    folders = [root, *extensions, root / "testing"]
     return {
         folder: tomllib.loads((folder / "pyproject.toml").read_text("utf-8")) for folder in folders
     }

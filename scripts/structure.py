@@ -44,7 +44,7 @@ CLASS_METHODS = 30
 PROSE_WIDTH = 100
 PAGES = (
     "*.md",
-    *(f"{folder}/**/*.md" for folder in ("docs", "backends", "extensions", "examples")),
+    *(f"{folder}/**/*.md" for folder in ("docs", "backends", "extensions", "examples", "testing")),
 )
 TESTS = ("tests", "extensions/*/tests", "backends/*/tests", "testing")
 PUBLIC_IN_SPITE_OF_THEIR_NAMES = frozenset({"_exit", "_fields", "_replace", "_repr_html_"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,14 +11,11 @@ import pytest
 from armpy import IsolationLimits, Runtime, RuntimeOptions
 from armpy.backend import ExternalMemory
 from armpy.compiler import OptimizerOptions
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import InvalidArgumentError
 from armpy.model import Model
 from armpy_testing.models.networks import chain
+from armpy_testing.odd_arguments import ODD, refuses_or_uses
 
-ODD: list[object] = [
-    *(-1, -(2**70), 2**62, 2**63, 2**70, True, 1.5, float("nan"), float("inf"), "3", None, [1]),
-    *(np.int64(-5), np.float32(2), np.float32(np.nan), np.bool_(True), object()),
-]
 X = {"x": np.ones(4, np.float32)}
 FIELDS = [
     *((RuntimeOptions(), name) for name in ("program_cache_size", "memory_limit_bytes")),
@@ -31,13 +27,6 @@ FIELDS = [
     *((IsolationLimits(), name) for name in ("preparation_timeout_s", "failure_window_s")),
     *((OptimizerOptions(), name) for name in ("preparation_timeout_s", "passes")),
 ]
-
-
-def refuses_or_uses(call: Callable[[object], object]) -> None:
-    """Check that every odd argument is used, or refused as such."""
-    for argument in ODD:
-        with suppress(ArmpyError):
-            call(argument)
 
 
 @pytest.mark.parametrize(

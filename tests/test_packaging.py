@@ -175,7 +175,8 @@ def test_one_run_has_the_tests_of_the_core_and_of_all_backends_and_extensions() 
     paths = tools()["pytest"]["ini_options"]["testpaths"]
     backends = {path.parent for path in (ROOT / "backends").glob("*/pyproject.toml")}
     extensions = {path.parent for path in (ROOT / "extensions").glob("*/pyproject.toml")}
-    folders = {ROOT / "tests", *(project / "tests" for project in backends | extensions)}
+    projects = {ROOT, ROOT / "testing", *backends, *extensions}
+    folders = {project / "tests" for project in projects}
     assert {folder for path in paths for folder in ROOT.glob(path)} == folders
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from armpy.ops.operation import Array
 from tests.differential.litert_oracle import run_litert
-from tests.support.tflite_samples.making import Sample
+from tests.differential.tflite_samples.making import Sample
 
 OPTIMISED = {
     ("LOCAL_RESPONSE_NORMALIZATION", "FLOAT32"): "sums channels c - radius to c + radius - 1",

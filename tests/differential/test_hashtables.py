@@ -13,7 +13,7 @@ from armpy.ops.operation import Array
 from armpy_testing.models.tflite_writer import OptionValue, Subgraph, Tensor, TfliteModel
 from armpy_testing.shared import shared_file
 from tests.differential.litert_oracle import litert_or_skip, run_litert
-from tests.support.tflite_samples.making import string_bytes
+from tests.differential.tflite_samples.making import string_bytes
 
 WORDS = np.array([b"cat", b"dog", b"", b"\xffx", "schön".encode()], object)
 CODES = np.array([10, 20, 30, 40, -(2**63)], np.int64)

@@ -14,9 +14,9 @@ from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.ops.operation import Array
 from tests.differential.litert_oracle import litert_or_skip
 from tests.differential.litert_samples import by_litert
-from tests.support.tflite_samples import all_samples, facts
-from tests.support.tflite_samples.making import Sample
-from tests.support.tflite_samples.unlike import UNLIKE, reason_for
+from tests.differential.tflite_samples import all_samples, facts
+from tests.differential.tflite_samples.making import Sample
+from tests.differential.tflite_samples.unlike import UNLIKE, reason_for
 
 litert_or_skip()
 

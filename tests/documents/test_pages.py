@@ -23,7 +23,7 @@ skip_without(
 
 ELSEWHERE = {
     "docs/how_to/adding_an_operation.md": "tests/documents/test_adding_an_operation.py",
-    "docs/how_to/kserve.md": "extensions/serving/tests/kserve/test_page.py",
+    "docs/how_to/kserve.md": "tests/documents/test_kserve_page.py",
     "docs/reference/calls_in_order.md": "tests/execution/test_order_of_calls.py",
 }
 """Pages that tests of their own follow."""

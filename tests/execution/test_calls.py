@@ -29,7 +29,7 @@ from armpy_testing.changed_arrays import (
     Change,
 )
 from armpy_testing.models.networks import ADD, chain, f32, floats
-from tests.execution.test_threads import in_threads
+from armpy_testing.threads import in_threads
 from tests.support.borrowed_arrays import borrowed
 
 

@@ -13,8 +13,8 @@ from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import enumerators
 from armpy.ops import Prelu, Reshape, Select
 from armpy_testing.models.tflite_writer import TfliteModel
+from tests.differential.tflite_samples import sampled_operators
 from tests.support.tflite_cases import Model, Spec, different_models, operator_models
-from tests.support.tflite_samples import sampled_operators
 
 X = Spec((2, 3))
 IMAGE = Spec((1, 4, 4, 2))

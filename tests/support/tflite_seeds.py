@@ -9,9 +9,9 @@ import numpy as np
 from flatbuffers import flexbuffers
 
 from armpy_testing.models.tflite_writer import TfliteModel
+from tests.differential.tflite_samples import FAMILIES, facts
+from tests.differential.tflite_samples.making import Draw
 from tests.support.tflite_cases import operator_models
-from tests.support.tflite_samples import FAMILIES, facts
-from tests.support.tflite_samples.making import Draw
 
 _RARE = ("COMPLEX64", "sparse", "INT4")
 """Kinds of elements that have code of their own."""

@@ -19,7 +19,7 @@ from armpy.errors import BackendError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from armpy_testing.changed_arrays import HARMLESS, HARMLESS_FOR_INPUTS
 from armpy_testing.models.networks import ADD, chain, f32, floats
-from tests.execution.test_threads import in_threads
+from armpy_testing.threads import in_threads
 
 from .networks import convolutions, runtime_of, small
 

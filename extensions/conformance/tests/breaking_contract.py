@@ -32,7 +32,7 @@ from armpy_testing.backends.fake_backends import (
     Outputs,
     Step,
 )
-from armpy_testing.backends.lying_backends import OPERATIONS, adds_one
+from armpy_testing.backends.tampering_backend import OPERATIONS, adds_one
 
 IsWrong = Callable[[Handles, Outputs], bool]
 

@@ -34,8 +34,9 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.cli.new_backend.work import BackendName, write_project
 from armpy_conformance.conformance import cases_for
 from armpy_conformance.result import CONTRACT, Outcome
-from armpy_testing.backends.lying_backends import options_for
 from armpy_testing.example_backends import EXAMPLES
+
+from .lying_backends import options_for
 
 _RULES = f"{CONTRACT}/"
 

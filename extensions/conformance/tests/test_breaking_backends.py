@@ -11,7 +11,6 @@ from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
-from armpy_testing.backends.lying_backends import options_for
 
 from .breaking_backends import BREAKERS
 from .breaking_contract import (
@@ -22,6 +21,7 @@ from .breaking_contract import (
     Old,
 )
 from .breaking_memory import Breaker, mappable_device
+from .lying_backends import options_for
 
 pytestmark = pytest.mark.slow
 

@@ -38,8 +38,10 @@ from armpy_testing.backends.fake_backends import (
     OwnMemoryBackend,
     Step,
 )
-from armpy_testing.backends.lying_backends import (
-    OPERATIONS,
+from armpy_testing.backends.tampering_backend import OPERATIONS, Tamper, Tampering, adds_one
+from armpy_testing.effort import effort, part_of_kit
+
+from .lying_backends import (
     Answering,
     Crowded,
     Declaring,
@@ -48,12 +50,9 @@ from armpy_testing.backends.lying_backends import (
     OnlyOnce,
     Pairs,
     Stale,
-    Tamper,
-    Tampering,
     Unfinished,
     WeightedRelu,
     WrongWhenFused,
-    adds_one,
     changes_inputs,
     drops_nan,
     exponential_pattern,
@@ -68,7 +67,6 @@ from armpy_testing.backends.lying_backends import (
     spreads_nan,
     write_liar,
 )
-from armpy_testing.effort import effort, part_of_kit
 
 
 @pytest.mark.slow
@@ -185,7 +183,7 @@ def test_a_backend_that_takes_pairs_alone_is_judged_by_patterns() -> None:
 
 
 def test_crash_networks_are_chosen_by_all_of_their_layers(tmp_path: Path) -> None:
-    scene = Scene("Liar", write_liar(tmp_path, "WeightedRelu()"), "", 0)
+    scene = Scene("Liar", write_liar(tmp_path, "lying_backends.WeightedRelu()"), "", 0)
     assert scene.networks() == ["classifier/FLOAT32"]
 
 

@@ -26,9 +26,10 @@ from armpy_conformance import CaseResult
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import cases_for
 from armpy_testing.backends.fake_backends import runtime_of
-from armpy_testing.backends.lying_backends import options_for
 from armpy_testing.backends.vector_backend import VectorBackend, VectorFactory
 from armpy_testing.models.networks import chain
+
+from .lying_backends import options_for
 
 AREAS = ("contract/tensors/", "contract/arenas/", "contract/alignment/", "contract/imports/")
 

@@ -34,7 +34,9 @@ from armpy_conformance.definitions.expected import (
     in_real_arithmetic,
     with_expected,
 )
-from armpy_testing.backends.lying_backends import Tampering, adds_one, run
+from armpy_testing.backends.tampering_backend import Tampering, adds_one
+
+from .lying_backends import run
 
 S8, S16 = DataType.QASYMM_S8, DataType.QSYMM_S16
 

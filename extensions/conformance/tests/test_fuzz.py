@@ -16,8 +16,9 @@ from armpy_conformance.fuzz.byte_random import ByteRandom, model_of_bytes
 from armpy_conformance.fuzz.runner import bytes_of
 from armpy_conformance.nnapi_vectors import run_vectors
 from armpy_nnapi.validation.validate_model import validate_model
-from armpy_testing.backends.lying_backends import write_liar
 from armpy_testing.example_backends import EXAMPLES
+
+from .lying_backends import write_liar
 
 DRIVERS = RuntimeOptions(dynamic_backends_path=EXAMPLES / "drivers")
 SEED = bytes(8)

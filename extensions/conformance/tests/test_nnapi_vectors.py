@@ -24,9 +24,10 @@ from armpy_nnapi.description.model_description import (
     OperationNode,
     Subgraph,
 )
-from armpy_testing.backends.lying_backends import write_liar
 from armpy_testing.effort import IS_FULL, effort
 from armpy_testing.shared import shared_file
+
+from .lying_backends import write_liar
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +93,7 @@ def test_a_model_that_must_fail_and_does_not_fails() -> None:
 
 
 def test_a_layer_that_is_given_back_did_not_pass(tmp_path: Path) -> None:
-    options = write_liar(tmp_path / "liars", 'GivesBack("Liar")')
+    options = write_liar(tmp_path / "liars", 'lying_backends.GivesBack("Liar")')
     write_examples(tmp_path / "made.json.gz", [addition([11, 22])])
     result = run_vectors(tmp_path, "Liar", runtime_options=options, jobs=1)
     assert {(r.outcome, r.text) for r in result.results} == {

@@ -8,8 +8,9 @@ from armpy import ops
 from armpy.backend import Capabilities, Capability
 from armpy_conformance import Outcome, run_conformance
 from armpy_conformance.cases import operation_cases
-from armpy_testing.backends.lying_backends import options_for
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
+
+from .lying_backends import options_for
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from armpy_conformance.contract.attribute_cases import attribute_cases
 from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.growth import heap_bytes, memory_bytes
 from armpy_conformance.contract.networks import samples, with_constants
-from armpy_testing.backends.lying_backends import options_for
 
+from .lying_backends import options_for
 from .planted.blind import BLIND_FAULTS
 from .planted.faults import (
     FAULTS,

@@ -29,8 +29,9 @@ from armpy_nnapi.description.model_description import Lifetime
 from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.operations import definitions
 from armpy_nnapi.validation.validate_model import validate_model
-from armpy_testing.backends.lying_backends import write_liar
 from armpy_testing.effort import effort
+
+from .lying_backends import write_liar
 
 pytestmark = pytest.mark.slow
 
@@ -188,7 +189,7 @@ def test_models_of_which_no_operation_is_taken_are_unsupported(tmp_path: Path) -
 
 
 def test_models_of_which_the_backend_gives_all_back_prove_nothing(tmp_path: Path) -> None:
-    options = write_liar(tmp_path / "liars", 'GivesBack("Liar")')
+    options = write_liar(tmp_path / "liars", 'lying_backends.GivesBack("Liar")')
     result = run_random_graphs("Liar", 20, runtime_options=options)
     assert result.counts["passed"] == 0
     assert result.counts["answered elsewhere"] > 15
@@ -198,19 +199,19 @@ def test_models_of_which_the_backend_gives_all_back_prove_nothing(tmp_path: Path
 
 
 def test_a_backend_that_compiles_pairs_is_judged_by_them(tmp_path: Path) -> None:
-    honest = write_liar(tmp_path / "honest", 'Pairs("Liar")')
+    honest = write_liar(tmp_path / "honest", 'lying_backends.Pairs("Liar")')
     result = run_random_graphs("Liar", 10, runtime_options=honest)
     assert result.is_passed
     assert 0 < result.counts["passed"] < 10
     assert result.exercised is not None
     assert 0 < result.exercised < 1
-    wrong = write_liar(tmp_path / "wrong", "WrongWhenFused('Liar')")
+    wrong = write_liar(tmp_path / "wrong", "lying_backends.WrongWhenFused('Liar')")
     result = run_random_graphs("Liar", 10, runtime_options=wrong)
     assert result.problems
 
 
 def test_a_layer_that_cannot_be_prepared_after_all_fails(tmp_path: Path) -> None:
-    raising = "FakeBackend('Liar', faults={'create_workload': MemoryError('full')})"
+    raising = "lying_backends.FakeBackend('Liar', faults={'create_workload': MemoryError('full')})"
     options = write_liar(tmp_path / "liars", raising)
     result = run_random_graphs("Liar", 4, runtime_options=options)
     assert any("could not be prepared: " in r.text for r in result.problems)

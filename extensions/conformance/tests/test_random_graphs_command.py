@@ -14,7 +14,8 @@ from armpy_conformance.nnapi_vectors.example import Example
 from armpy_conformance.random_graphs.generator import random_model
 from armpy_conformance.random_graphs.runner import keep
 from armpy_conformance.result import CaseResult, ConformanceResult, Outcome
-from armpy_testing.backends.lying_backends import write_liar
+
+from .lying_backends import write_liar
 
 COMMAND = ["conformance", "random-graphs", "--jobs", "1"]
 

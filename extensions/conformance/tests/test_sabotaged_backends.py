@@ -8,9 +8,9 @@ import pytest
 
 from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
-from armpy_testing.backends.lying_backends import run
 from armpy_testing.effort import IS_FULL
 
+from .lying_backends import run
 from .sabotaged_examples import (
     CLASSES,
     claims_too_much,

@@ -31,8 +31,9 @@ from armpy_nnapi.description.model_description import (
     Subgraph,
 )
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from armpy_testing.backends.lying_backends import write_liar
 from armpy_testing.shared import shared_file
+
+from .lying_backends import write_liar
 
 U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 

@@ -6,8 +6,8 @@ import pytest
 
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import cases_for
-from armpy_testing.backends.lying_backends import options_for
 
+from .lying_backends import options_for
 from .unusual.backends import UNUSUAL
 
 pytestmark = pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 from armpy.cli.__main__ import main
 from armpy_conformance.measure.latency import latency_of
 from armpy_testing.backends.dynamic_modules import write_two_cards
+from armpy_testing.models.row_models import write_row_model
 from armpy_tools.benchmark import (
     BenchmarkResult,
     MachineState,
@@ -169,10 +170,7 @@ def test_an_order_of_preference_is_not_taken_for_a_comparison(
 def test_batches_and_shapes_of_open_models_are_measured_beside_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from tests.support.page_files import FILES
-
-    path = tmp_path / "open.tflite"
-    FILES["open.tflite"](path)
+    path = write_row_model(tmp_path / "open.tflite", None)
     options = ["--backends", "CpuRef", "--batch", "1,3", "--json", *QUICK]
     assert main(["benchmark", str(path), *options]) == 0
     single, three = json.loads(capsys.readouterr().out)["subjects"]

@@ -8,12 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy.graph.network import Network
-from armpy.ops import FullyConnected
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 from armpy_testing.checkout import ROOT
-from armpy_tools.tflite_writer.tflite import write_tflite
+from armpy_testing.models.tflite_writer import TfliteModel
 
 WIDTH, CLASSES = 6, 3
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
@@ -35,10 +31,17 @@ def write_row_model(
     path: Path, rows: int | None, width: int = WIDTH, classes: int = CLASSES
 ) -> Path:
     """Write a model of so many rows; None leaves them open."""
-    net = Network()
-    info = TensorInfo((rows, width), DataType.FLOAT32)
-    value = net.input("x", info, default_shape=(rows or 1, width))
-    product = net.add(FullyConnected(), value, net.constant(weights(width, classes)), name="scores")
-    net.output("scores", product)
-    write_tflite(net.build(), path)
+    model = TfliteModel()
+    graph = model.subgraph()
+    signature = (-1, width) if rows is None else None
+    answers_signature = (-1, classes) if rows is None else None
+    x = graph.tensor("x", (rows or 1, width), "FLOAT32", shape_signature=signature)
+    kernel = graph.tensor("weights", (classes, width), "FLOAT32", data=weights(width, classes))
+    answers = graph.tensor(
+        "scores", (rows or 1, classes), "FLOAT32", shape_signature=answers_signature
+    )
+    graph.operator("FULLY_CONNECTED", [x, kernel], [answers], options={})
+    graph.inputs(x)
+    graph.outputs(answers)
+    path.write_bytes(model.to_bytes())
     return path

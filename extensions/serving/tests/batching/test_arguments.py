@@ -7,7 +7,7 @@ import pytest
 from armpy import Model, Runtime, RuntimeOptions
 from armpy_serving import Batcher
 from armpy_testing.models.networks import chain
-from tests.test_arguments import refuses_or_uses
+from armpy_testing.odd_arguments import refuses_or_uses
 
 
 @pytest.mark.parametrize("name", ["max_batch", "max_wait_ms", "max_waiting", "workers", "sizes"])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy_testing.models.tflite_writer import OptionValue
-from tests.support.tflite_samples.making import (
+from tests.differential.tflite_samples.making import (
     EVERY,
     PLAIN,
     QUANTIZED,

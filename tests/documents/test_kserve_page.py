@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from extensions.serving.tests.kserve.kserve_server import kserve_server
 from tests.support.pages import ROOT, blocks
-
-from .kserve_server import kserve_server
 
 BLOCKS = blocks(ROOT / "docs" / "how_to" / "kserve.md")
 LOCAL, CLUSTER = (

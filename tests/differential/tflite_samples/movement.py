@@ -8,8 +8,17 @@ from dataclasses import replace
 import numpy as np
 
 from armpy_testing.models.tflite_writer import OptionValue
-from tests.support.tflite_samples.making import DTYPES, EVERY, Arg, Draw, Family, Maker, One, ints
-from tests.support.tflite_samples.weighted import packed
+from tests.differential.tflite_samples.making import (
+    DTYPES,
+    EVERY,
+    Arg,
+    Draw,
+    Family,
+    Maker,
+    One,
+    ints,
+)
+from tests.differential.tflite_samples.weighted import packed
 
 
 def _reshape(operator: str, draw: Draw) -> Iterator[One]:

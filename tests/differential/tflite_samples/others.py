@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
-from tests.support.tflite_samples.making import EVERY, Draw, Family, One, Whole, ints
+from tests.differential.tflite_samples.making import EVERY, Draw, Family, One, Whole, ints
 
 
 def _random(operator: str, draw: Draw) -> Iterator[One]:

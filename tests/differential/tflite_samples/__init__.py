@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tests.support.tflite_samples import elementwise, movement, others, weighted
-from tests.support.tflite_samples.making import Sample, samples_of
+from tests.differential.tflite_samples import elementwise, movement, others, weighted
+from tests.differential.tflite_samples.making import Sample, samples_of
 
 FACTS = Path(__file__).with_name("litert.json")
 """Which samples LiteRT runs, as `scripts/document_tflite.py --probe` has found out."""

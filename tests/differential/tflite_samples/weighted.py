@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armpy_testing.models.tflite_writer import OptionValue, SparseDimension, Sparsity
-from tests.support.tflite_samples.making import EVERY, QUANTIZED, Arg, Draw, Family, One, ints
+from tests.differential.tflite_samples.making import EVERY, QUANTIZED, Arg, Draw, Family, One, ints
 
 WEIGHTED = (
     *("FLOAT32", "FLOAT64", "FLOAT16"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,15 +51,10 @@ from armpy_testing.backends.fake_backends import (
     Step,
     registry_of,
 )
+from armpy_testing.backends.tampering_backend import OPERATIONS, adds_one
 
 if TYPE_CHECKING:
     from armpy_conformance import CaseResult, ConformanceResult, Pattern
-
-Tamper = Callable[[Operation, list[Array], list[Array]], None]
-"""Spoils inputs or outputs after the right answer was computed."""
-
-OPERATIONS = (ElementwiseBinary, Activation)
-"""The liars' declarations."""
 
 
 def options_for(*backends: IBackendInternal) -> RuntimeOptions:
@@ -80,19 +75,6 @@ def run_one(backend: IBackendInternal, case: str = "ElementwiseBinary/add/float3
     return result
 
 
-class Tampering(FakeBackend):
-    """Spoils its results."""
-
-    def __init__(self, tamper: Tamper, operations: Collection[type] | None = OPERATIONS) -> None:
-        super().__init__("Liar", operations)
-        self._tamper = tamper
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        step.right.execute(inputs, outputs)
-        sources = [handle.map() for handle in inputs if handle is not None]
-        self._tamper(step.operation, sources, [handle.map() for handle in outputs])
-
-
 class KeepsConstants(FakeBackend):
     """Finds converted constants by shapes and types, whatever their elements are."""
 
@@ -105,12 +87,6 @@ class KeepsConstants(FakeBackend):
         key = repr((operation, info.inputs, info.outputs, [c is None for c in info.constants]))
         constants = self._kept.setdefault(key, info.constants)
         return FakeFactory().create_workload(operation, replace(info, constants=constants))
-
-
-def adds_one(_: Operation, __: list[Array], outputs: list[Array]) -> None:
-    """Make every output wrong."""
-    for output in outputs:
-        np.add(output, np.ones((), output.dtype), out=output)
 
 
 def gives_nan(_: Operation, __: list[Array], outputs: list[Array]) -> None:
@@ -171,12 +147,13 @@ def write_liar(folder: Path, how: str) -> RuntimeOptions:
     """Write a module with a backend 'Liar', for processes that find it by options.
 
     `folder`: made if it is not there.
-    `how`: an expression of this module that makes the backend.
+    `how`: an expression that makes the backend, of `Tampering` and `lying_backends`.
     """
     factory = f"""
     def backend_factory():
-        from armpy_testing.backends import lying_backends
-        return lying_backends.{how}
+        from armpy_testing.backends.tampering_backend import Tampering
+        from {__package__} import lying_backends
+        return {how}
     """
     write_module(folder, "Test_Liar_backend", module_source("Liar", extra=factory))
     return RuntimeOptions(dynamic_backends_path=folder)
