@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from armpy_conformance import Outcome, run_conformance  # of this checkout
 from armpy_conformance.cases import operation_cases  # of this checkout
-from extensions.conformance.tests.lying_backends import options_for  # of this checkout
+from extensions.conformance.tests.kit_runs import options_for  # of this checkout
 from extensions.conformance.tests.planted.blind import BLIND_FAULTS  # of this checkout
 from extensions.conformance.tests.planted.declarations import DECLARATION_FAULTS  # of this checkout
 from extensions.conformance.tests.planted.faults import FAULTS  # of this checkout

@@ -80,12 +80,8 @@ class CommandGroup(OnceGroup):
             if name in self.own_names:
                 module = import_module(f"armpy.cli.{name.replace('-', '_')}.command")
                 self.add_command(module.command, name)
-        distribution = COMMANDS.get(name)
-        if distribution is not None and self.get_command(context, name) is None:
-            raise click.UsageError(
-                f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
-                f"loaded, which armpy doctor explains. Run: {install_command(distribution)}"
-            )
+        if self.get_command(context, name) is None:
+            refuse_missing(name)
         if name in self._of_backends and self.get_command(context, name) is None:
             raise click.UsageError(
                 f"the command '{name}' is missing: its backend cannot be loaded, which armpy "
@@ -136,6 +132,27 @@ def _plugin_commands(own_names: frozenset[str], *, with_own: bool) -> dict[str, 
     from armpy.cli.plugin_commands import plugin_commands  # noqa: PLC0415
 
     return plugin_commands(own_names)
+
+
+def refuse_missing(name: str) -> None:
+    """Refuse a command that an extension adds: call it if there is no such command.
+
+    Parameters
+    ----------
+    name : str
+        The command, after the name of its group if it is in one.
+
+    Raises
+    ------
+    click.UsageError
+        If an extension of armpy has this command; the error names it.
+    """
+    distribution = COMMANDS.get(name)
+    if distribution is not None:
+        raise click.UsageError(
+            f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
+            f"loaded, which armpy doctor explains. Run: {install_command(distribution)}"
+        )
 
 
 def imported_when_run(place: str) -> Callable[[Callable[[], None]], Callable[..., object]]:

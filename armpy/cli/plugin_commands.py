@@ -20,7 +20,9 @@ from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt
 T = TypeVar("T")
 
 _HOOK = "armpy_add_cli_commands"
-_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_WORD = r"[a-z][a-z0-9]*(-[a-z0-9]+)*"
+_NAME = re.compile(rf"{_WORD}( {_WORD})?")
+"""A command's name, after the name of its group if another plugin has that."""
 
 
 def plugin_commands(taken: Set[str]) -> dict[str, click.Command]:
@@ -38,12 +40,14 @@ def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.C
     What cannot be used is left out with its reason.
     """
     commands: dict[str, click.Command] = {}
+    of_groups: dict[str, Candidate] = {}
 
     def add(candidate: Candidate, command: click.Command) -> None:
         name = command.name
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise RejectionError(
-                f"its command is called {name!r}. Expected lower case with hyphens"
+                f"its command is called {name!r}. Expected lower case with hyphens, "
+                "after the name of its group if another plugin has that"
             )
         if name in taken or name in commands:
             raise RejectionError(f"the command name '{name}' is taken")
@@ -51,16 +55,32 @@ def collect_commands(plugins: HookPlugins, taken: Set[str]) -> dict[str, click.C
         if not isinstance(guarded.hidden, bool):
             raise RejectionError(f"'{name}' does not set `hidden` to true or false")
         commands[name] = guarded
+        if " " in name:
+            of_groups[name] = candidate
+
+    def add_to_group(name: str) -> None:
+        group_name, _, own_name = name.partition(" ")
+        command, group = commands.pop(name), commands.get(group_name)
+        if not isinstance(group, click.Group):
+            raise RejectionError(f"no plugin has a group '{group_name}' for its command '{name}'")
+        if own_name in group.commands:
+            raise RejectionError(f"the command name '{name}' is taken")
+        command.name = own_name
+        group.add_command(command)
 
     for answer in plugins.ask(_HOOK, click.Command):
         step = partial(add, answer.candidate, answer.value)
         plugins.contained(answer.candidate, _HOOK, step, default=None)
+    for name, candidate in of_groups.items():
+        plugins.contained(candidate, _HOOK, partial(add_to_group, name), default=None)
     return commands
 
 
 def _guarded(plugins: HookPlugins, candidate: Candidate, command: click.Command) -> click.Command:
     """A command whose errors name its plugin."""
     guarded = copy(command)
+    if isinstance(guarded, click.Group):
+        guarded.commands = dict(guarded.commands)  # other plugins may add theirs
     short_help = command.get_short_help_str
 
     def get_short_help_str(limit: int = 45) -> str:

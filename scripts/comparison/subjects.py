@@ -170,7 +170,7 @@ def _elements(random: np.random.Generator, data_type: Any, shape: tuple[int, ...
 
 def _vectors(selection: Selection) -> Iterator[NnapiModel]:
     """NNAPI's published examples, as declared and with unknown dimensions of the outputs."""
-    from armpy_conformance.nnapi_vectors.example import read_examples  # noqa: PLC0415 - the tree's own
+    from armpy_nnapi.conformance.vectors.example import read_examples  # noqa: PLC0415 - the tree's own
 
     for example in read_examples(Path(selection.shared) / "nnapi_cts"):
         name = f"vectors/{example.file.partition('.')[0]}/{example.name}"
@@ -181,7 +181,7 @@ def _vectors(selection: Selection) -> Iterator[NnapiModel]:
 
 def _random(selection: Selection) -> Iterator[NnapiModel]:
     """Networks that are made up."""
-    from armpy_conformance.random_graphs.generator import random_model  # noqa: PLC0415
+    from armpy_nnapi.conformance.random_graphs.generator import random_model  # noqa: PLC0415
 
     for seed in range(selection.seed, selection.seed + selection.count):
         model = random_model(seed)

@@ -30,8 +30,8 @@ from armpy_numba_acc.runtime.threads import WORKER
 from armpy_numba_acc.store import host as store_host
 from armpy_numba_acc.store.objects import object_codes
 
-from armpy_conformance.nnapi_vectors import runner as vectors_runner
-from armpy_conformance.random_graphs import runner as graphs_runner
+from armpy_nnapi.conformance.random_graphs import runner as graphs_runner
+from armpy_nnapi.conformance.vectors import runner as vectors_runner
 from emulation.environment import Environment, default_environment
 from emulation.worker import read_message, write_message
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from armpy.execution import RuntimeOptions
-from armpy_conformance.nnapi_vectors.example import read_examples
-from armpy_conformance.nnapi_vectors.judge import VectorJudge
-from armpy_conformance.nnapi_vectors.runner import variations_of
 from armpy_conformance.result import CaseResult
+from armpy_nnapi.conformance.vectors.example import read_examples
+from armpy_nnapi.conformance.vectors.judge import VectorJudge
+from armpy_nnapi.conformance.vectors.runner import variations_of
 
 
 def judged(directory: str, isa: str, first: int, every: int) -> Iterator[CaseResult]:

@@ -23,10 +23,10 @@ from armpy.types import REFERENCE_BACKEND_ID, DataType
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case
 from armpy_conformance.compare.seeded_values import Values
-from armpy_conformance.nnapi_vectors.example import read_examples
-from armpy_conformance.random_graphs.generator import random_model
-from armpy_conformance.random_graphs.runner import run_model
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
+from armpy_nnapi.conformance.random_graphs.generator import random_model
+from armpy_nnapi.conformance.random_graphs.runner import run_model
+from armpy_nnapi.conformance.vectors.example import read_examples
 from armpy_nnapi.devices import DeviceManager
 
 _LARGEST_BYTES = 1 << 20

@@ -37,7 +37,8 @@ from armpy.errors import BackendError, InvalidArgumentError, UnimplementedError
 from armpy.ops import Activation, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.types import DataType
-from extensions.conformance.tests.lying_backends import Declaring, GivesBack, Pairs, WeightedRelu
+from armpy_testing.backends.lying_backends import GivesBack, Pairs, WeightedRelu
+from extensions.conformance.tests.declaring_backend import Declaring
 
 
 class Lying(ReferenceBackend):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.plugins.extensions import COMMANDS
+from armpy.plugins.extensions import COMMANDS, install_command
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.installed import NEEDS_KIT
 from tests.support.command_line import Cli
@@ -264,6 +264,58 @@ def test_help_and_armpys_own_commands_survive_every_plugin(site: FakeSite, cli: 
     assert (code, "\nplacement: 10 layers" in out) == (0, True)
 
 
+GROUP = """
+import click
+from armpy.plugins.hooks import hookimpl
+
+
+@click.group("toys", short_help="Toys.")
+def group():
+    pass
+
+
+@group.command("count")
+def count():
+    click.echo("counted")
+
+
+@hookimpl
+def armpy_add_cli_commands():
+    return group
+"""
+
+JOINS = """
+import click
+from armpy.plugins.hooks import hookimpl
+
+
+@click.command("toys sort", short_help="Sort toys.")
+@click.option("--how", default="by size")
+def sort(how):
+    click.echo(f"sorted {how}")
+
+
+@hookimpl
+def armpy_add_cli_commands():
+    return [sort, click.Command("toys count"), click.Command("balls throw")]
+"""
+
+
+@pytest.mark.parametrize("first", ["joins", "zgroup"])
+def test_a_command_named_after_a_group_joins_another_plugins_group(
+    site: FakeSite, cli: Cli, first: str
+) -> None:
+    for name in sorted(("joins", "zgroup"), key=lambda name: name != first):
+        site.install_plugin(name, JOINS if name == "joins" else GROUP)
+    assert cli("toys", "count")[:2] == (0, "counted\n")
+    assert cli("toys", "sort", "--how", "by age")[:2] == (0, "sorted by age\n")
+    assert "Sort toys." in cli("toys", "--help")[1]
+    _, out, err = cli("--help")
+    assert "sort" not in out
+    assert "the command name 'toys count' is taken" in err
+    assert "no plugin has a group 'balls' for its command 'balls throw'" in err
+
+
 SPOILS_HELP = """
 import click
 from armpy.plugins.hooks import hookimpl
@@ -365,7 +417,8 @@ def test_a_command_of_a_missing_extension_names_the_package_to_install(
     monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda own_names, with_own: {})
     err = cli.err(name, "--help")
     assert f"the command '{name}' is missing" in err
-    assert f"Run: pip install ./extensions/{COMMANDS[name].removeprefix('armpy-')}" in err
+    assert f"Run: {install_command(COMMANDS[name])}" in err
+    assert f" ./extensions/{COMMANDS[name].removeprefix('armpy-')} (in a checkout" in err
 
 
 def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(

@@ -67,7 +67,7 @@ print({layer.backend for layer in model.placement.layers}, *model(np.array([-1, 
 NNAPI = """
 import numpy as np
 from armpy_nnapi import Compilation, Model, OperandCode, OperandType, OperationCode
-from armpy_conformance.random_graphs.recipes import recipes
+from armpy_nnapi.conformance.random_graphs.recipes import recipes
 with Model() as model:
     x, y = (model.add_operand(OperandType(OperandCode.TENSOR_FLOAT32, (3,))) for _ in range(2))
     model.add_operation(OperationCode.LEAKY_CLIP, [x], [y])

@@ -44,6 +44,8 @@ class HookSpecifications:
         -------
         click.Command, list of click.Command, or None
             Names are lower case with hyphens. None that is armpy's own or another plugin's counts.
+            A command named ``group command`` joins the `click.Group` of that name, which another
+            plugin adds.
         """
 
     @_hookspec

@@ -30,7 +30,7 @@ from armpy.ops.operation import Array
 from armpy.ops.tolerance import Tolerance, compare
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.random_graphs import run_random_graphs
+from armpy_nnapi.conformance.random_graphs import run_random_graphs
 from armpy_testing.effort import effort
 
 from . import support

@@ -36,7 +36,7 @@ from armpy_conformance.conformance import cases_for
 from armpy_conformance.result import CONTRACT, Outcome
 from armpy_testing.example_backends import EXAMPLES
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 
 _RULES = f"{CONTRACT}/"
 

@@ -21,7 +21,7 @@ from .breaking_contract import (
     Old,
 )
 from .breaking_memory import Breaker, mappable_device
-from .lying_backends import options_for
+from .kit_runs import options_for
 
 pytestmark = pytest.mark.slow
 

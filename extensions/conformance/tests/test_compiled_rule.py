@@ -26,7 +26,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract import CONTRACT_CASES, ContractCase, judge_contract
 from armpy_testing.example_backends import EXAMPLES
 
-from .lying_backends import options_for, run_one
+from .kit_runs import options_for, run_one
 
 KEPT, ANEW = (
     next(case for case in CONTRACT_CASES if case.id.startswith(f"contract/compiled/{name}"))

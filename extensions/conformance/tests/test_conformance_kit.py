@@ -38,13 +38,9 @@ from armpy_testing.backends.fake_backends import (
     OwnMemoryBackend,
     Step,
 )
-from armpy_testing.backends.tampering_backend import OPERATIONS, Tamper, Tampering, adds_one
-from armpy_testing.effort import effort, part_of_kit
-
-from .lying_backends import (
+from armpy_testing.backends.lying_backends import (
     Answering,
     Crowded,
-    Declaring,
     GivesBack,
     KeepsConstants,
     OnlyOnce,
@@ -55,18 +51,19 @@ from .lying_backends import (
     WrongWhenFused,
     changes_inputs,
     drops_nan,
-    exponential_pattern,
     gives_nan,
     integers_of_nan_are_lowest,
     nan_equals,
-    options_for,
     passes_over_nan,
     refusing,
-    run,
-    run_one,
     spreads_nan,
     write_liar,
 )
+from armpy_testing.backends.tampering_backend import OPERATIONS, Tamper, Tampering, adds_one
+from armpy_testing.effort import effort, part_of_kit
+
+from .declaring_backend import Declaring, exponential_pattern
+from .kit_runs import options_for, run, run_one
 
 
 @pytest.mark.slow

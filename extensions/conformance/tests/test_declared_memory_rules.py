@@ -29,7 +29,7 @@ from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.vector_backend import VectorBackend, VectorFactory
 from armpy_testing.models.networks import chain
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 
 AREAS = ("contract/tensors/", "contract/arenas/", "contract/alignment/", "contract/imports/")
 

@@ -36,7 +36,7 @@ from armpy_conformance.definitions.expected import (
 )
 from armpy_testing.backends.tampering_backend import Tampering, adds_one
 
-from .lying_backends import run
+from .kit_runs import run
 
 S8, S16 = DataType.QASYMM_S8, DataType.QSYMM_S16
 

@@ -12,7 +12,7 @@ from armpy_conformance.known_failures import read_known_failures
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.backends.tampering_backend import OPERATIONS, Tampering, adds_one
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 
 FAILING = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
 

@@ -10,7 +10,7 @@ from armpy_conformance import Outcome, run_conformance
 from armpy_conformance.cases import operation_cases
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from armpy_conformance.contract.every_operation import one_of_each
 from armpy_conformance.contract.growth import heap_bytes, memory_bytes
 from armpy_conformance.contract.networks import samples, with_constants
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 from .planted.blind import BLIND_FAULTS
 from .planted.faults import (
     FAULTS,

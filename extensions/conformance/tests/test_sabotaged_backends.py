@@ -10,7 +10,7 @@ from armpy.backend import IBackendInternal
 from armpy_conformance import Outcome
 from armpy_testing.effort import IS_FULL
 
-from .lying_backends import run
+from .kit_runs import run
 from .sabotaged_examples import (
     CLASSES,
     claims_too_much,

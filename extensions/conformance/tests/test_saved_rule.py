@@ -21,7 +21,7 @@ from armpy_conformance.contract import CONTRACT_CASES, judge_contract
 from armpy_testing.backends.fake_backends import CompilingBackend
 from armpy_testing.backends.tampering_backend import OPERATIONS
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 
 (RULE,) = (case for case in CONTRACT_CASES if case.id.startswith("contract/compiled/saved"))
 

@@ -42,7 +42,7 @@ from armpy_conformance.contract import CONTRACT_CASES, judge_contract
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import RELU, f32
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 
 (RULE,) = (case for case in CONTRACT_CASES if case.id.startswith("contract/sizes/"))
 

@@ -7,7 +7,7 @@ import pytest
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import cases_for
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 from .unusual.backends import UNUSUAL
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.cases import seldom
 from armpy_conformance.judge import judge
 
-from .lying_backends import options_for
+from .kit_runs import options_for
 from .planted.faults import Call, Fault, Fused, Plain
 
 CASES = {case.id: case for template in seldom.case_templates() for case in template.cases()}

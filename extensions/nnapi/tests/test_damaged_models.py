@@ -14,9 +14,9 @@ import pytest
 
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
-from armpy_conformance.random_graphs.building import build_model
-from armpy_conformance.random_graphs.generator import RandomModel
 from armpy_nnapi.compile.compilation import Compilation
+from armpy_nnapi.conformance.random_graphs.building import build_model
+from armpy_nnapi.conformance.random_graphs.generator import RandomModel
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.model.model import Model

@@ -13,8 +13,8 @@ from collections.abc import Callable
 import pytest
 
 from armpy.errors import NnapiError, ResultCode
-from armpy_conformance.random_graphs.building import build_model
 from armpy_nnapi import Model
+from armpy_nnapi.conformance.random_graphs.building import build_model
 from armpy_nnapi.description.model_description import ModelDescription
 from armpy_nnapi.validation.validate_model import validate_model
 from armpy_testing.effort import effort

@@ -11,10 +11,10 @@ import pytest
 from armpy.errors import NnapiError
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
-from armpy_conformance.random_graphs.making import assemble, random_call, results_of
-from armpy_conformance.random_graphs.recipes import recipes
 from armpy_nnapi.codes import OPERAND_TRAITS, OperandCode, OperationCode
 from armpy_nnapi.compile.compilation import Compilation
+from armpy_nnapi.conformance.random_graphs.making import assemble, random_call, results_of
+from armpy_nnapi.conformance.random_graphs.recipes import recipes
 from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand
 from armpy_nnapi.devices import DeviceManager
 from armpy_nnapi.model.model import Model

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from armpy.errors import ResultCode
-from armpy_conformance.nnapi_vectors.example import read_examples
 from armpy_nnapi import (
     Model,
     ModelBuilder,
@@ -21,6 +20,7 @@ from armpy_nnapi import (
     validate_model,
     validate_operation,
 )
+from armpy_nnapi.conformance.vectors.example import read_examples
 from armpy_nnapi.description.model_description import Lifetime, ModelDescription, Operand
 from armpy_nnapi.validation.validate_model import operand_feature_level
 from armpy_testing.shared import shared_file

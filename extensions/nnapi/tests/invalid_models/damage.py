@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.ops.operation import Array
-from armpy_conformance.random_graphs.control_flow import control_flow_model
-from armpy_conformance.random_graphs.generator import RandomModel, random_model
 from armpy_nnapi.codes import OperandCode, OperationCode
+from armpy_nnapi.conformance.random_graphs.control_flow import control_flow_model
+from armpy_nnapi.conformance.random_graphs.generator import RandomModel, random_model
 from armpy_nnapi.description.model_description import Lifetime, Operand
 
 from .editor import Editor

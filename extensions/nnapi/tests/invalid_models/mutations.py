@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from armpy_conformance.random_graphs.control_flow import control_flow_model
-from armpy_conformance.random_graphs.generator import random_model
+from armpy_nnapi.conformance.random_graphs.control_flow import control_flow_model
+from armpy_nnapi.conformance.random_graphs.generator import random_model
 from armpy_nnapi.description.model_description import ModelDescription
 
 from . import graphs, operands, references

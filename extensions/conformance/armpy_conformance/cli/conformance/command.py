@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import click
 
-from armpy.cli.command_group import OnceGroup, imported_when_run
+from armpy.cli.command_group import OnceGroup, imported_when_run, refuse_missing
 from armpy.cli.options import (
     MODEL_FILE,
     MODEL_OR_FOLDER,
-    OUTPUT,
     SECONDS,
     THREADS,
     WRITABLE_FILE,
     ExistingPath,
-    dynamic_backends_option,
     json_option,
     seed_option,
     shapes_option,
@@ -34,6 +32,7 @@ class _BackendFirst(OnceGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the first command's name in front of a backend's id or of its options."""
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            refuse_missing(f"{self.name} {args[0]}")
             args = [cases.name or "", *args]
         return super().parse_args(ctx, args)
 
@@ -89,58 +88,6 @@ def cases() -> None:
 
     Layers that it refuses are skipped, with its reason. Exit code 1 if a case
     fails, or if a known failure does not.
-    """
-
-
-@command.command("nnapi-vectors", short_help="NNAPI's published operation tests, as data.")
-@click.argument("directory", type=ExistingPath(exists=True, file_okay=False, readable=True))
-@backend_option
-@filter_option
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
-)
-@click.option("--html", type=WRITABLE_FILE, help="Write the result as one page to this file.")
-@dynamic_backends_option
-@json_option
-@verbosity_options
-@click.pass_context
-@imported_when_run("armpy_conformance.cli.conformance.work:nnapi_vectors")
-def nnapi_vectors() -> None:
-    """Run every example in DIRECTORY: as declared, and with unknown output dimensions.
-
-    An example of unsigned quantised tensors is also run as its signed twin, of int8, whose outputs
-    must be equal up to 128.
-
-    Exit code 1 if an example fails or crashes. One whose operations the backend does not
-    take is unsupported.
-    """
-
-
-@command.command("random-graphs", short_help="Random NNAPI models, compared with CpuRef.")
-@backend_option
-@click.option(
-    "--count", type=click.IntRange(min=1), default=1000, show_default=True, help="How many models."
-)
-@seed_option("Of the first model.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes at a time; one per core if left out."
-)
-@click.option(
-    *OUTPUT,
-    type=click.Path(file_okay=False, writable=True),
-    help="Keep the smallest failing part of each failure in this folder, as test vectors; in "
-    "armpy-random-graphs if left out.",
-)
-@dynamic_backends_option
-@json_option
-@verbosity_options
-@click.pass_context
-@imported_when_run("armpy_conformance.cli.conformance.work:random_graphs")
-def random_graphs() -> None:
-    """Make up valid NNAPI models and compare a backend's answers with CpuRef's.
-
-    Exit code 1 if one fails or crashes. 'armpy conformance nnapi-vectors' runs what
-    --output has kept again.
     """
 
 
@@ -227,43 +174,4 @@ def accuracy() -> None:
     of every model and is about as near to the twin as CpuRef is; measures against expected
     results are shown beside that. Every model has a process of its
     own; the backend and the peer, where it is installed, take turns when they are timed.
-    """
-
-
-@command.command(short_help="A search for failing models, guided by coverage or by chance.")
-@backend_option
-@click.option(
-    "--engine",
-    type=click.Choice(["atheris", "seeded"]),
-    help="atheris where it is installed, if left out; else by chance.",
-)
-@seed_option("Of the search.")
-@click.option(
-    "--count", type=click.IntRange(min=1), help="How many models; 1000 if no time is given."
-)
-@click.option(*SECONDS, type=FiniteRange(min=0, min_open=True), help="How long to search.")
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Processes of a seeded search; one per core."
-)
-@click.option(
-    *OUTPUT,
-    type=click.Path(file_okay=False, writable=True),
-    help="Keep findings, and the corpus of atheris, in this folder: armpy-fuzz if left out, or "
-    "where the file of --reproduce is.",
-)
-@click.option(
-    "--reproduce",
-    type=ExistingPath(exists=True, dir_okay=False, readable=True),
-    help="Judge the model of this file alone.",
-)
-@trial_options
-@json_option
-@verbosity_options
-@click.pass_context
-@imported_when_run("armpy_conformance.cli.conformance.fuzz:fuzz")
-def fuzz() -> None:
-    """Make up valid NNAPI models until a backend crashes or disagrees with CpuRef.
-
-    Exit code 1 if it does. Each finding is kept as the bytes that its model is made of, with the
-    command that runs them again, and its smallest failing part as test vectors.
     """

@@ -1,4 +1,4 @@
-"""Tries a backend out: on cases, on NNAPI's published tests, on random models."""
+"""Tries a backend out on cases, and shows results."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 import click
 
 from armpy.cli.files import write_text
 from armpy.cli.printer import Printer, print_json
-from armpy.execution import RuntimeOptions
 from armpy_conformance import CaseResult, ConformanceResult, Outcome, cases_of, run_conformance
 from armpy_conformance.cli.conformance.trials import (
     backends_to_try,
@@ -20,15 +18,10 @@ from armpy_conformance.cli.conformance.trials import (
     runtime_options,
     tried,
 )
-from armpy_conformance.nnapi_vectors import run_vectors
-from armpy_conformance.random_graphs import run_random_graphs
 from armpy_conformance.result import CONTRACT
 
 _MOST_REASONS = 10
 """Rows of a table of reasons."""
-
-_FAILURES_FOLDER = "armpy-random-graphs"
-"""Default folder of failing random models, in the working directory."""
 
 
 def cases(
@@ -71,7 +64,7 @@ def cases(
     for result in tried(ids, every, trial, not_tried):
         results.append(result)
         if not as_json or not every:
-            _report(result, as_json=as_json, html=html)
+            show_result(result, as_json=as_json, html=html)
         if fail_fast and not result.is_passed:
             break
     if every:
@@ -87,57 +80,7 @@ def _list(ids: Mapping[str, Sequence[str]]) -> None:
             click.echo(case if len(ids) == 1 else f"{name}  {case}")
 
 
-def nnapi_vectors(
-    context: click.Context,
-    directory: str,
-    backend: str,
-    filters: tuple[str, ...],
-    jobs: int | None,
-    html: str | None,
-    dynamic_backends_path: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Run every example in DIRECTORY: as declared, and with unknown output dimensions."""
-    result = run_vectors(
-        directory,
-        backend,
-        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
-        filter=filters,
-        jobs=jobs,
-    )
-    _report(result, as_json=as_json, html=html)
-    if not result.is_passed:
-        context.exit(1)
-
-
-def random_graphs(
-    context: click.Context,
-    backend: str,
-    count: int,
-    seed: int,
-    jobs: int | None,
-    output: str | None,
-    dynamic_backends_path: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Make up valid NNAPI models and compare a backend's answers with CpuRef's."""
-    folder = Path(output or _FAILURES_FOLDER).absolute()
-    result = run_random_graphs(
-        backend,
-        count,
-        seed=seed,
-        runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
-        jobs=jobs,
-        folder=folder,
-    )
-    _report(result, as_json=as_json)
-    if result.problems and not as_json:  # the document has the file of each failure
-        Printer().line(f"failing models are kept in {folder}")
-    if not result.is_passed:
-        context.exit(1)
-
-
-def _report(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
+def show_result(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
     """Show a result as it is asked for."""
     if html is not None:
         write_text(html, result.to_html())

@@ -1,5 +1,0 @@
-"""Runs NNAPI's published operation tests, as data, on any backend."""
-
-from armpy_conformance.nnapi_vectors.runner import VectorsResult, run_vectors
-
-__all__ = ["VectorsResult", "run_vectors"]

@@ -1,0 +1,1 @@
+"""Commands that ``armpy conformance`` has where both packages are installed."""
