@@ -76,7 +76,7 @@ class Quantization:
         for scale in scales:
             if not lowest <= scale < math.inf:
                 raise InvalidArgumentError(
-                    "a scale cannot be used",
+                    "a scale is not positive and finite",
                     where="Quantization",
                     expected="a positive finite number"
                     + " (or 0, for a channel of zeros)" * (axis is not None),
@@ -307,7 +307,7 @@ def _as_shape(dims: object) -> Shape:
         return tuple([dim if _stays(dim) else operator.index(dim) for dim in items])  # type: ignore[arg-type]  # as above
     except TypeError as error:
         raise InvalidArgumentError(
-            "the shape cannot be used",
+            "the shape is not a sequence of integers",
             where="TensorInfo",
             expected="a sequence of integers, with None where not known",
             actual=repr(dims),
@@ -409,7 +409,7 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
     """
     if declared != given and not shapes_agree(declared, given):
         raise InvalidArgumentError(
-            "the shape does not fit",
+            "the shape does not match",
             where=f"input '{name}'",
             expected=format_shape(declared),
             actual=format_shape(given),

@@ -57,7 +57,7 @@ class ExtensionOperandType:
         _check_id(self.id, f"operand type '{self.name}'")
         if not _is_integer(self.size_bytes) or self.size_bytes < 1:
             raise InvalidArgumentError(
-                "the size of an element cannot be used",
+                "the size of an element is not a positive integer",
                 where=f"operand type '{self.name}'",
                 expected="1 byte or more",
                 actual=repr(self.size_bytes),
@@ -200,7 +200,7 @@ def _check_id(number: object, where: str) -> None:
     """Check a number within an extension."""
     if not _is_integer(number) or not 0 <= number <= LARGEST_EXTENSION_ID:  # type: ignore[operator]
         raise InvalidArgumentError(
-            "the number within the extension cannot be used",
+            "the number within the extension is out of range",
             where=where,
             expected=f"0 to {LARGEST_EXTENSION_ID}",
             actual=repr(number),

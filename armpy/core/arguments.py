@@ -79,11 +79,14 @@ def check_whole(
 
     Raises InvalidArgumentError if it is none, or not within the bounds.
     """
-    if isinstance(given, Integral) and not isinstance(given, bool) and least <= int(given) <= most:
-        return int(given)
+    fault = "the value is not a whole number"
+    if isinstance(given, Integral) and not isinstance(given, bool):
+        if least <= int(given) <= most:
+            return int(given)
+        fault = "the number is out of range"
     upper = "or more" if most == MOST_BYTES else f"to {most}"
     raise InvalidArgumentError(
-        failed or "the number cannot be used",
+        failed or fault,
         where=where,
         expected=f"a whole number of {least} {upper}",
         actual=repr(given),
@@ -96,7 +99,9 @@ def check_positive(given: object, where: str, *, failed: str = "") -> float:
 
     Raises InvalidArgumentError if it is none.
     """
+    fault = "the value is not a number"
     if isinstance(given, Real) and not isinstance(given, bool):
+        fault = "the number is not above 0"
         try:
             value = float(given)
         except OverflowError:  # a whole number that is longer
@@ -104,7 +109,7 @@ def check_positive(given: object, where: str, *, failed: str = "") -> float:
         if value > 0:
             return value
     raise InvalidArgumentError(
-        failed or "the number cannot be used",
+        failed or fault,
         where=where,
         expected="more than 0",
         actual=repr(given),

@@ -178,7 +178,7 @@ class Network:
             initial = _strings(initial, where)
         if initial.shape != info.known_shape or initial.dtype != info.data_type.dtype:
             raise InvalidArgumentError(
-                "the initial elements do not fit",
+                "the initial elements have the wrong type or shape",
                 where=where,
                 expected=f"{info.data_type.dtype} {format_shape(info.shape)}",
                 actual=f"{initial.dtype} {format_shape(initial.shape)}",
@@ -498,14 +498,19 @@ def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tup
     """
     try:
         shape = tuple(operator.index(size) for size in given)
-        if min(shape, default=0) < 0:
-            raise ValueError("a size is negative")
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(
-            "the shape cannot be used",
+            "the shape is not a sequence of whole numbers",
             where=f"input '{name}'",
             expected="a sequence of sizes of 0 or more",
             actual=repr(given),
         ) from error
+    if min(shape, default=0) < 0:
+        raise InvalidArgumentError(
+            "a size of the shape is negative",
+            where=f"input '{name}'",
+            expected="a sequence of sizes of 0 or more",
+            actual=repr(given),
+        )
     check_shape_fits(name, declared, shape)
     return shape

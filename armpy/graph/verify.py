@@ -71,7 +71,7 @@ def _verify_constant(value: Value) -> None:
         return
     if data.shape != info.shape or data.dtype != info.data_type.dtype or not info.is_constant:
         raise GraphValidationError(
-            f"the elements of constant '{value.name}' do not fit its info",
+            f"the elements of constant '{value.name}' do not match its info",
             expected=f"{info} marked as constant",
             actual=f"{data.dtype} {data.shape}",
         )

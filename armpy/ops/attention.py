@@ -130,15 +130,15 @@ class Attention(Operation):
             number = getattr(self, name)
             require(
                 number >= 0 and math.isfinite(number),
-                f"{name} cannot be used",
-                expected="0 or more",
+                f"{name} is negative or not finite",
+                expected="a finite number of 0 or more",
                 actual=f"{number:g}",
             )
         for name, least in (("left_window", -1), ("right_window", -1), ("num_past", 0)):
             number = getattr(self, name)
             require(
                 least <= number <= MAX_STEP,
-                f"{name} cannot be used",
+                f"{name} is out of range",
                 expected=f"{least} to {MAX_STEP}",
                 actual=number,
             )

@@ -212,9 +212,15 @@ def _cropped(size: Dimension, crop: tuple[int, int]) -> Dimension:
 def _check_block(block: Sequence[int], num_axes: int = 1) -> None:
     """Check that there is a block size >= 1 per spatial axis."""
     require(
-        len(block) == num_axes and all(size >= 1 for size in block),
-        "the block size cannot be used",
-        expected=f"{num_axes} numbers >= 1",
+        len(block) == num_axes,
+        "there is not one block size per spatial axis",
+        expected=str(num_axes),
+        actual=str(tuple(block)),
+    )
+    require(
+        all(size >= 1 for size in block),
+        "a block size is not positive",
+        expected="1 or more",
         actual=str(tuple(block)),
     )
 

@@ -313,10 +313,11 @@ def check_volume(operation: WindowedConvolution) -> None:
     for name in ("stride", "dilation"):
         steps: tuple[int, ...] = getattr(operation, name)
         require(
-            len(steps) == 3 and min(steps) >= 1,
-            f"the {name} cannot be used",
-            expected="3 numbers of 1 or more",
+            len(steps) == 3,
+            f"the {name} does not have one number per axis",
+            expected="3 numbers",
             actual=steps,
         )
+        require(min(steps) >= 1, f"the {name} is not positive", expected="1 or more", actual=steps)
         for step in steps:
             check_step(name, step)

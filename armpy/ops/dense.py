@@ -132,7 +132,7 @@ class BlockwiseFullyConnected(Operation):
             own = None if operand is None else operand.shape
             require(
                 own is None or None in (*own, *expected) or own == expected,
-                "an operand does not fit the weights",
+                "an operand's shape does not match the weights",
                 expected=str(expected),
                 actual=own,
             )
@@ -144,7 +144,7 @@ class BlockwiseFullyConnected(Operation):
         require(
             self.bits in (2, 4, 8)
             and (blocks - 1) * size * 8 < depth * self.bits <= blocks * size * 8,
-            "the weights do not fit the input",
+            "the weights do not hold as many numbers as the input's depth",
             expected=f"{depth} numbers of 2, 4 or 8 bits",
             actual=f"{blocks} blocks of {size} bytes, bits {self.bits}",
         )

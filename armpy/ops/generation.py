@@ -127,7 +127,7 @@ class Fill(DataMovement):
             return (None if length is None else unknown_dims(length),)
         require(
             all(dim >= 0 for dim in self.shape),
-            "the shape cannot be used",
+            "a size of the shape is negative",
             expected="sizes >= 0",
             actual=str(self.shape),
         )

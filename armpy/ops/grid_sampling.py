@@ -65,7 +65,7 @@ class GridSample(Operation):
         image, grid = inputs[0].shape or (), inputs[1].shape or ()
         require(
             len(image) == len(grid) and grid[-1] in (None, len(image) - 2),
-            "the grid does not fit the image",
+            "the grid's rank or number of coordinates is wrong",
             expected=f"rank {len(image)} with {len(image) - 2} coordinates at the last axis",
             actual=grid,
         )

@@ -162,7 +162,7 @@ def _check_along(shape: Shape, indices: Shape, axis: int) -> None:
             inner is None or outer is None or inner <= outer or i == along
             for i, (inner, outer) in enumerate(zip(indices, shape, strict=True))
         ),
-        "the indices do not fit the input",
+        "the indices have the wrong rank, or are larger than the input",
         expected=f"at most {format_shape(shape)}, but along axis {along}",
         actual=format_shape(indices),
     )
@@ -174,7 +174,7 @@ def _check_updates(updates: Shape, expected: Shape) -> None:
     )
     require(
         fits,
-        "the updates do not fit the indices",
+        "the updates have the wrong shape",
         expected=format_shape(expected),
         actual=format_shape(updates),
     )

@@ -112,7 +112,7 @@ def merged(shapes: Sequence[Shape]) -> Shape:
         )
         require(
             fits,
-            "the inputs' shapes do not fit together",
+            "the inputs' shapes differ",
             expected=f"{format_shape(tuple(result))}, where ? is any size",
             actual=format_shape(shape),
         )

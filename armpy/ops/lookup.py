@@ -110,7 +110,7 @@ class LshProjection(Operation):
         hashes, bits = sizes["h"], sizes["b"]
         require(
             bits is None or 1 <= bits <= _MAX_BITS,
-            "the number of bits cannot be used",
+            "the number of bits is out of range",
             expected=f"1 to {_MAX_BITS}",
             actual=bits,
         )

@@ -180,7 +180,7 @@ def require_integer_lstm(
     exponent = math.log2(cell_state.scale)
     require(
         abs(exponent - round(exponent)) < 1e-3 and -15 <= round(exponent) <= -9,
-        "the cell state's scale cannot be used",
+        "the cell state's scale is not a power of two in the supported range",
         expected="a power of two from 2**-15 to 2**-9",
         actual=cell_state.scale,
     )
@@ -188,7 +188,7 @@ def require_integer_lstm(
         scale = getattr(operation, name)
         require(
             0 < scale < math.inf,
-            f"the {name} cannot be used",
+            f"the {name} is not positive and finite",
             expected="a positive finite number",
             actual=scale,
         )

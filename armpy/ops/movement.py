@@ -81,8 +81,13 @@ class Pad(DataMovement):
             return (unknown_dims(len(shape)),)
         require_per_axis(self.pad_list, len(shape), "pad_list")
         require(
-            all(len(pair) == 2 and min(pair) >= 0 for pair in self.pad_list),
-            "the padding cannot be used",
+            all(len(pair) == 2 for pair in self.pad_list),
+            "the padding is not a pair of numbers per axis",
+            actual=str(self.pad_list),
+        )
+        require(
+            all(min(pair) >= 0 for pair in self.pad_list),
+            "the padding is negative",
             expected="pairs of numbers >= 0",
             actual=str(self.pad_list),
         )

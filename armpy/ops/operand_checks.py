@@ -37,7 +37,7 @@ def bind_size(sizes: dict[str, Dimension], letter: str, dim: Dimension, name: st
     known = sizes.get(letter)
     require(
         known is None or dim is None or known == dim,
-        f"the size of {name} does not fit the other operands",
+        f"the size of {name} does not match the other operands",
         expected=str(known),
         actual=dim,
     )
@@ -50,7 +50,7 @@ def require_one_scale(operation: Operation, inputs: OperandInfos) -> None:
         if info is not None and info.data_type.is_quantized:
             require(
                 info.quantization is not None and not info.has_per_axis_quantization,
-                f"{operation.input_name(index)} cannot be used as it is quantised",
+                f"{operation.input_name(index)} does not have one scale for the whole tensor",
                 expected="one scale",
                 actual="scales per axis" if info.quantization else "none",
             )

@@ -280,7 +280,7 @@ class Operation(ABC):
             merged = merge_shapes(declared.shape, shape)
         except InvalidArgumentError as error:
             raise LayerValidationError(
-                "the declared output shape does not fit the inputs",
+                "the declared output shape does not match the inputs",
                 where=self.name,
                 expected=error.expected,
                 actual=error.actual,

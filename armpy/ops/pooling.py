@@ -181,7 +181,7 @@ class MaxPoolWithIndices(Operation):
             numbers: tuple[int, ...] = getattr(self, name)
             require(
                 len(numbers) == len(shape) - 2,
-                f"the {name} does not fit the input",
+                f"the {name} does not have one number per spatial axis",
                 expected=f"{len(shape) - 2} numbers",
                 actual=numbers,
             )

@@ -157,7 +157,7 @@ class Cast(Operation):
             )
         require(
             self.rounding in ("nearest", "up", "down"),
-            "there is no such rounding",
+            "unknown rounding",
             expected="nearest, up or down",
             actual=self.rounding,
         )

@@ -149,13 +149,13 @@ class RecurrentSequence(Operation):
         counts = len(self.functions), len(self.alphas), len(self.betas)
         require(
             counts == expected,
-            "the numbers of functions and parameters do not fit the cell",
+            "the cell needs another number of functions and parameters",
             expected=f"{count} functions, alphas and betas, or none",
             actual=str(counts),
         )
         require(
             self.clip >= 0 and not math.isnan(self.clip),
-            "the limit cannot be used",
+            "the limit is negative or NaN",
             expected="0 or more",
             actual=f"{self.clip:g}",
         )

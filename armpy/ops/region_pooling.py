@@ -40,7 +40,7 @@ def _region_shape(
     sizes = bind_sizes(operation, inputs, ("nxyz", "r4", "r"))
     require(
         min(operation.output_size) > 0,
-        "the output size cannot be used",
+        "the output size is not positive",
         expected="(height, width), both above 0",
         actual=operation.output_size,
     )

@@ -43,9 +43,15 @@ class Reshape(DataMovement):
             return (None if length is None else (None,) * length,)
         target = self.target_shape
         require(
-            all(dim >= -1 for dim in target) and target.count(-1) <= 1,
-            "the target shape cannot be used",
+            all(dim >= -1 for dim in target),
+            "a size of the target shape is negative",
             expected="sizes >= 0 and at most one -1",
+            actual=str(target),
+        )
+        require(
+            target.count(-1) <= 1,
+            "the target shape leaves several sizes open",
+            expected="at most one -1",
             actual=str(target),
         )
         count = product(inputs[0].shape or ())
@@ -55,7 +61,7 @@ class Reshape(DataMovement):
         if -1 in target:
             require(
                 known > 0 and count % known == 0,
-                "the elements do not fit into the target shape",
+                "the elements do not fill the target shape",
                 expected=f"a multiple of {known} elements for {target}",
                 actual=count,
             )

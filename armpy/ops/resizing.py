@@ -75,7 +75,7 @@ class Resize(DataMovement):
         else:
             require(
                 len(self.size) == 2 and min(self.size) > 0,
-                "the size cannot be used",
+                "the size is not two positive numbers",
                 expected="(height, width), both above 0",
                 actual=str(self.size),
             )

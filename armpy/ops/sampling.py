@@ -28,7 +28,7 @@ def _given_shape(shape: tuple[int, ...] | None, inputs: Sequence[TensorInfo]) ->
         return None if length is None else unknown_dims(length)
     require(
         all(dim >= 0 for dim in shape),
-        "the shape cannot be used",
+        "a size of the shape is negative",
         expected="sizes >= 0",
         actual=str(shape),
     )
@@ -69,12 +69,14 @@ class RandomUniform(Operation):
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """The given shape."""
+        bounds = f"{self.low:g} and {self.high:g}"
         is_finite = math.isfinite(self.low) and math.isfinite(self.high)
+        require(is_finite, "a bound is not finite", expected="finite numbers", actual=bounds)
         require(
-            is_finite and self.low <= self.high,
-            "the bounds cannot be used",
-            expected="finite numbers, the lower one first",
-            actual=f"{self.low:g} and {self.high:g}",
+            self.low <= self.high,
+            "the bounds are in the wrong order",
+            expected="the lower one first",
+            actual=bounds,
         )
         return (_given_shape(self.shape, inputs),)
 
@@ -116,12 +118,17 @@ class RandomNormal(Operation):
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """The given shape."""
-        is_finite = math.isfinite(self.mean) and math.isfinite(self.deviation)
         require(
-            is_finite and self.deviation >= 0,
-            "the distribution cannot be used",
-            expected="a finite mean, and a finite deviation that is not negative",
+            math.isfinite(self.mean) and math.isfinite(self.deviation),
+            "the mean or the deviation is not finite",
+            expected="finite numbers",
             actual=f"{self.mean:g} and {self.deviation:g}",
+        )
+        require(
+            self.deviation >= 0,
+            "the deviation is negative",
+            expected="0 or more",
+            actual=f"{self.deviation:g}",
         )
         return (_given_shape(self.shape, inputs),)
 

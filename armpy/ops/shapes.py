@@ -70,7 +70,7 @@ def window_output(
     room = size + before + after - ((kernel - 1) * dilation + 1)
     require(
         room >= 0,
-        "the window does not fit into the padded input",
+        "the window is larger than the padded input",
         expected=f"at least {(kernel - 1) * dilation + 1} elements along spatial axis {axis}",
         actual=size + before + after,
     )
@@ -114,11 +114,16 @@ def check_padding(padding: PaddingSpec, num_axes: int) -> None:
     """Check that explicit padding has a pair of sizes >= 0 per spatial axis."""
     if isinstance(padding, Padding):
         return
-    pairs_fit = len(padding) == num_axes and all(len(pair) == 2 for pair in padding)
     require(
-        pairs_fit and all(n >= 0 for pair in padding for n in pair),
-        "the padding cannot be used",
+        len(padding) == num_axes and all(len(pair) == 2 for pair in padding),
+        "the padding does not have one pair per spatial axis",
         expected=f"{num_axes} pairs of numbers >= 0",
+        actual=str(padding),
+    )
+    require(
+        all(n >= 0 for pair in padding for n in pair),
+        "the padding is negative",
+        expected="numbers >= 0",
         actual=str(padding),
     )
 

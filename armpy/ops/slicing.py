@@ -124,7 +124,7 @@ class Splitter(DataMovement):
         shape, count = inputs[0].shape or (), self.num_outputs
         require(
             self.num_splits in (None if self.sizes is not None else count, count),
-            "the number of parts cannot be used",
+            "the number of parts is wrong",
             expected="1 or more" if self.sizes is None else f"{count}, the number of sizes",
             actual=self.num_splits,
         )

@@ -280,7 +280,7 @@ def _check_pattern(pattern: str) -> None:
         problem = str(error)
     require(
         not problem,
-        f"the pattern cannot be used: {problem}",
+        f"the pattern is not a supported regular expression: {problem}",
         expected="a regular expression in RE2's syntax, without classes of Unicode",
         actual=ascii(pattern)[:_MOST_CHARACTERS],
         fix="Write the pattern without this part",

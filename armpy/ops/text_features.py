@@ -72,11 +72,16 @@ class TfIdfVectorizer(Operation):
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """One index per n-gram, one weight per place."""
         require(
-            len(self.indexes) == len(self.ngrams)
-            and all(0 <= index < self.num_features for index in self.indexes),
-            "the indexes do not fit the n-grams",
-            expected=f"{len(self.ngrams)} numbers below {self.num_features}",
+            len(self.indexes) == len(self.ngrams),
+            "there is not one index per n-gram",
+            expected=str(len(self.ngrams)),
             actual=len(self.indexes),
+        )
+        require(
+            all(0 <= index < self.num_features for index in self.indexes),
+            "an index is out of range",
+            expected=f"0 to {self.num_features - 1}",
+            actual=f"{min(self.indexes, default=0)} to {max(self.indexes, default=0)}",
         )
         require(
             len(self.weights) in (0, self.num_features),
@@ -84,9 +89,10 @@ class TfIdfVectorizer(Operation):
             expected=f"none or {self.num_features}",
             actual=len(self.weights),
         )
+        require(all(self.ngrams), "an n-gram is empty", expected="n-grams of 1 word or more")
         require(
-            self.max_skips >= 0 and all(self.ngrams),
-            "n-grams without words, or a negative number of skips, cannot be used",
-            expected="n-grams of 1 word or more, 0 skips or more",
-            actual=f"{min(map(len, self.ngrams), default=1)} words, {self.max_skips} skips",
+            self.max_skips >= 0,
+            "the number of skips is negative",
+            expected="0 or more",
+            actual=self.max_skips,
         )

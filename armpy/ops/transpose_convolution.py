@@ -152,9 +152,15 @@ def _sizes(
     layout, rank = operation.data_layout, len(image)
     if operation.output_shape is not None:
         require(
-            len(operation.output_shape) == rank and min(operation.output_shape) >= 0,
-            "the output shape cannot be used",
-            expected=f"{rank} sizes of 0 or more",
+            len(operation.output_shape) == rank,
+            "the output shape has the wrong rank",
+            expected=str(rank),
+            actual=operation.output_shape,
+        )
+        require(
+            min(operation.output_shape) >= 0,
+            "a size of the output shape is negative",
+            expected="0 or more",
             actual=operation.output_shape,
         )
         sizes = spatial(operation.output_shape, layout)

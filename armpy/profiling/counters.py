@@ -73,7 +73,7 @@ class Counters:
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value):
             raise InvalidArgumentError(
-                "a counter's value cannot be used",
+                "a counter's value is not a finite number",
                 where=f"counter {name!r}",
                 expected="a finite number",
                 actual=repr(value),
@@ -120,15 +120,20 @@ class Counters:
 def _declared(backend: str, counter: Counter) -> CounterValue:
     """Return a backend's declarations, in plain types."""
     texts = (counter.name, counter.unit, counter.description)
-    if not all(isinstance(text, str) for text in texts) or not counter.name:
+    if not all(isinstance(text, str) for text in texts):
         raise InvalidArgumentError(
-            "the counter cannot be used",
+            "the counter's name, unit or description is not text",
             where=f"counter {counter.name!r}",
-            expected="texts for name, unit and description, and a name",
+            expected="texts",
+            actual=", ".join(map(repr, texts)),
+        )
+    if not counter.name:
+        raise InvalidArgumentError(
+            "the counter has no name", where="counter ''", expected="a name that is not empty"
         )
     if not isinstance(counter.kind, CounterKind):
         raise InvalidArgumentError(
-            "the counter cannot be used",
+            "the counter's kind is unknown",
             where=f"counter {counter.name!r}",
             expected="a CounterKind",
             actual=repr(counter.kind),

@@ -156,5 +156,5 @@ def _share(document: Mapping[str, Any]) -> Share:
     texts = (share.name, share.backend, share.operation, share.layer)
     numbers = (share.total_ns, *share.run_ns)
     if not all(type(text) is str for text in texts) or any(type(n) is not int for n in numbers):
-        raise TypeError("a part of the time is not as it should be")
+        raise TypeError("a share of the time has fields of the wrong type")
     return share

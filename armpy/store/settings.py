@@ -104,7 +104,7 @@ def _limit_bytes(variables: Mapping[str, str]) -> int:
     text = variables.get(LIMIT_VARIABLE, "") or str(_DEFAULT_LIMIT_MB)
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise InvalidArgumentError(
-            "the limit cannot be used",
+            "the limit is not a number of MiB",
             where=LIMIT_VARIABLE,
             expected=f"a number of MiB with at most {_MOST_DIGITS} digits",
             actual=repr(text[:40]),

@@ -154,7 +154,9 @@ def test_inspect_shows_metadata_and_damage(tmp_path: Path, cli: Cli) -> None:
     for text in ("Metadata", "127.5", "labels.txt", "a; b; c; d; e; f"):
         assert text in shown
     path.write_bytes(content[: content.rindex(b"PK\x01\x02")])
-    assert "no such file in the model" in cli.out("inspect", str(path), "--backends", "CpuRef")
+    assert "the model has no file of this name" in cli.out(
+        "inspect", str(path), "--backends", "CpuRef"
+    )
 
 
 def test_pixels_stay_what_they_are_where_quantisation_normalises(picture: str) -> None:

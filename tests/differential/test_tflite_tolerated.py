@@ -372,7 +372,7 @@ def positions_of_another_type_than_the_output() -> TfliteModel:
     return model
 
 
-@strict("a scale cannot be used. Expected a positive finite number; got nan")
+@strict("a scale is not positive and finite. Expected a positive finite number; got nan")
 def scale_of_int8_that_is_no_number() -> TfliteModel:
     options: dict[str, OptionValue] = {"new_shape": [6]}
     return unary("RESHAPE", (2, 3), "INT8", options, (6,), scale=float("nan"))

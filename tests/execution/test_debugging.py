@@ -389,7 +389,7 @@ class Odd:
         (np.zeros((2, 3), complex), "wrong type.*got complex128"),
         (10**30, "got the number 1000000000000000000000000000000. It is larger than"),
         (True, r"wrong type.*got bool \(\)"),
-        (5, r"the shape does not fit. Expected \(2, 3\); got \(\)"),
+        (5, r"the shape does not match. Expected \(2, 3\); got \(\)"),
         (np.zeros((1, 2, 3), np.float32), r"Leave the batch dimension out: array\[0\]"),
         (np.zeros((4, 3), np.float32), r"for batch size 4: model\.reshape"),
     ],

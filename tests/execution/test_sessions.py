@@ -181,10 +181,20 @@ def test_a_call_of_other_shapes_is_seen(model: Model, monkeypatch: pytest.Monkey
     assert {"program", "compiled_program"} <= set(watch.seen)
 
 
-@pytest.mark.parametrize("shape", [(None, 8, 8, 3), ("n", 8, 8, 3), (-1, 8, 8, 3), 2])
-def test_a_shape_that_is_none_is_refused_with_the_inputs_name(model: Model, shape: object) -> None:
+@pytest.mark.parametrize(
+    ("shape", "fault"),
+    [
+        ((None, 8, 8, 3), "the shape is not a sequence of whole numbers"),
+        (("n", 8, 8, 3), "the shape is not a sequence of whole numbers"),
+        ((-1, 8, 8, 3), "a size of the shape is negative"),
+        (2, "the shape is not a sequence of whole numbers"),
+    ],
+)
+def test_a_shape_that_is_none_is_refused_with_the_inputs_name(
+    model: Model, shape: object, fault: str
+) -> None:
     shapes: Any = {"x": shape}
-    text = "input 'x': the shape cannot be used. Expected a sequence of sizes of 0 or more; got "
+    text = f"input 'x': {fault}. Expected a sequence of sizes of 0 or more; got "
     for call in (model.prepare, lambda shapes: armpy.optimize(model.graph, shapes=shapes)):
         with pytest.raises(InvalidArgumentError, match=re.escape(text + repr(shape))):
             call(shapes)

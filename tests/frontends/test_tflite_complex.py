@@ -87,7 +87,7 @@ def test_lengths_of_transforms_that_cannot_be_used_are_refused(lengths: tuple[in
         graph.operator("RFFT2D", [x, size], [y])
         return y
 
-    with pytest.raises(ParserError, match="lengths of the transform cannot be used"):
+    with pytest.raises(ParserError, match="lengths are not two positive numbers"):
         parse_tflite(model_of(build, "FLOAT32"))
 
 

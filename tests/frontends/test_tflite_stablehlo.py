@@ -73,9 +73,12 @@ def test_indices_without_an_axis_for_vectors_are_vectors_of_one() -> None:
         ({"start_index_map": vector(0, 1)}, "axes of the index vectors"),
         ({"offset_dims": vector(0, 0)}, "axes of the index vectors"),
         ({"index_vector_dim": 4}, "axes of the index vectors"),
-        ({"slice_sizes": vector(2, 7)}, r"windows do not fit. Expected at most \(2, 6\)"),
-        ({"slice_sizes": vector(2)}, "windows do not fit"),
-        ({"slice_sizes": vector(2, -1)}, "windows do not fit"),
+        (
+            {"slice_sizes": vector(2, 7)},
+            r"windows are not within the tensor. Expected at most \(2, 6\)",
+        ),
+        ({"slice_sizes": vector(2)}, "windows are not within the tensor"),
+        ({"slice_sizes": vector(2, -1)}, "windows are not within the tensor"),
     ],
 )
 def test_windows_that_do_not_go_with_the_tensor_are_refused(

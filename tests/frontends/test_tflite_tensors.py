@@ -105,9 +105,9 @@ def test_scale_of_floats_is_ignored() -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"scale": float("nan")}, "a scale cannot be used.*got nan"),
-        ({"scale": float("inf")}, "a scale cannot be used.*got inf"),
-        ({"scale": -0.5}, "a scale cannot be used.*got -0.5"),
+        ({"scale": float("nan")}, "a scale is not positive and finite.*got nan"),
+        ({"scale": float("inf")}, "a scale is not positive and finite.*got inf"),
+        ({"scale": -0.5}, "a scale is not positive and finite.*got -0.5"),
         ({"scale": 0.5, "zero_point": 128}, "zero point is out of range.*-128 to 127; got 128"),
         ({"scale": 0.5, "zero_point": []}, "zero points differ.*1 zero points; got 0"),
         ({"scale": [0.5, 0.5], "zero_point": [0]}, "zero points differ"),

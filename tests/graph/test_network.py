@@ -314,7 +314,7 @@ def test_an_unknown_rank_stays_unknown_through_layers(net: Network) -> None:
 
 
 def test_a_default_shape_has_to_fit(net: Network) -> None:
-    text = r"input 'x': the shape does not fit. Expected \(\?, 3\); got \(2, 4\)"
+    text = r"input 'x': the shape does not match. Expected \(\?, 3\); got \(2, 4\)"
     with pytest.raises(InvalidArgumentError, match=text):
         net.input("x", f32(None, 3), default_shape=(2, 4))
 
@@ -356,13 +356,13 @@ def test_declared_shapes_may_differ_in_dimensions_of_one_where_that_is_allowed()
 @pytest.mark.parametrize("shape", [(3, 2), (2, 4), (6,)])
 def test_other_differences_stay_errors(shape: tuple[int, ...]) -> None:
     net = Network(allow_expanded_dims=True)
-    with pytest.raises(LayerValidationError, match="the declared output shape does not fit"):
+    with pytest.raises(LayerValidationError, match="the declared output shape does not match"):
         net.add(RELU, net.input("x", f32(2, 3)), output=f32(*shape))
 
 
 def test_dimensions_of_one_count_by_default() -> None:
     net = Network()
-    with pytest.raises(LayerValidationError, match="the declared output shape does not fit"):
+    with pytest.raises(LayerValidationError, match="the declared output shape does not match"):
         net.add(RELU, net.input("x", f32(2, 3)), output=f32(1, 2, 3))
 
 

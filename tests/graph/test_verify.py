@@ -137,7 +137,7 @@ def test_a_constant_whose_elements_do_not_fit_is_found(info: TensorInfo, text: s
     constant = Value(1, info, "w", floats(1, 2, 3))
     layer = Layer(0, "relu", RELU, (constant,), (Value(2, f32(3), "y"),))
     graph = Graph((x,), layer.outputs, ("y",), (layer,))
-    with pytest.raises(GraphValidationError, match="constant 'w' do not fit.*" + text):
+    with pytest.raises(GraphValidationError, match="constant 'w' do not match.*" + text):
         verify_graph(graph)
 
 

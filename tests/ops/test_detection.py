@@ -84,7 +84,7 @@ def test_shapes(operation: Operation, shapes: list[Shape], expected: list[Shape]
     ("operation", "shapes", "message"),
     [
         (AxisAlignedBboxTransform(), [(3, 5), (3, 8), (3,), (2, 2)], r"rois has the wrong size"),
-        (AxisAlignedBboxTransform(), [(3, 4), (2, 8), (3,), (2, 2)], r"deltas does not fit"),
+        (AxisAlignedBboxTransform(), [(3, 4), (2, 8), (3,), (2, 2)], r"deltas does not match"),
         (AxisAlignedBboxTransform(), [(3, 4), (3, 6), (3,), (2, 2)], r"multiple of 4.*got 6"),
         (AxisAlignedBboxTransform(), [(3, 4), (3, 8), (3,), (2, 3)], r"image_info has the wrong"),
         (BoxWithNmsLimit(), [(3, 1), (3, 4), (3,)], r"no class beside.*2 or more.*got 1"),
@@ -97,7 +97,7 @@ def test_shapes(operation: Operation, shapes: list[Shape], expected: list[Shape]
         (
             GenerateProposals(),
             [(1, 5, 6, 2), (1, 5, 6, 8), (3, 4), (1, 2)],
-            r"anchors does not fit",
+            r"anchors does not match",
         ),
         (POST, [(1, 9, 3), (1, 9, 3), (9, 4)], r"encodings are not boxes.*4 numbers.*got 3"),
         (POST, [(1, 9, 4), (1, 9, 1), (9, 4)], r"not columns of the scores.*2 columns.*got 1"),
@@ -123,10 +123,10 @@ def test_shapes(operation: Operation, shapes: list[Shape], expected: list[Shape]
             [(1, 8, 9, 5), (7, 4), (7,)],
             r"number of samples is negative.*got \(0, -1\)",
         ),
-        (RoiPooling((2, 2)), [(1, 8, 9, 5), (7, 4), (6,)], r"batch_indices does not fit"),
+        (RoiPooling((2, 2)), [(1, 8, 9, 5), (7, 4), (6,)], r"batch_indices does not match"),
         (HeatmapMaxKeypoint(), [(7, 8, 9, 5), (7, 4)], r"not square.*got \(7, 8, 9, 5\)"),
         (HeatmapMaxKeypoint(), [(7, 1, 1, 5), (7, 4)], r"2 or more"),
-        (HeatmapMaxKeypoint(), [(6, 8, 8, 5), (7, 4)], r"rois does not fit"),
+        (HeatmapMaxKeypoint(), [(6, 8, 8, 5), (7, 4)], r"rois does not match"),
     ],
     ids=operation_label,
 )

@@ -312,10 +312,10 @@ def test_bits_that_make_up_no_elements_are_refused(
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        (RandomUniform((2, -1)), "the shape cannot be used"),
-        (RandomUniform((2,), 1.0, 0.0), "the bounds cannot be used"),
-        (RandomUniform((2,), 0.0, float("inf")), "the bounds cannot be used"),
-        (RandomNormal((2,), deviation=-1.0), "the distribution cannot be used"),
+        (RandomUniform((2, -1)), "a size of the shape is negative"),
+        (RandomUniform((2,), 1.0, 0.0), "the bounds are in the wrong order"),
+        (RandomUniform((2,), 0.0, float("inf")), "a bound is not finite"),
+        (RandomNormal((2,), deviation=-1.0), "the deviation is negative"),
         (RandomNormal(), "shape"),
     ],
     ids=lambda value: getattr(value, "name", ""),
@@ -326,5 +326,5 @@ def test_random_numbers_need_a_shape_and_a_distribution(operation: Operation, me
 
 
 def test_a_cast_knows_three_ways_of_rounding() -> None:
-    with pytest.raises(LayerValidationError, match=r"no such rounding.*nearest.*sideways"):
+    with pytest.raises(LayerValidationError, match=r"unknown rounding.*nearest.*sideways"):
         Cast(rounding="sideways").infer([info((2,))], [info(None, DataType.FLOAT8_E8M0)])

@@ -64,13 +64,13 @@ def test_shapes(operation: Operation, inputs: list[TensorInfo], expected: list[S
         (
             HashtableLookup(),
             [info(INTEGERS, 5), info(INTEGERS, 3), info(FLOATS, 4, 2)],
-            r"values does not fit.*3; got 4",
+            r"values does not match.*3; got 4",
         ),
         (LshProjection(), [info(FLOATS, 3, 33), info(INTEGERS, 7)], r"1 to 32; got 33"),
         (
             DENSE,
             [info(FLOATS, 3, 4), info(FLOATS, 7, 2), info(FLOATS, 6)],
-            r"weight does not fit.*7; got 6",
+            r"weight does not match.*7; got 6",
         ),
         (RandomMultinomial(-1), [info(FLOATS, 1, 3), info(INTEGERS, 2)], r"negative.*got -1"),
         (RandomMultinomial(), [info(FLOATS, 1, 3), info(INTEGERS, 3)], r"not two seeds.*got 3"),

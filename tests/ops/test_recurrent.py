@@ -82,11 +82,11 @@ def test_svdf_of_unknown_rank_gives_unknown_shapes() -> None:
 @pytest.mark.parametrize(
     ("name", "shape", "message"),
     [
-        ("weights_feature", (6, 4), r"size of weights_feature does not fit.*Expected 3; got 4"),
-        ("weights_time", (8, 4), r"size of weights_time does not fit.*Expected 6; got 8"),
-        ("bias", (4,), r"size of bias does not fit.*Expected 4; got 3"),
-        ("state_in", (2, 18), r"size of state_in does not fit.*Expected 18; got 24"),
-        ("state_in", (3, 24), r"size of state_in does not fit.*Expected 2; got 3"),
+        ("weights_feature", (6, 4), r"size of weights_feature does not match.*Expected 3; got 4"),
+        ("weights_time", (8, 4), r"size of weights_time does not match.*Expected 6; got 8"),
+        ("bias", (4,), r"size of bias does not match.*Expected 4; got 3"),
+        ("state_in", (2, 18), r"size of state_in does not match.*Expected 18; got 24"),
+        ("state_in", (3, 24), r"size of state_in does not match.*Expected 2; got 3"),
         ("input", (2, 3, 1), r"'input' has the wrong rank.*rank 2"),
     ],
 )
@@ -134,10 +134,14 @@ def test_integer_svdf_has_no_activation_but_a_clamp() -> None:
 def test_quantized_operands_need_one_scale() -> None:
     operands = integer_svdf()
     operands[1] = replace(operands[1], quantization=Quantization.per_axis([0.5] * 6, 0))
-    with pytest.raises(LayerValidationError, match=r"weights_feature cannot.*scales per axis"):
+    with pytest.raises(
+        LayerValidationError, match=r"weights_feature does not have one scale.*scales per axis"
+    ):
         Svdf(2).infer(operands, svdf_outputs())
     operands[1] = replace(operands[1], quantization=None)
-    with pytest.raises(LayerValidationError, match=r"weights_feature cannot.*one scale; got none"):
+    with pytest.raises(
+        LayerValidationError, match=r"weights_feature does not have.*one scale; got none"
+    ):
         Svdf(2).infer(operands, svdf_outputs())
 
 
@@ -278,7 +282,7 @@ def test_lstm_projection_bias_needs_a_projection() -> None:
 
 
 def test_lstm_without_projection_has_as_many_outputs_as_cells() -> None:
-    message = r"size of recurrent_to_output_weights does not fit.*Expected 4; got 6"
+    message = r"size of recurrent_to_output_weights does not match.*Expected 4; got 6"
     with pytest.raises(LayerValidationError, match=message):
         UnidirectionalSequenceLstm().infer(lstm_operands(PROJECTION))
 
@@ -286,7 +290,7 @@ def test_lstm_without_projection_has_as_many_outputs_as_cells() -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "input"])
 def test_lstm_refuses_an_operand_of_another_size(name: str) -> None:
     shape = tuple(SIZES[axis] for axis in lstm_axes(name))
-    with pytest.raises(LayerValidationError, match="does not fit the other operands"):
+    with pytest.raises(LayerValidationError, match="does not match the other operands"):
         UnidirectionalSequenceLstm().infer(lstm_operands(shapes={name: (*shape[:-1], 7)}))
 
 
@@ -335,7 +339,7 @@ def test_integer_lstm_activates_with_tanh_only() -> None:
 
 @pytest.mark.parametrize("scale", [2.0**-8, 2.0**-16, 0.0006])
 def test_cell_state_scale_is_a_power_of_two(scale: float) -> None:
-    with pytest.raises(LayerValidationError, match=r"cell state's scale cannot be used"):
+    with pytest.raises(LayerValidationError, match=r"cell state's scale is not a power of two"):
         INTEGER.infer(integer_lstm(cell_scale=scale), lstm_outputs(cell=scale))
 
 
@@ -354,7 +358,7 @@ def test_lstm_states_keep_their_quantization(outputs: list[TensorInfo], message:
 
 @pytest.mark.parametrize("name", ["hidden_state_scale", *EVERY_INTERMEDIATE])
 def test_integer_lstm_needs_the_scales_in_between(name: str) -> None:
-    with pytest.raises(LayerValidationError, match=f"the {name} cannot be used"):
+    with pytest.raises(LayerValidationError, match=f"the {name} is not positive and finite"):
         INTEGER.with_attributes(**{name: 0.0}).infer(integer_lstm(), lstm_outputs())
 
 

@@ -88,7 +88,7 @@ def test_sequence_rnn_outputs_state_and_sequence(
 
 def test_rnn_refuses_recurrent_weights_of_another_size() -> None:
     inputs = operands(Rnn(), "bi", shapes={"recurrent_weights": (4, 5)})
-    with pytest.raises(LayerValidationError, match=r"recurrent_weights does not fit.*4; got 5"):
+    with pytest.raises(LayerValidationError, match=r"recurrent_weights does not match.*4; got 5"):
         Rnn().infer(inputs)
 
 
@@ -185,7 +185,7 @@ def test_backward_direction_reads_an_auxiliary_input_without_weights(
     without = aux_weights(operation)
     shapes: dict[str, Shape] = dict.fromkeys(backward_weights, (7, 9))
     assert operation.infer(operands(operation, "bti", without, shapes))
-    with pytest.raises(LayerValidationError, match=r"does not fit the other operands"):
+    with pytest.raises(LayerValidationError, match=r"does not match the other operands"):
         operation.infer(operands(operation, "bti", without))
 
 
@@ -270,12 +270,12 @@ def test_qlstm_outputs_states_and_output(without: list[str]) -> None:
 def test_qlstm_needs_the_scales_of_all_gates() -> None:
     operation = QLSTM.with_attributes(input_intermediate_scale=0.0)
     assert operation.infer(qlstm_operands(OF_INPUT_GATE), qlstm_outputs())
-    with pytest.raises(LayerValidationError, match="input_intermediate_scale cannot be used"):
+    with pytest.raises(LayerValidationError, match="input_intermediate_scale is not positive"):
         operation.infer(qlstm_operands(), qlstm_outputs())
 
 
 def test_qlstm_cell_state_has_a_power_of_two_as_scale() -> None:
-    with pytest.raises(LayerValidationError, match="cell state's scale cannot be used"):
+    with pytest.raises(LayerValidationError, match="cell state's scale is not a power of two"):
         QLSTM.infer(qlstm_operands(cell_scale=0.0006), qlstm_outputs(0.0006))
 
 

@@ -55,8 +55,13 @@ def test_output_sizes_follow_from_the_windows(
     ("attributes", "shape", "kernel", "match"),
     [
         ({"data_layout": DataLayout.NHWC}, (1, 4, 4, 4, 3), (5, 2, 2, 2, 3), "NDHWC or NCDHW"),
-        ({"stride": (1, 0, 1)}, (1, 4, 4, 4, 3), (5, 2, 2, 2, 3), "the stride cannot be used"),
-        ({"dilation": (1, 1)}, (1, 4, 4, 4, 3), (5, 2, 2, 2, 3), "the dilation cannot be used"),
+        ({"stride": (1, 0, 1)}, (1, 4, 4, 4, 3), (5, 2, 2, 2, 3), "the stride is not positive"),
+        (
+            {"dilation": (1, 1)},
+            (1, 4, 4, 4, 3),
+            (5, 2, 2, 2, 3),
+            "the dilation does not have one number per axis",
+        ),
         ({"padding": ((0, 0), (0, 0))}, (1, 4, 4, 4, 3), (5, 2, 2, 2, 3), "3 pairs"),
         ({}, (1, 4, 4, 4, 3), (5, 2, 2, 2, 2), "a divisor of 3"),
         ({}, (1, 4, 4, 4, 4), (5, 2, 2, 2, 2), "a multiple of 2 filters"),

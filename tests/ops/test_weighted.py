@@ -86,7 +86,7 @@ def test_convolutions_infer_their_shape(
         (
             TransposeConvolution2d(output_shape=(1, 2, 3)),
             [(1, 5, 5, 3), (8, 3, 3, 3)],
-            "4 sizes of 0 or more",
+            "the output shape has the wrong rank. Expected 4",
         ),
         (FullyConnected(), [(2, 5), (8, 4)], r"multiple of 4 elements; got \(2, 5\)"),
         (FullyConnected(), [(2, 0), (8, 0)], "no depth"),

@@ -155,8 +155,8 @@ def test_the_same_counter_may_be_declared_once_more_and_keeps_its_value() -> Non
 
 WRONG: list[tuple[Any, str]] = [  # Any: wrong types
     (Counter("bytes uploaded", "KiB"), "another counter of this name.*Expected total of unit 'B'"),
-    (Counter(""), "cannot be used.*a name"),
-    (Counter(7), "cannot be used"),  # type: ignore[arg-type]  # wrong
+    (Counter(""), "has no name.*a name"),
+    (Counter(7), "is not text"),  # type: ignore[arg-type]  # wrong
     (Counter("x", kind="total"), "a CounterKind"),  # type: ignore[arg-type]  # wrong
 ]
 

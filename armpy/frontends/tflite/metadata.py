@@ -249,7 +249,9 @@ def _normalization(
     counts = {len(mean), len(std)} - {1}
     if len(counts) > 1 or 0 in counts or 0 in std:
         raise tensor.error(
-            "the normalisation cannot be used",
+            "the normalisation's std contains 0"
+            if 0 in std
+            else "the normalisation's mean or std has the wrong length",
             expected="mean and std of one number, or one for each channel, std not 0",
             actual=f"mean {mean}, std {std}",
         )

@@ -60,7 +60,7 @@ class PackedFiles:
         where = f"packed file '{name}'"
         if self._archive is None or name not in self._archive.namelist():
             raise ParserError(
-                "there is no such file in the model",
+                "the model has no file of this name",
                 where=where,
                 expected=", ".join(self.names) or "none, as no archive follows the model",
             )

@@ -26,8 +26,14 @@ def _rfft2d(node: BoundOperator) -> Sequence[Value]:
     def expand(parts: ComposedOperator) -> Value:
         value, shape, lengths = parts.value(0), parts.shape(0), parts.ints(1)
         require(
-            len(lengths) == 2 and min(lengths) >= 1 and len(shape) >= 2,
-            "the lengths of the transform cannot be used",
+            len(shape) >= 2,
+            "the input has the wrong rank",
+            expected="2 or more",
+            actual=len(shape),
+        )
+        require(
+            len(lengths) == 2 and min(lengths) >= 1,
+            "the transform's lengths are not two positive numbers",
             expected="two lengths of 1 or more",
             actual=str(lengths),
         )

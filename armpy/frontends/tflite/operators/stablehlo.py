@@ -164,7 +164,9 @@ def _gather(node: BoundOperator) -> Sequence[Value]:
             0 <= size <= whole and (size == 1 or axis not in left_out)
             for axis, (size, whole) in enumerate(zip(sizes, shape, strict=True))
         )
-        require(fits, "the windows do not fit", expected=f"at most {shape}", actual=sizes)
+        require(
+            fits, "the windows are not within the tensor", expected=f"at most {shape}", actual=sizes
+        )
         inner = [size for axis, size in enumerate(sizes) if axis not in left_out]
         inners, outers = iter(inner), iter(outer)
         result = [next(inners if a in within else outers) for a in range(len(outer) + len(inner))]

@@ -59,7 +59,7 @@ def test_a_given_value_is_of_the_tensors_type(code: OperandCode, kind: OperandCo
         ([1, 2], r"paddings has the wrong shape.*\(n, 2\)"),
         ([[1, 2, 3]], r"paddings has the wrong shape.*\(n, 2\)"),
         ([[1, 2], [3, 4]], "Expected 1 entries; got 2"),
-        ([[-1, 2]], "padding cannot be used.*-1"),
+        ([[-1, 2]], "padding is negative.*-1"),
     ],
 )
 def test_paddings_are_a_pair_of_sizes_per_axis(paddings: object, message: str) -> None:

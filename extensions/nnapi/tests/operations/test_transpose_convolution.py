@@ -78,7 +78,7 @@ def test_negative_padding_after_adds_elements_of_the_bias() -> None:
 
 @pytest.mark.parametrize("padding", [explicit(-1, 0), explicit(0, 0, -1, 0)])
 def test_padding_in_front_is_not_below_zero(padding: list[Operand]) -> None:
-    with pytest.raises(LayerValidationError, match="padding cannot be used"):
+    with pytest.raises(LayerValidationError, match="padding is negative"):
         spread([1, 2], [1, 10], padding)
 
 

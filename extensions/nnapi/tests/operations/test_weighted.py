@@ -94,7 +94,7 @@ def test_explicit_padding_must_be_smaller_than_the_dilated_filter(
 
 def test_explicit_padding_is_not_negative() -> None:
     arguments = [IMAGE, POINT, NO_BIAS, *integers(-1, 0, 0, 0), *integers(1, 1, 0)]
-    with pytest.raises(LayerValidationError, match="padding cannot be used"):
+    with pytest.raises(LayerValidationError, match="padding is negative"):
         run(CONV, arguments, [output(F32)])
 
 
