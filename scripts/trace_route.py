@@ -1,17 +1,19 @@
-"""Counts what one load and one call of a model go through: files, functions, classes of the core.
+"""Counts what loads and a call of a model go through: files, functions, classes of the core.
 
 Usage::
 
     python scripts/trace_route.py [MODEL] [--backends ID ...] [--list]
 
-The model is loaded once before anything is counted, so that imports are not a part of the route.
-A frame is counted once for each function between ``armpy.load`` and the first backend's
-``is_layer_supported``; a class is counted if an instance of it is made.
+The first load of the process is counted, with the modules of the core that are imported then; after
+a call another load, and another call. Bodies of modules and classes are no functions, nor are
+comprehensions. A frame is counted once for each function between ``armpy.load`` and the first
+backend's ``is_layer_supported``; a class is counted if an instance of it is made.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +24,8 @@ import numpy as np
 
 import armpy
 
+COMPREHENSIONS = frozenset({"<listcomp>", "<dictcomp>", "<setcomp>"})
+"""Functions of their own before Python 3.12, parts of the one around them since then."""
 ROOT = Path(__file__).parents[1]
 CORE = str(ROOT / "armpy")
 DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
@@ -46,9 +50,11 @@ class Route:
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
         """Note one call."""
-        if event != "call":
-            return
         code = frame.f_code
+        if event != "call" or not code.co_flags & inspect.CO_OPTIMIZED:  # a module or a class
+            return
+        if code.co_name in COMPREHENSIONS:
+            return
         if code.co_name == "__init__" and code.co_argcount:
             kind = type(frame.f_locals[code.co_varnames[0]])
             if kind.__module__.startswith("armpy."):
@@ -74,8 +80,17 @@ def _callers(frame: FrameType) -> Sequence[str]:
     return names[::-1]
 
 
+def imported() -> dict[str, int]:
+    """The modules of the core that this process has imported, with their numbers of lines."""
+    return {
+        name: Path(module.__file__).read_text(encoding="utf-8").count("\n")
+        for name, module in sorted(sys.modules.items())
+        if name.split(".")[0] == "armpy" and module.__file__ is not None
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the counts of a load and of a call."""
+    """Print the counts of two loads and of a call."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", nargs="?", type=Path, default=DIGITS)
     parser.add_argument("--backends", nargs="+", default=["CpuRef"])
@@ -85,15 +100,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def load() -> armpy.Model:
         return armpy.load(options.model, backends=options.backends)
 
-    model = load()
+    loaded: list[armpy.Model] = []
+    routes = {"first load": Route()}
+    routes["first load"].trace(lambda: loaded.append(load()))
+    modules = imported()
+    model = loaded[0]
     inputs = [
         np.zeros([size or 1 for size in spec.shape or ()], spec.data_type.dtype)
         for spec in model.inputs
     ]
     model(*inputs)
     for name, work in (("load", load), ("call", lambda: model(*inputs))):
-        route = Route()
-        route.trace(work)
+        routes[name] = Route()
+        routes[name].trace(work)
+    print(f"imported: {len(modules)} modules, {sum(modules.values())} lines")
+    for name, route in routes.items():
         print(
             f"{name}: {len(route.files)} files, {len(route.functions)} functions, "
             f"{len(route.classes)} classes, {len(route.frames_to_backend)} frames to a backend"
@@ -102,6 +123,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             lines = [*route.frames_to_backend, *route.files, *map(": ".join, route.functions)]
             class_lines = [f"{count:5} {name}" for name, count in route.classes.items()]
             print(*lines, *class_lines, sep="\n")
+    if options.list:
+        print("imported:", *(f"{lines:5} {name}" for name, lines in modules.items()), sep="\n")
     return 0
 
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
+
+import armpy.tensor
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from scripts import trace_route
 from scripts.trace_route import Route
 
 
@@ -27,3 +32,25 @@ def test_what_is_not_the_core_is_not_counted() -> None:
     assert not route.files
     assert not route.functions
     assert not route.classes
+
+
+def test_comprehensions_and_bodies_of_classes_are_no_functions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(trace_route, "CORE", str(Path(__file__).parent))
+    monkeypatch.setattr(trace_route, "ROOT", Path(__file__).parent)
+
+    def work() -> None:
+        class Local:
+            numbers = tuple(number for number in range(3))
+
+        assert [number for number in Local.numbers] == [0, 1, 2]
+
+    functions = {name.rpartition(".")[2] for _, name in traced(work).functions}
+    assert functions == {"work", "<genexpr>"}
+
+
+def test_imported_modules_are_those_of_the_core_with_their_lines() -> None:
+    modules = trace_route.imported()
+    assert modules["armpy.tensor"] == Path(armpy.tensor.__file__).read_text("utf-8").count("\n")
+    assert {name.split(".")[0] for name in modules} == {"armpy"}
