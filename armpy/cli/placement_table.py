@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from armpy.compiler import Placement
-
-
-@dataclass(frozen=True, slots=True)
-class RefusedLayers:
-    """Layers of one operation that a backend did not take."""
-
-    operation: str
-    backend: str
-    reason: str
-    count: int  # of layers
+    from armpy.compiler import Placement, Refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +28,12 @@ class PlacementReport:
     # Compiled parts that were found, and missing ones.
     cache_hits: int
     cache_misses: int
-    refusals: tuple[RefusedLayers, ...]  # the commonest first
+    refusals: tuple[Refusal, ...]
 
     @classmethod
     def of(cls, placement: Placement) -> PlacementReport:
         """Summarise a model's placement."""
         hits = sum(use.is_hit for use in placement.cache_uses)
-        refused = Counter((r.operation, str(r.backend), r.text) for r in placement.refusals)
         return cls(
             str(placement),
             sum(placement.layers_by_backend.values()),
@@ -58,5 +46,5 @@ class PlacementReport:
             placement.basis,
             hits,
             len(placement.cache_uses) - hits,
-            tuple(RefusedLayers(*refusal, count) for refusal, count in refused.most_common()),
+            placement.refusals,
         )

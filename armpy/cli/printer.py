@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import json
-import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, TextIO
+
+from armpy.core.documents import plain
 
 if TYPE_CHECKING:
     import click
@@ -83,19 +83,6 @@ def print_json(document: object) -> None:
     if stream is not None:
         stream.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")
         stream.flush()
-
-
-def plain(value: object) -> object:
-    """A value made of what JSON can hold; a dataclass is an object of its fields."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return value
 
 
 class Printer:

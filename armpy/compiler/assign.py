@@ -371,17 +371,9 @@ def assign_backends(
             failure = next((answer.error for answer in refusals.values() if answer.error), None)
             raise _unplaceable(layer, refusals, oracle.assigned_backend(layer)) from failure
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are not a fallback
-            result.refusals += [refusal_of(layer, *refusal) for refusal in refusals.items()]
+            about = layer.id, layer.name, layer.operation.name
+            result.refusals += [Refusal(*about, *refusal) for refusal in refusals.items()]
     return result
-
-
-def refusal_of(
-    layer: Layer, backend_id: BackendId, answer: Support, operation: str = ""
-) -> Refusal:
-    """The line of the placement report for an answer about a layer, or an operation on it."""
-    code = answer.code or ReasonCode.OTHER
-    name = operation or layer.operation.name
-    return Refusal(layer.id, layer.name, name, backend_id, code.value, answer.text)
 
 
 def _unplaceable(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
@@ -10,19 +9,18 @@ from typing import TYPE_CHECKING
 from armpy.tensor import TensorInfo, format_shape
 
 if TYPE_CHECKING:
-    from armpy.compiler import Placement
+    from armpy.compiler import Placement, Refusal
 
 # Notebooks keep tables in their files, and refusals can be thousands.
 _MOST_ROWS = 40
 
 
-def placement_html(placement: Placement) -> str:
-    """A placement report as a notebook shows it."""
+def placement_html(placement: Placement, refusals: Sequence[tuple[int, Refusal]]) -> str:
+    """A placement report, with its counted refusals, as a notebook shows it."""
     counts = [(name, str(count)) for name, count in placement.layers_by_backend.items()]
-    refusals = Counter((entry.operation, entry.backend, entry.text) for entry in placement.refusals)
     parts = [f"<p>{escape(str(placement))}</p>", table("Layers", ("backend", "layers"), counts)]
     if refusals:
-        rows = [(*key, str(count)) for key, count in refusals.items()]
+        rows = [(r.operation, r.backend, r.text, str(count)) for count, r in refusals]
         parts.append(table("Refused", ("operation", "backend", "reason", "layers"), rows))
     return "".join(parts)
 

@@ -14,7 +14,6 @@ from armpy.backend import (
     PreparationRequest,
     ReasonCode,
     Substitution,
-    Support,
     has_matching_capability,
 )
 from armpy.backend.caches import gathered_cache_uses
@@ -23,7 +22,6 @@ from armpy.compiler.assign import (
     Exclusions,
     SupportOracle,
     assign_backends,
-    refusal_of,
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
 from armpy.compiler.compiled_parts import current_parts
@@ -39,7 +37,7 @@ from armpy.compiler.memory.plan import MemoryPlan, plan_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.pass_selection import worthwhile
-from armpy.compiler.placement import LayerPlacement, Placement
+from armpy.compiler.placement import LayerPlacement, Placement, Refusal
 from armpy.compiler.substitute import apply_substitutions, offer
 from armpy.core.symbolic import is_traced
 from armpy.core.vlog import is_on, vlog, wants_traceback
@@ -237,9 +235,9 @@ class _Rounds:
             takes_some = any(b is backend for b in assignment.backends.values())
             if refusal is not None and wants_all and takes_some:
                 text = f"it runs all layers or none; {refusal.operation} '{refusal.layer}': "
+                support = replace(refusal.support, code=ReasonCode.OTHER, text=text + refusal.text)
                 for layer in self._graph.layers:
                     key = (layer.id, backend.get_id())
-                    support = Support.no(ReasonCode.OTHER, text + refusal.text)
                     # A pair that has failed before keeps its own reason.
                     self._excluded.setdefault(key, support)
                 return True
@@ -350,7 +348,7 @@ def _report(
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
     # Why values are copied that could have been imported.
     refused_imports = [
-        refusal_of(layer, backend_ids[layer.id], answer, "MemImport")
+        Refusal(layer.id, layer.name, "MemImport", backend_ids[layer.id], answer)
         for layer in graph.layers
         if (answer := bridged.refusals.get(layer.id)) is not None
     ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import replace
 
-from armpy.backend import CacheUse
+from armpy.backend import CacheUse, ReasonCode, Support
 from armpy.backend.caches import KEEPS_NOTHING
 from armpy.core.dataclass import dataclass
+from armpy.core.documents import document_of
 from armpy.core.units import counted
 from armpy.plugins.placement import Alternative
 from armpy.types import BackendId, Preference
@@ -16,17 +18,39 @@ from armpy.types import BackendId, Preference
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A backend that did not take a layer."""
+    """A layer, a backend that did not take it, and its answer."""
 
     layer_id: int
     layer: str
     operation: str
     """Name of the layer's operation."""
     backend: BackendId
-    code: str
-    """Value of an `armpy.backend.ReasonCode`."""
-    text: str
-    """The backend's own words."""
+    support: Support
+    """The backend's own answer, or the core's for it."""
+
+    @property
+    def code(self) -> str:
+        """Value of the answer's `armpy.backend.ReasonCode`."""
+        return (self.support.code or ReasonCode.OTHER).value
+
+    @property
+    def text(self) -> str:
+        """The reason, in the backend's words."""
+        return self.support.text
+
+
+def counted_refusals(refusals: Iterable[Refusal]) -> list[tuple[int, Refusal]]:
+    """The first refusal of each operation by each backend for each reason, with their number.
+
+    The commonest come first.
+    """
+    firsts: dict[tuple[str, BackendId, str], Refusal] = {}
+    counts: Counter[tuple[str, BackendId, str]] = Counter()
+    for refusal in refusals:
+        key = (refusal.operation, refusal.backend, refusal.text)
+        firsts.setdefault(key, refusal)
+        counts[key] += 1
+    return [(count, firsts[key]) for key, count in counts.most_common()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,15 +195,15 @@ class Placement:
         """Return the HTML that notebooks show."""
         from armpy.compiler.notebooks import placement_html  # noqa: PLC0415 - for notebooks alone
 
-        return placement_html(self)
+        return placement_html(self, counted_refusals(self.refusals))
 
     def _short_reasons(self) -> str:
         """The commonest refusals in a few words."""
-        reasons = Counter((r.operation, r.backend, r.text) for r in self.refusals)
+        reasons = counted_refusals(self.refusals)
         parts = [
-            f"{operation} x{count} refused by {backend} ({text})"
+            f"{refusal.operation} x{count} refused by {refusal.backend} ({refusal.text})"
             # The text is one line of a log.
-            for (operation, backend, text), count in reasons.most_common(3)
+            for count, refusal in reasons[:3]
         ]
         if len(reasons) > len(parts):
             parts.append(f"{len(reasons) - len(parts)} more reasons in the placement report")
@@ -201,7 +225,7 @@ class Placement:
 
     def to_json(self, indent: int | None = None) -> str:
         """The complete report as JSON text."""
-        return json.dumps(asdict(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
+        return json.dumps(document_of(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
 
 
 def _short(alternative: Alternative) -> str:

@@ -3,7 +3,6 @@
 from armpy.inspect.describing import describe_file, describe_model, describe_network
 from armpy.inspect.facts import (
     LayerFacts,
-    LayerRefusal,
     LayerStatus,
     ModelFacts,
     ProgramFacts,
@@ -14,7 +13,6 @@ from armpy.inspect.work import Work, family_of, work_of
 
 __all__ = [
     "LayerFacts",
-    "LayerRefusal",
     "LayerStatus",
     "Linker",
     "ModelFacts",

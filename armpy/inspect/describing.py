@@ -179,7 +179,7 @@ def _layer(
         backends=tuple(entry.backends),
         programs=tuple(entry.programs),
         into="" if entry.into is None else flat.operators[entry.into].operator.name,
-        refusals=tuple(entry.refusals),
+        refusals=tuple(entry.refusals.values()),
         layer_names=tuple(entry.names),
     )
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from armpy.compiler import Refusal
 
 
 class LayerStatus(StrEnum):
@@ -24,17 +28,6 @@ class LayerStatus(StrEnum):
     """armpy does not have the operator."""
     UNPLACED = "unplaced"
     """Not known: shapes are missing, or the model cannot be loaded."""
-
-
-@dataclass(frozen=True, slots=True)
-class LayerRefusal:
-    """A backend that did not take a layer."""
-
-    backend: str
-    code: str
-    """Value of a `armpy.backend.ReasonCode`."""
-    reason: str
-    """In the backend's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +67,8 @@ class LayerFacts:
     """Places in `ModelFacts.programs`."""
     into: str = ""
     """The layer that it is a part of, if it was fused."""
-    refusals: tuple[LayerRefusal, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
+    """Of armpy's layers that it became; each backend's answer once."""
     layer_names: tuple[str, ...] = ()
     """Layers of armpy's network that it became, as profiles and placement reports name them."""
 

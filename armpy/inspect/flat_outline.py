@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import field, replace
 
+from armpy.backend import Support
+from armpy.compiler import Refusal
 from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Layer, Value
 from armpy.graph.nesting import graphs_of
-from armpy.inspect.facts import LayerRefusal, LayerStatus, ProgramFacts
+from armpy.inspect.facts import LayerStatus, ProgramFacts
 from armpy.inspect.name_resolution import Linker
 from armpy.plugins.hooks.outline import LEFT_OUT, FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.tensor import TensorInfo
+from armpy.types import BackendId
 
 
 @dataclass(eq=False, slots=True)
@@ -36,7 +39,8 @@ class FlatOperator:
     programs: dict[int, None] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
     """Of layers that it became."""
-    refusals: dict[LayerRefusal, None] = field(default_factory=dict)
+    refusals: dict[tuple[BackendId, Support], Refusal] = field(default_factory=dict)
+    """By backend and answer, the first of equal ones."""
 
 
 @dataclass(eq=False, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from armpy.compiler import LayerPlacement, Placement
-from armpy.inspect.facts import LayerRefusal, LayerStatus, ProgramFacts
+from armpy.inspect.facts import LayerStatus, ProgramFacts
 from armpy.inspect.flat_outline import Flat, FlatOperator
 from armpy.plugins.hooks.outline import LEFT_OUT
 
@@ -28,8 +28,8 @@ def find_outcomes(flat: Flat, placement: Placement, origins: Origins) -> None:
     for refusal in placement.refusals:
         place = flat.linker.find(refusal.layer)
         if place is not None:
-            reason = LayerRefusal(refusal.backend, refusal.code, refusal.text)
-            flat.operators[place].refusals.setdefault(reason)
+            answer = (refusal.backend, refusal.support)
+            flat.operators[place].refusals.setdefault(answer, refusal)
     _inherit(flat)
     _explain(flat)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from armpy.compiler.notebooks import placement_html, tensors_html
+from armpy.compiler.notebooks import tensors_html
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -47,5 +47,5 @@ def model_html(model: ModelT) -> str:
         parts.append(tensors_html(name, [(spec.name, spec.info) for spec in specs]))
     placement: Placement | None = model.placement
     if placement is not None:
-        parts.append(placement_html(placement))
+        parts.append(placement._repr_html_())
     return "".join(parts)

@@ -331,7 +331,12 @@ def test_the_report_as_json_is_complete() -> None:
     assert [layer["backend"] for layer in report["layers"]] == ["First", *["CpuRef"] * 3]
     assert {layer["layer"] for layer in report["layers"]} == {"top", "left", "right", "bottom"}
     assert len(report["refusals"]) == 3
-    assert report["refusals"][0]["text"] == "First does not do ElementwiseBinary"
+    assert report["refusals"][0]["support"] == {
+        "is_supported": False,
+        "code": "operation",
+        "text": "First does not do ElementwiseBinary",
+        "error": None,
+    }
     assert report["layers_by_backend"] == {"First": 1, "CpuRef": 3}
     assert report["fallbacks"] == 3
     assert report["peak_bytes"] == sum(report["arena_bytes"].values()) == 64 * 3

@@ -20,6 +20,7 @@ from armpy_reference import ReferenceBackend
 
 import armpy
 from armpy import DataType, Network, OptimizedNetwork, Quantization, TensorInfo
+from armpy.compiler import optimize_graph
 from armpy.compiler.files.plain import PlainReader, plain
 from armpy.core.field_types import field_types
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
@@ -27,7 +28,12 @@ from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import FullyConnected
 from armpy.ops.operation import Operation
-from armpy_testing.backends.fake_backends import CompilingBackend, OwnMemoryBackend, runtime_of
+from armpy_testing.backends.fake_backends import (
+    CompilingBackend,
+    FakeBackend,
+    OwnMemoryBackend,
+    runtime_of,
+)
 from armpy_testing.backends.vendor_extension import RecordsBackend, Reverse
 from armpy_testing.models.control_flow import doubling, loop
 from armpy_testing.models.mutations import mutated
@@ -126,6 +132,16 @@ def test_nothing_that_can_be_seen_is_lost(name: str, path: Path) -> None:
     assert again.memory.arenas == network.memory.arenas
     again.save(path.with_suffix(".again"))
     assert path.with_suffix(".again").read_bytes() == path.read_bytes()
+
+
+def test_a_refusal_is_read_with_its_answer_and_without_its_error(path: Path) -> None:
+    faults = {"is_layer_supported": ValueError("oops")}
+    network = optimize_graph(diamond(), [FakeBackend("Odd", faults=faults), ReferenceBackend()])
+    network.save(path)
+    again = OptimizedNetwork.load(path).placement
+    assert again.refusals == network.placement.refusals
+    assert all(refusal.support.error is not None for refusal in network.placement.refusals)
+    assert [refusal.support.error for refusal in again.refusals] == [None] * 4
 
 
 @pytest.mark.parametrize("backend", [OwnMemoryBackend("Own"), CompilingBackend()])
@@ -241,8 +257,8 @@ def damaged(contents: bytes, offset: int, new: bytes) -> bytes:
         (lambda c: b"", "not a compiled model"),
         (lambda c: c[:7], "not a compiled model"),
         (lambda c: damaged(c, 0, b"ARMPYnet"), "not a compiled model"),
-        (lambda c: damaged(c, 8, b"\x04"), "Expected version 3; got version 4"),
-        (lambda c: damaged(c, 8, b"\x01"), "Expected version 3; got version 1"),
+        (lambda c: damaged(c, 8, b"\x05"), "Expected version 4; got version 5"),
+        (lambda c: damaged(c, 8, b"\x01"), "Expected version 4; got version 1"),
         (lambda c: damaged(c, 12, b"\x01"), "wrong header"),
         (lambda c: damaged(c, 16, b"\xff" * 8), "wrong header"),
         (lambda c: damaged(c, 16, b"\xff"), "manifest's checksum"),
@@ -275,7 +291,7 @@ def place_of(contents: bytes, name: str) -> int:
 
 def test_the_oldest_layout_is_refused_with_its_version(path: Path) -> None:
     path.write_bytes(oldest_layout({"graphs": []}, b"constants"))
-    expected = "version that is not read. Expected version 3; got version 1. Make it again"
+    expected = "version that is not read. Expected version 4; got version 1. Make it again"
     with pytest.raises(ParserError, match=expected):
         OptimizedNetwork.load(path)
 

@@ -86,7 +86,7 @@ def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path: Path) -> Non
     [
         (0, b"?", "not a compiled model"),
         (7, b"\0", "not a compiled model"),
-        (8, b"\x01", "Expected version 3; got version 1"),
+        (8, b"\x01", "Expected version 4; got version 1"),
         (8, b"\xff\xff\xff\xff", "got version 4294967295"),
         (12, b"\x01", "wrong header"),
         (15, b"\x80", "wrong header"),
@@ -132,7 +132,7 @@ def test_a_longer_file_is_refused() -> None:
 
 def test_the_oldest_layout_is_refused_with_both_versions(path: Path) -> None:
     path.write_bytes(oldest_layout({}, b"constants"))
-    with pytest.raises(ParserError, match=r"file.armpy: .*Expected version 3; got version 1\."):
+    with pytest.raises(ParserError, match=r"file.armpy: .*Expected version 4; got version 1\."):
         open_container(path)
 
 

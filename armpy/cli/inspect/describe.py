@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from armpy.cli.files import write_text
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.placement_table import PlacementReport, RefusedLayers
+from armpy.cli.placement_table import PlacementReport
 from armpy.cli.registry import find_origin, registry_of
-from armpy.compiler import Alternative, OptimizedNetwork, Placement
+from armpy.compiler import Alternative, OptimizedNetwork, Placement, Refusal
 from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
@@ -102,7 +102,7 @@ class InspectionReport:
     signatures: tuple[SignatureReport, ...] = ()
     placement: str = ""
     layers_by_backend: dict[str, int] = field(default_factory=dict)
-    refusals: tuple[RefusedLayers, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     arena_bytes: int = 0  # working memory of one execution
     # Of constants, and of tensors kept between executions.
     weights_bytes: int = 0

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
 from armpy.cli.run.report import print_alternatives, print_placement
+from armpy.compiler.placement import counted_refusals
+from armpy.core.documents import document_of
 from armpy.core.units import bytes_text, count_text
 from armpy.profiling.naming import short_names
 from armpy.tensor import format_shape
@@ -128,7 +129,7 @@ def _print_placement(printer: Printer, report: InspectionReport) -> None:
         printer.heading("Refusals")
         printer.table(
             ["layers>", "operator", "backend", "reason"],
-            [(r.count, r.operation, r.backend, r.reason) for r in report.refusals],
+            [(n, r.operation, r.backend, r.text) for n, r in counted_refusals(report.refusals)],
         )
 
 
@@ -164,7 +165,7 @@ def _named(inside: str, name: str) -> str:
 def _where(layer: LayerFacts, names: dict[str, str]) -> str:
     runs = " and ".join(layer.backends)
     if layer.refusals and layer.backends:
-        runs += "; " + "; ".join(f"not {entry.backend}: {entry.reason}" for entry in layer.refusals)
+        runs += "; " + "; ".join(f"not {entry.backend}: {entry.text}" for entry in layer.refusals)
     said = {
         "runs": runs,
         "fused": f"{runs}, in {names.get(layer.into, layer.into)}" if runs else "",
@@ -218,8 +219,8 @@ def _names(
 
 def model_document(model: str, report: InspectionReport) -> dict[str, object]:
     """The description of a model as a JSON document: all of it."""
-    document = asdict(report)
-    facts = document.pop("facts")
+    document, facts = document_of(report), document_of(report.facts)
+    del document["facts"]
     # Inputs and outputs are those of the network; those of the file are places of tensors.
     facts["file_inputs"], facts["file_outputs"] = facts.pop("inputs"), facts.pop("outputs")
     return {"model": model, **document, **facts}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
+from armpy.core.documents import document_of
 from armpy.core.units import counted
 from armpy.tensor import format_shape
 
@@ -123,6 +123,6 @@ def without_empty_last(
 
 def run_document(model: str, report: RunReport) -> dict[str, object]:
     """A run as a JSON document; its placement is an object with the text in it."""
-    document: dict[str, object] = {"model": model, **asdict(report)}
+    document: dict[str, object] = {"model": model, **document_of(report)}
     document["placement"] = document.pop("placed") or {"text": report.placement}
     return document

@@ -42,6 +42,9 @@ def plain(value: object) -> object:
         number = float(value)
         # JSON has no infinity and no NaN.
         return number if math.isfinite(number) else str(number)
+    # An error is of the process that it was raised in; its text stands beside it.
+    if isinstance(value, ArmpyError):
+        return None
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, (tuple, list)):

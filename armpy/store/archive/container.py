@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Bytes: TypeAlias = npt.NDArray[np.uint8]
     Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
 
-VERSION = 3
+VERSION = 4
 """Of the layout; another one is not read."""
 
 HEADER_BYTES = 256

@@ -4,20 +4,24 @@ from dataclasses import replace
 
 import pytest
 
+from armpy.backend import ReasonCode, Support
 from armpy.cli.inspect.describe import InspectionReport
 from armpy.cli.inspect.report import print_model
-from armpy.cli.placement_table import PlacementReport, RefusedLayers
+from armpy.cli.placement_table import PlacementReport
 from armpy.cli.printer import print_json
 from armpy.cli.run.report import print_run, run_document
 from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run.run_model import RunReport
-from armpy.compiler import Alternative
+from armpy.compiler import Alternative, Refusal
 from armpy.inspect import ModelFacts
 
 pytest.importorskip("rich")
 
 OUTPUT = OutputReport("mask", (1, 8, 8), "SIGNED64", 0.0, 12.0, 3.0)
 FACTS = ModelFacts(0, 0, 0, 0, 0, {}, {}, "", (), (), (), (), (), is_file=True)
+REFUSED = Refusal(
+    3, "probabilities", "Softmax", "A", Support.no(ReasonCode.RANK, "rank 5 is not supported")
+)
 MODEL = InspectionReport((), (), FACTS, (), "2 layers: A 1, B 1", {"A": 1, "B": 1})
 
 
@@ -56,15 +60,27 @@ def test_each_row_of_a_batch_is_printed(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_run_as_a_document_has_its_placement_as_data() -> None:
-    refused = RefusedLayers("Softmax", "A", "rank 5 is not supported", 2)
     placed = PlacementReport(
-        "in words", 3, {"A": 1, "B": 2}, 2, 2, 1, 64, "preference", "order", 1, 0, (refused,)
+        "in words", 3, {"A": 1, "B": 2}, 2, 2, 1, 64, "preference", "order", 1, 0, (REFUSED,)
     )
     document = run_document("m.tflite", RunReport("x", "in words", {}, (OUTPUT,), placed=placed))
     placement = document["placement"]
     assert isinstance(placement, dict)
     assert (placement["text"], placement["layers_by_backend"]) == ("in words", {"A": 1, "B": 2})
-    assert placement["refusals"][0]["reason"] == "rank 5 is not supported"
+    assert placement["refusals"] == [
+        {
+            "layer_id": 3,
+            "layer": "probabilities",
+            "operation": "Softmax",
+            "backend": "A",
+            "support": {
+                "is_supported": False,
+                "code": "rank",
+                "text": "rank 5 is not supported",
+                "error": None,
+            },
+        }
+    ]
     assert "placed" not in document
 
 
@@ -77,8 +93,7 @@ def test_an_output_without_elements_is_printed_without_figures(
 
 
 def test_refusals_are_printed_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    refusal = RefusedLayers("Softmax", "A", "rank 5 is not supported", 7)
-    print_model(replace(MODEL, refusals=(refusal,)))
+    print_model(replace(MODEL, refusals=(REFUSED,) * 7))
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].split(maxsplit=3) == ["7", "Softmax", "A", "rank 5 is not supported"]
 

@@ -143,9 +143,7 @@ def _facts(facts: ModelFacts, group: Sequence[LayerRow]) -> list[tuple[str, str]
     node_facts.append(("backend", _where(group)))
     if last.inside:
         node_facts.append(("inside", last.inside))
-    node_facts += [
-        (f"refused by {r.backend}", r.reason) for layer in layers for r in layer.refusals
-    ]
+    node_facts += [(f"refused by {r.backend}", r.text) for layer in layers for r in layer.refusals]
     if (quartiles := _quartiles(group)) is not None:
         spread = f"{time_text(quartiles.low)} to {time_text(quartiles.high)}"
         node_facts += [

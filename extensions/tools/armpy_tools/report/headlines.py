@@ -85,7 +85,7 @@ def _fallback(rows: Sequence[LayerRow]) -> list[str]:
     """The first reason why a layer does not run where it would have been preferred."""
     for row in rows:
         for refusal in row.facts.refusals:
-            reason = refusal.reason.rstrip(".")
+            reason = refusal.text.rstrip(".")
             return [f"{row.facts.operator} {row.short} not on {refusal.backend}: {reason}"]
     return ["no layer fell back"]
 

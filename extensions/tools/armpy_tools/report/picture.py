@@ -116,5 +116,5 @@ def _layer_box(layer: LayerFacts, names: Mapping[str, str]) -> Box:
     tip = [layer.name, f"{layer.type} {format_shape(layer.shape)}", f"{layer.status}: {where}"]
     tip += [f"{layer.parameters:,} parameters"] if layer.parameters else []
     tip += [f"{layer.macs:,} multiply-adds"] if layer.macs else []
-    tip += [f"not {refusal.backend}: {refusal.reason}" for refusal in layer.refusals]
+    tip += [f"not {refusal.backend}: {refusal.text}" for refusal in layer.refusals]
     return Box((layer.operator, names.get(layer.name, layer.name)), kind, "\n".join(tip))

@@ -48,10 +48,10 @@ def _refusals(rows: Sequence[LayerRow]) -> list[Part]:
     refusals = [(row, refusal) for row in rows for refusal in row.facts.refusals]
     if not refusals:
         return [Text("No backend refused a layer that it was asked to take.", "good")]
-    reasons = Counter((row.facts.operator, r.backend, r.reason, r.code) for row, r in refusals)
+    reasons = Counter((row.facts.operator, r.backend, r.text, r.code) for row, r in refusals)
     counted = [(count, *reason) for reason, count in reasons.most_common()]
     columns = ["layers>", "operator", "refused by", "reason", "code"]
-    lines = [(row.short, row.facts.operator, r.backend, r.reason) for row, r in refusals]
+    lines = [(row.short, row.facts.operator, r.backend, r.text) for row, r in refusals]
     return [
         Table("Refusals by reason", columns, counted),
         Details(

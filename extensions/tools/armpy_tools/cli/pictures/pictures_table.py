@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from armpy.cli.printer import Printer
 from armpy.cli.profile_report import print_profile
 from armpy.cli.run.report import print_placement, print_timing
+from armpy.core.documents import document_of
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def print_pictures(report: PicturesReport, *, shown: int = 1) -> None:
 
 def pictures_document(model: str, report: PicturesReport) -> dict[str, object]:
     """A run on many pictures as a JSON document."""
-    document: dict[str, object] = {"model": model, **asdict(report)}
+    document: dict[str, object] = {"model": model, **document_of(report)}
     document["placement"] = document.pop("placed") or {"text": report.placement}
     document["layers_by_backend"] = report.placed.layers_by_backend if report.placed else {}
     document["pictures_per_s"] = report.pictures_per_s

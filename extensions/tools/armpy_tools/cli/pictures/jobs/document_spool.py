@@ -10,7 +10,8 @@ from textwrap import indent
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from armpy.cli.printer import document_stream, plain
+from armpy.cli.printer import document_stream
+from armpy.core.documents import plain
 
 if TYPE_CHECKING:
     from armpy_tools.cli.pictures.picture_result import PictureOutcome

@@ -8,7 +8,7 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
-from armpy.cli.printer import plain
+from armpy.core.documents import plain
 from armpy_tools.cli.pictures.jobs.table_rows import Layout, TableRows, columns_of, layout_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from armpy.cli.files import writing
-from armpy.cli.printer import plain
+from armpy.core.documents import plain
 from armpy.errors import InvalidArgumentError
 from armpy.store.owned_files import replacing
 from armpy_tools.cli.pictures.picture_result import EarlierPart
