@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from armpy.compiler.shape_inference import check_shapes_known
 from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
 from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
-from armpy.execution.arrays.reshaping import input_shapes
 from armpy.execution.calls.binding import Binding
 from armpy.execution.calls.execution import Execution
 from armpy.execution.programs.cache import DEBUG, ProgramCache
@@ -34,7 +34,7 @@ from armpy.execution.spread import Spread
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
-from armpy.graph import Graph, graphs_of, nested_graphs, verify_graph
+from armpy.graph import Graph, nested_graphs, verify_graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
@@ -106,9 +106,6 @@ class LoadedNetwork:
         # One for the outer network and those inside, which make programs from each other's calls:
         # with a lock each, two threads could wait for each other.
         self._lock = self.subgraphs.lock
-        self.program_cache = ProgramCache(
-            self.graph, evaluator, settings, planner, symbolic, self._lock
-        )
         self.shared_state = shared_state or SharedState()
         states = self.shared_state.open(self.graph.variables)
         self.number = next(_numbers)
@@ -122,10 +119,18 @@ class LoadedNetwork:
             weakref.WeakMethod(self.program_without),  # weak, as the network has the wrappers
             is_inner=is_inner,
         )
+        self.program_cache: ProgramCache = ProgramCache(
+            self.graph,
+            evaluator,
+            settings,
+            planner,
+            symbolic,
+            self._lock,
+            self._wrappers.surrounded,
+            None if original is None else original.program_cache,
+        )
         self.inputs = self._wrappers.input_slots([None] * len(self.graph.inputs))
         self.latest: BoundProgram | None = None
-        # Called with each program that was prepared, to keep it on disk.
-        self.keeper: Callable[[LoadedNetwork, BoundProgram], None] | None = None
         self.executors = settings.executors
         self.is_closed = False
         # Weak, both: the network closes them and does not keep them alive.
@@ -134,10 +139,13 @@ class LoadedNetwork:
         if original is not None:
             original._users.add(self)
         self.tiers = None if again is None else background.Tiers(self, settings, again)
+        self.program_cache.tiers = None if self.tiers is None else self.tiers.prepared
         self.spread: Spread | None = None if original is None else original.spread
         if settings.spread and not is_inner and original is None:
             rows = settings.spread == "rows"
             self.spread = Spread(self, settings.properties, divides_rows=rows)
+        if self.spread is not None:
+            self.program_cache.spread = partial(self.spread.prepared, self._wrappers.surrounded)
         if not is_inner:  # an inner one is given its shapes
             try:
                 _prepare_default(self)
@@ -146,9 +154,24 @@ class LoadedNetwork:
                     self.subgraphs.sessions.close()  # the error's traceback keeps the objects
                 raise
 
-    def prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Make the program for some input shapes, one per input, before the first call."""
-        self._use(tuple(shapes))
+    def prepare(self, shapes: Shapes) -> BoundProgram:
+        """Make some input shapes, one per input, the latest ones; prepare their program if needed.
+
+        No lock is taken where they are the latest already.
+        """
+        latest = self.latest
+        # Read once: another thread may call with other shapes, or close the network.
+        if latest is not None and latest.shapes == shapes:
+            return latest
+        self._check_open()
+        # Without the lock, which may be held until all is compiled.
+        known = None if self.tiers is None else self.program_cache.ready.get(shapes)
+        prepared = self.latest = known or self.program_cache.program_for(shapes)
+        if self.tiers is not None:  # it may have been exchanged before it was the latest
+            prepared = self.latest = self.program_cache.ready.get(shapes, prepared)
+        if self.is_closed:  # by another thread, meanwhile
+            self.latest = None
+        return prepared
 
     def prepare_together(self, several: Sequence[Sequence[tuple[int, ...]]]) -> int:
         """Make programs for several sets of input shapes that share packed constants.
@@ -162,20 +185,34 @@ class LoadedNetwork:
                 if number and self.program_cache.symbolic.has_failed:
                     return number
                 self.program_cache.symbolic.trace_at_once()
-                self._find(tuple(map(tuple, shapes)))
+                self.program_cache.program_for(tuple(map(tuple, shapes)))
         return len(several)
+
+    @property
+    def latest_program(self) -> NetworkProgram | None:
+        """The program of the latest shapes; None before the first one."""
+        latest = self.latest
+        return None if latest is None else latest.program
 
     @property
     def optimized(self) -> OptimizedNetwork | None:
         """The optimised network of the latest program; None before the first one."""
-        latest = self.latest
-        return None if latest is None else latest.program.network
+        program = self.latest_program
+        return None if program is None else program.network
 
     @property
     def placement(self) -> Placement | None:
-        """The placement report of the latest program, inner graphs' included; None without one."""
+        """The placement report of the latest program; None without one.
+
+        Where shapes depend on values, the layers that follow are in it after an execution.
+        """
         latest = self.latest
-        return None if latest is None else _placement(self, latest)
+        if latest is None:
+            return None
+        report = _maker_of(self, latest).subgraphs.placement(latest.program)
+        for backend_id, program in latest.others.items():
+            report = report.followed_by(program.placement.inside(backend_id))
+        return report if self.tiers is None else self.tiers.reported(report, latest)
 
     def run(
         self,
@@ -254,9 +291,9 @@ class LoadedNetwork:
         key = self.latest_shapes() if shapes is None else tuple(shapes)
         with self._lock:
             self._check_open()
-            program = self._find(key).program
+            program = self.program_cache.program_for(key).program
             held: HeldMemory = program.held_memory()
-            memory = NetworkMemory(self, self.surrounded(key, program, held), held)
+            memory = NetworkMemory(self, self._wrappers.surrounded(key, program, held), held)
             self._users.add(memory)
         return memory
 
@@ -294,7 +331,7 @@ class LoadedNetwork:
         In lists, imported tensors in plain host memory are replaced by their arrays.
         InvalidArgumentError is raised for tensors that are closed, or of another network.
         """
-        prepared = self._use(tuple([array.shape for array in inputs]))
+        prepared = self.prepare(tuple([array.shape for array in inputs]))
         import_given(self, prepared, inputs, targets)
         key = imports_in(self, prepared, inputs, targets)
         if not key:
@@ -322,7 +359,7 @@ class LoadedNetwork:
         if prepared is None:
             if self.tiers is not None:
                 self.tiers.settle()  # memory is imported for what runs from then on
-            prepared = self._use(self.latest_shapes())
+            prepared = self.prepare(self.latest_shapes())
         maker = _maker_of(self, prepared)
         return Importer(self, prepared.program, maker.subgraphs.sessions)
 
@@ -335,24 +372,8 @@ class LoadedNetwork:
             program = self.program_cache.inner(shapes)
         if program is None:
             with for_one_turn() if is_passing else nullcontext():
-                program = self._use(shapes).program
+                program = self.prepare(shapes).program
         return program  # type: ignore[no-any-return]  # a program
-
-    def _use(self, key: Shapes) -> BoundProgram:
-        """Make some input shapes the latest ones, without a lock where they are already."""
-        latest = self.latest
-        # Read once: another thread may call with other shapes, or close the network.
-        if latest is not None and latest.shapes == key:
-            return latest
-        self._check_open()
-        # Without the lock, which may be held until all is compiled.
-        known = None if self.tiers is None else self.program_cache.ready.get(key)
-        prepared = self.latest = known or self._find(key)
-        if self.tiers is not None:  # it may have been exchanged before it was the latest
-            prepared = self.latest = self.program_cache.ready.get(key, prepared)
-        if self.is_closed:  # by another thread, meanwhile
-            self.latest = None
-        return prepared
 
     def prepared_to_debug(self, shapes: Shapes, debug: DebugWrapper) -> BoundProgram:
         """The network prepared for some input shapes, with a wrapper that shows every value."""
@@ -376,13 +397,13 @@ class LoadedNetwork:
         if self.original is not None:
             self.original.program_without(backend_id, error, key)
             self.forget_programs()
-            return self.program_by_key(key)
+            return self._program_by_key(key)
         with self._lock:
             self._check_open()
             with self.subgraphs.without_backend(self, backend_id, error):
-                return self.program_by_key(key)
+                return self._program_by_key(key)
 
-    def program_by_key(self, key: ProgramKey) -> NetworkProgram:
+    def _program_by_key(self, key: ProgramKey) -> NetworkProgram:
         """The program for some input shapes, or that for debugging with them."""
         if key[:1] == (DEBUG,):
             return self.program_cache.debugged(key)
@@ -399,44 +420,15 @@ class LoadedNetwork:
         if self.is_closed:
             raise InvalidArgumentError("the network has been unloaded", fix="Load it again")
 
-    def _find(self, shapes: Shapes) -> BoundProgram:
-        """The network prepared for some input shapes, which is done if need be."""
-        with self._lock:
-            prepared = self.program_cache.ready.get(shapes)
-            if prepared is None:
-                # With the lock, or threads with the same shapes would do it all again.
-                resized = self.program_cache.resized(shapes) if self.spread is None else None
-                if resized is not None:
-                    prepared = self.surrounded(shapes, resized)
-                else:
-                    prepared = self._prepared(shapes)
-                self.program_cache.ready[shapes] = prepared
-            self.program_cache.keep(shapes, prepared.program)
-            return prepared
-
-    def _prepared(self, shapes: Shapes) -> BoundProgram:
-        """The network prepared for some input shapes, by others at first or at once."""
-        with profiled_by(self.profiler), phase("prepare"):
-            if self.tiers is not None:
-                prepared = self.tiers.prepared(self, shapes)
-            else:
-                prepared = _first_program(self, shapes)
-        # A program that runs only until the final one is compiled is not kept.
-        if self.keeper is not None and _maker_of(self, prepared) is self:
-            self.keeper(self, prepared)
-        return prepared
-
     def compiled(self, shapes: Shapes) -> BoundProgram:
         """The network prepared for some input shapes, whatever has to be compiled for it."""
         with self._lock, profiled_by(self.profiler), phase("prepare"):
             self._check_open()
-            return _first_program(self, shapes)
+            return self.program_cache.made(shapes)
 
-    def surrounded(
-        self, shapes: Shapes, program: NetworkProgram, memory: HeldMemory | None = None
-    ) -> BoundProgram:
+    def surrounded(self, shapes: Shapes, program: NetworkProgram) -> BoundProgram:
         """Add to a program of this graph what every execution of this network does."""
-        return self._wrappers.prepared(shapes, program, memory, key=shapes)
+        return self._wrappers.surrounded(shapes, program)
 
     def exchange(self, prepared: BoundProgram) -> None:
         """Let calls from now on run another program for its shapes; others end on the former."""
@@ -444,8 +436,7 @@ class LoadedNetwork:
             self._check_open()
             # First, for calls that have found the former one and are about to note it as the
             # latest: they look here after that.
-            self.program_cache.ready[prepared.shapes] = prepared
-            self.program_cache.keep(prepared.shapes, prepared.program)
+            self.program_cache.exchange(prepared)
             latest = self.latest
             if latest is not None and latest.shapes == prepared.shapes:
                 self.latest = prepared
@@ -470,85 +461,14 @@ def _prepare_default(network: LoadedNetwork) -> None:
     if shapes is None:
         return
     try:
-        network.prepare(shapes)
+        network.prepare(tuple(shapes))
     except LayerValidationError as error:
         if all(value.info.is_fully_shaped for value in network.graph.inputs):
             raise
         _log.info("not prepared for the default shapes %s: %s", shapes, error)
 
 
-def warm_up(
-    network: LoadedNetwork,
-    several: Sequence[Mapping[str, tuple[int, ...]] | None],
-    timeout_s: float | None = None,  # how long to wait for background compilations
-) -> None:
-    """Prepare a network for some shapes each, and run it once for each.
-
-    Raises InvalidArgumentError if there are more than programs are kept, or one does not fit what
-    the network leaves open; ArmpyError as from `Tiers.wait`.
-    """
-    most = network.settings.program_cache_size
-    if len(several) > most:
-        raise InvalidArgumentError(
-            "the model does not stay prepared for so many shapes",
-            where="warm_up",
-            expected=f"at most {most} (RuntimeOptions.program_cache_size)",
-            actual=str(len(several)),
-        )
-    every = [input_shapes(network.graph, shapes) for shapes in several]
-    for chosen in every:
-        network.prepare(chosen)
-    if network.tiers is not None:
-        network.tiers.wait(timeout_s)
-    for chosen in every:
-        if network.graph.variables:  # a run would change them
-            network.program_for(tuple(chosen)).make_ready()
-            continue
-        pairs = zip(network.graph.inputs, chosen, strict=True)
-        network.run([value.info.data_type.zeros(shape) for value, shape in pairs])
-
-
-def _first_program(network: LoadedNetwork, shapes: Shapes) -> BoundProgram:
-    """The program for some input shapes, made from the network or from its original."""
-    if network.spread is not None:
-        return network.spread.prepared(network, shapes)
-    if network.original is None:
-        return network.surrounded(shapes, network.program_cache.first(shapes))
-    # Not by `program_for`, after which it would be the original's latest.
-    return network.surrounded(shapes, network.original._find(shapes).program)
-
-
 def _maker_of(network: LoadedNetwork, prepared: BoundProgram | None) -> LoadedNetwork:
     """The network that has made a program: the given one, or another one on other backends."""
     maker = None if prepared is None else prepared.maker
     return maker if isinstance(maker, LoadedNetwork) else network
-
-
-def _placement(network: LoadedNetwork, latest: BoundProgram) -> Placement:
-    """The placement report of a network's latest program.
-
-    Where shapes depend on values, the layers that follow are in it after an execution. Graphs that
-    control flow runs are in it once each, as soon as they have a program.
-    """
-    report: Placement = latest.program.placement
-    for where, inner in _inner_networks(_maker_of(network, latest), "", set()):
-        if inner.latest is not None:
-            report = report.followed_by(inner.latest.program.placement.inside(where))
-    for backend_id, program in latest.others.items():
-        report = report.followed_by(program.placement.inside(backend_id))
-    return report if network.tiers is None else network.tiers.reported(report, latest)
-
-
-def _inner_networks(
-    network: LoadedNetwork, where: str, seen: set[Graph]
-) -> Iterator[tuple[str, LoadedNetwork]]:
-    """The loaded networks that control flow runs, each once, with where they belong."""
-    latest = network.latest
-    for layer in latest.program.layers if latest is not None else ():
-        for name, graph in graphs_of(layer.operation):
-            inner = network.subgraphs.find(graph)
-            if inner is not None and graph not in seen:
-                seen.add(graph)
-                place = f"{where}{layer.name}/{name}"
-                yield place, inner
-                yield from _inner_networks(inner, f"{place}/", seen)

@@ -26,6 +26,7 @@ from armpy.errors import (
 from armpy.execution.background.tiers import TieredNetwork
 from armpy.execution.error_attribution import FAILURES
 from armpy.execution.programs.program import BoundProgram
+from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.ops.operation import Array
@@ -49,6 +50,8 @@ _LEAST_GAIN_S = 5e-4
 
 AnswerT = TypeVar("AnswerT")
 Part: TypeAlias = "tuple[SpreadBackend, slice, BoundProgram]"
+Surround: TypeAlias = "Callable[[Shapes, NetworkProgram], BoundProgram]"
+"""Adds to a program what every execution of a network does."""
 
 _log = logging.getLogger("armpy.execution")
 
@@ -135,6 +138,7 @@ class Spread:
                 actual=f"a network with {', '.join(reasons)}",
                 fix="Leave spread out",
             )
+        self._network = weakref.ref(network)
         self._lock = threading.Lock()
         self._divides_rows = divides_rows
         self.backends = [SpreadBackend(backend.get_id()) for backend in network.backends]
@@ -144,13 +148,15 @@ class Spread:
         """The networks on one preferred backend each, as far as they have been made."""
         return [backend.network for backend in self.backends if backend.network is not None]
 
-    def prepared(self, network: TieredNetwork, shapes: Shapes) -> BoundProgram:
-        """Return a program that runs on any of the backends.
+    def prepared(self, surround: Surround, shapes: Shapes) -> BoundProgram:
+        """Return a program that runs on any of the backends, surrounded by what calls do.
 
         Raises CompilationPostponedError if a backend has postponed compiling
         (`armpy.backend.postpone_compilation`); ArmpyError if no backend can prepare the network for
         these shapes.
         """
+        network = self._network()
+        assert network is not None  # it asks for the program, or one under other names does
         programs: dict[SpreadBackend, BoundProgram] = {}
         errors: list[ArmpyError] = []
         # A network under other names has the same programs, so that any of them makes them for all.
@@ -168,10 +174,10 @@ class Spread:
                 _log.warning("no executions go to %s: %s", backend.backend_id, error)
                 errors.append(error)
                 continue
-            programs[backend] = network.surrounded(shapes, program)
+            programs[backend] = surround(shapes, program)
         if not programs:
             raise errors[0] if errors else self._all_failed()
-        runs = SpreadRuns(self, programs, network)
+        runs = SpreadRuns(self, programs, surround)
         (first_backend, first), *rest = programs.items()
         bound = first.with_runs(runs.run, runs.bind, first_backend.network)
         bound.stops_in_place = all(each.stops_in_place for each in programs.values())
@@ -250,11 +256,11 @@ class SpreadRuns:
     """Executions of a network's programs on several backends, any of which can make each."""
 
     def __init__(
-        self, spread: Spread, programs: dict[SpreadBackend, BoundProgram], network: TieredNetwork
+        self, spread: Spread, programs: dict[SpreadBackend, BoundProgram], surround: Surround
     ) -> None:
         self._spread = spread
         self._programs = programs
-        self._network = weakref.ref(network)
+        self._surround = surround
         self._lock = threading.Lock()
         self._parts: dict[tuple[SpreadBackend, ...], list[Part]] = {}
         first = next(iter(programs.values()))
@@ -287,7 +293,7 @@ class SpreadRuns:
 
     def _divided(self) -> list[Part]:
         """Parts of an execution that run at the same time; empty if one backend is to run it."""
-        infos, network = self._result_infos, self._network()
+        infos = self._result_infos
         # Where shapes follow from elements, nothing is known of the rows of results.
         num_rows = self._shapes[0][:1]
         is_known = all(i.is_fully_shaped and i.known_shape[:1] == num_rows for i in infos)
@@ -295,17 +301,17 @@ class SpreadRuns:
         key = tuple(backend for backend, _ in shares)
         with self._lock:
             # Kept, as parts of other sizes would be prepared anew.
-            if key not in self._parts and network is not None:
+            if key not in self._parts:
                 self._parts[key] = []
                 try:
                     for backend, rows in shares:
                         shapes = tuple((rows.stop - rows.start, *s[1:]) for s in self._shapes)
-                        program = network.surrounded(shapes, backend.network.program_for(shapes))
+                        program = self._surround(shapes, backend.network.program_for(shapes))
                         self._parts[key].append((backend, rows, program))
                 except ArmpyError as error:
                     self._parts[key] = []
                     _log.warning("rows are not divided: %s", error)
-            return self._parts.get(key, [])
+            return self._parts[key]
 
     def _run_parts(
         self,

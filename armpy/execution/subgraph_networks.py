@@ -13,13 +13,13 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from armpy.backend import Capability, ReasonCode, Support, has_matching_capability
-from armpy.compiler import Evaluator
+from armpy.compiler import Evaluator, Placement
 from armpy.compiler.assign import Exclusions
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, CompilationPostponedError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
 from armpy.execution.settings import NetworkSettings
-from armpy.execution.steps.control_flow import InnerNetwork, Shapes
+from armpy.execution.steps.control_flow import InnerNetwork, InnerProgram, Shapes
 from armpy.execution.steps.host_workloads import host_session
 from armpy.execution.steps.session import BackendSession, SessionError, Sessions, open_session
 from armpy.graph import Graph, graphs_of
@@ -132,6 +132,32 @@ class SubgraphNetworks(Generic[NetworkT]):
     def find(self, graph: Graph) -> NetworkT | None:
         """The loaded network of a graph, if there is one yet."""
         return self._networks.get(graph)
+
+    def within(self, program: InnerProgram) -> Iterator[tuple[str, NetworkT]]:
+        """The loaded networks that a program's control flow runs, each once, with its place."""
+        return self._within(program, "", set())
+
+    def _within(
+        self, program: InnerProgram, place: str, seen: set[Graph]
+    ) -> Iterator[tuple[str, NetworkT]]:
+        """`within`, without the graphs that have been seen."""
+        for layer in program.layers:
+            for name, graph in graphs_of(layer.operation):
+                inner = self.find(graph)
+                if inner is not None and graph not in seen:
+                    seen.add(graph)
+                    inner_place = f"{place}{layer.name}/{name}"
+                    yield inner_place, inner
+                    if inner.latest_program is not None:
+                        yield from self._within(inner.latest_program, f"{inner_place}/", seen)
+
+    def placement(self, program: InnerProgram) -> Placement:
+        """The report of a program, with each graph that its control flow runs and has prepared."""
+        report = program.placement
+        for place, inner in self.within(program):
+            if inner.latest_program is not None:
+                report = report.followed_by(inner.latest_program.placement.inside(place))
+        return report
 
     @property
     def networks(self) -> tuple[NetworkT, ...]:

@@ -224,12 +224,7 @@ class Model:
         wait for what is compiled in the background, as `warm_up` does, nor prepare what elements
         decide.
         """
-        from armpy.execution.arrays.reshaping import input_shapes  # noqa: PLC0415
-
-        light = self.handle.light
-        if light is None or light.choose(shapes or {}) is None:
-            network = self.handle.loaded
-            network.prepare(input_shapes(network.graph, shapes))
+        self.handle.prepare(shapes)
 
     def state(
         self,
@@ -252,12 +247,8 @@ class Model:
         is compiled in the background is waited for, and what it raises is raised; after `timeout_s`
         PreparationTimeoutError is raised, and compiling goes on.
         """
-        from armpy.execution.loaded_network import warm_up  # noqa: PLC0415
-
         several = [shapes] if shapes is None or isinstance(shapes, Mapping) else [*shapes]
-        light = self.handle.light
-        if light is None or not light.warm_up(several):
-            warm_up(self.handle.loaded, several, timeout_s)
+        self.handle.warm_up(several, timeout_s)
 
     def reshape(self, shapes: Mapping[str, Sequence[int | None]]) -> Model:
         """The same network for inputs of other shapes, also where the file has fixed them.

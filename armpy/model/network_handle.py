@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -193,6 +193,51 @@ class NetworkHandle:
         """The network as its file has it, shapes not yet bound."""
         network = self.loaded  # an error once the model is closed
         return network.graph if self._read_source is None else self._read_source()
+
+    def prepare(self, shapes: Mapping[str, tuple[int, ...]] | None) -> None:
+        """Prepare for some shapes, by the inputs' names; see `armpy.Model.prepare`."""
+        from armpy.execution.arrays.reshaping import input_shapes  # noqa: PLC0415
+
+        light = self.light
+        if light is None or light.choose(shapes or {}) is None:
+            network = self.loaded
+            network.prepare(input_shapes(network.graph, shapes))
+
+    def warm_up(
+        self,
+        several: Sequence[Mapping[str, tuple[int, ...]] | None],
+        timeout_s: float | None = None,  # how long to wait for background compilations
+    ) -> None:
+        """Prepare for each of some shapes, and run once for each; see `armpy.Model.warm_up`.
+
+        Raises InvalidArgumentError if there are more than programs are kept, or one does not fit
+        what the network leaves open; ArmpyError as from `Tiers.wait`.
+        """
+        from armpy.execution.arrays.reshaping import input_shapes  # noqa: PLC0415
+
+        light = self.light
+        if light is not None and light.warm_up(several):
+            return
+        network = self.loaded
+        most = network.settings.program_cache_size
+        if len(several) > most:
+            raise InvalidArgumentError(
+                "the model does not stay prepared for so many shapes",
+                where="warm_up",
+                expected=f"at most {most} (RuntimeOptions.program_cache_size)",
+                actual=str(len(several)),
+            )
+        every = [input_shapes(network.graph, shapes) for shapes in several]
+        for chosen in every:
+            network.prepare(chosen)
+        if network.tiers is not None:
+            network.tiers.wait(timeout_s)
+        for chosen in every:
+            if network.graph.variables:  # a run would change them
+                network.program_for(chosen).make_ready()
+                continue
+            pairs = zip(network.graph.inputs, chosen, strict=True)
+            network.run([value.info.data_type.zeros(shape) for value, shape in pairs])
 
     def id_on(self, runtime: Runtime) -> int:
         """The network's id, on a runtime that has to be its own."""

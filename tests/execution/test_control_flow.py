@@ -28,7 +28,7 @@ from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
 )
-from armpy.execution.loaded_network import _inner_networks
+from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.steps.control_flow import Targets, _resized
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import MAX_NESTING
@@ -67,6 +67,13 @@ from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, i32, ints
 YES, NO = np.array([True]), np.array([False])
 ANY = TensorInfo(None, DataType.FLOAT32)
 PLUS, TIMES = applied(ADD, floats(1), f32(None)), applied(MUL, floats(2), f32(None))
+
+
+def inner_networks(model: Model) -> list[LoadedNetwork]:
+    """The networks that control flow of a model's latest program runs."""
+    network = loaded(model)
+    assert network.latest is not None
+    return [inner for _, inner in network.subgraphs.within(network.latest.program)]
 
 
 def run(graph: Graph, *inputs: Array) -> list[Array]:
@@ -354,9 +361,8 @@ class TestMemory:
             growing(60, is_read=True), runtime_of(program_cache_size=3, loop_timeout_s=None)
         )
         model(ints(0), floats(0))
-        inner = _inner_networks(loaded(model), "", set())
         # The condition reads the counter only.
-        assert [len(network.program_cache.programs) for _, network in inner] == [1, 3]
+        assert [len(inner.program_cache.programs) for inner in inner_networks(model)] == [1, 3]
 
     def test_backends_know_what_is_planned_for_a_single_turn(
         self, monkeypatch: pytest.MonkeyPatch
@@ -391,7 +397,7 @@ class TestMemory:
     def test_a_closed_network_lets_inner_networks_go(self) -> None:
         model = Model(loop(3), runtime_of())
         model(ints(0))
-        inner = [weakref.ref(network) for _, network in _inner_networks(loaded(model), "", set())]
+        inner = [*map(weakref.ref, inner_networks(model))]
         assert len(inner) == 2
         model.close()
         gc.collect()

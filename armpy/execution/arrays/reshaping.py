@@ -38,7 +38,7 @@ def graph_of(network: AnyNetwork) -> Graph:
 
 def input_shapes(
     graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None
-) -> list[tuple[int, ...]]:
+) -> tuple[tuple[int, ...], ...]:
     """The shape of each input: as given by name, as known, or the file's default.
 
     Raises InvalidArgumentError if there is no such input, a shape does not fit, or an input has
@@ -57,7 +57,7 @@ def input_shapes(
                 "an input has no shape yet", where=f"input '{value.name}'", fix="Give it one"
             )
         chosen.append(chosen_shape(value.name, value.info.shape, shape))
-    return chosen
+    return tuple(chosen)
 
 
 def with_input_shapes(

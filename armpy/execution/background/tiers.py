@@ -188,11 +188,13 @@ class Tiers:
         self._process: CompileProcess | None = None
         self._is_closed = False
 
-    def prepared(self, network: TieredNetwork, shapes: Shapes) -> BoundProgram:
+    def prepared(self, shapes: Shapes) -> BoundProgram:
         """The network prepared for some input shapes, on what runs now; its lock is held.
 
         Raises ArmpyError as while it is prepared otherwise.
         """
+        network = self._network()
+        assert network is not None  # it asks for the program
         reason = self._why_waiting
         if requested_tuning() is not None:
             reason = "the fastest options are to be measured"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
@@ -41,7 +41,12 @@ _log = logging.getLogger("armpy.execution")
 
 
 class ProgramCache:
-    """Makes a network's programs, and keeps those that were used last."""
+    """A network's programs, by the shapes of its inputs; those that were used last are kept.
+
+    `program_for` is the way to all that calls run. A program is resized from others if sizes are
+    traced, else prepared by the tiers if the network compiles in the background, else made: on each
+    of the backends that executions are spread over, by the original network, or by the planner.
+    """
 
     def __init__(
         self,
@@ -51,6 +56,9 @@ class ProgramCache:
         planner: Planner,  # makes programs of graphs whose shapes are known
         symbolic: SymbolicPrograms,  # for any shapes, traced from those that were made
         lock: AbstractContextManager[object],  # of a network and those that its control flow runs
+        # Adds to a program what every execution of the network does.
+        surround: Callable[[Shapes, NetworkProgram], BoundProgram],
+        original: ProgramCache | None = None,  # of the same network under other names
     ) -> None:
         self._graph = graph
         self._evaluator = evaluator
@@ -58,6 +66,13 @@ class ProgramCache:
         self.planner = planner
         self.symbolic = symbolic
         self._lock = lock
+        self._surround = surround
+        self._original = original
+        # What the network has, if anything: `Spread.prepared`, `Tiers.prepared`, and a function
+        # that is called with each program that was prepared, to keep it on disk.
+        self.spread: Callable[[Shapes], BoundProgram] | None = None
+        self.tiers: Callable[[Shapes], BoundProgram] | None = None
+        self.keeper: Callable[[BoundProgram], None] | None = None
         self._decisive: tuple[bool, ...] = ()  # per input, whether elements decide on shapes
         self._whole: StagedProgram | None = None  # for all shapes, where elements decide as well
         # Of one execution, the programs of all of which are kept, and as many others.
@@ -67,6 +82,46 @@ class ProgramCache:
         # Resized ones of control flow, as the next execution mostly has turns of the same sizes.
         self._inner: OrderedDict[Shapes, NetworkProgram] = OrderedDict()
         self.ready: dict[ProgramKey, BoundProgram] = {}  # of programs for the whole network
+
+    def program_for(self, shapes: Shapes) -> BoundProgram:
+        """The program for some input shapes, prepared if need be.
+
+        Raises LayerValidationError if the shapes do not fit the graph; ArmpyError if no backend
+        takes a layer.
+        """
+        # With the lock, or threads with the same shapes would do it all again.
+        with self._lock:
+            bound = self.ready.get(shapes)
+            if bound is None and self.spread is None:
+                resized = self.resized(shapes)
+                bound = None if resized is None else self._surround(shapes, resized)
+            if bound is None:
+                with profiled_by(self._settings.profiler), phase("prepare"):
+                    bound = self.made(shapes) if self.tiers is None else self.tiers(shapes)
+                # A program that runs only until the final one is compiled is not kept.
+                if self.keeper is not None and bound.maker is None:
+                    self.keeper(bound)
+            self.exchange(bound)
+            return bound
+
+    def made(self, shapes: Shapes) -> BoundProgram:
+        """Make the program for some input shapes, whatever has to be compiled for it."""
+        if self.spread is not None:
+            return self.spread(shapes)
+        if self._original is not None:
+            return self._surround(shapes, self._original.program_for(shapes).program)
+        graph = self.specialized(shapes)
+        if not (self._decisive or is_shaped(graph)):
+            self._decisive = deciding_inputs(graph)
+            self.symbolic = self.symbolic.of_rest(self._graph, self._decisive)
+        program = self._make(graph)
+        self.symbolic.add(program)
+        return self._surround(shapes, program)
+
+    def exchange(self, bound: BoundProgram) -> None:
+        """Let calls from now on run a program for its shapes, with the lock held."""
+        self.ready[bound.shapes] = bound
+        self.keep(bound.shapes, bound.program)
 
     def keep(self, key: ProgramKey, program: NetworkProgram) -> NetworkProgram:
         """Put a program at the fresh end of the cache."""
@@ -99,16 +154,6 @@ class ProgramCache:
         for prepared in self.ready.values():
             for importing in prepared.importing.values():
                 importing.program.free_idle()
-
-    def first(self, shapes: Shapes) -> NetworkProgram:
-        """Make the program for some input shapes from the network."""
-        graph = self.specialized(shapes)
-        if not (self._decisive or is_shaped(graph)):
-            self._decisive = deciding_inputs(graph)
-            self.symbolic = self.symbolic.of_rest(self._graph, self._decisive)
-        program = self._make(graph)
-        self.symbolic.add(program)
-        return program
 
     def resized(self, shapes: Shapes) -> NetworkProgram | None:
         """The program for some input shapes, if it follows from the programs for others."""

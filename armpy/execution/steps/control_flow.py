@@ -34,7 +34,7 @@ from armpy.backend.control_flow import (
 from armpy.compiler import Evaluator, Placement
 from armpy.errors import ArmpyError, ExecutionTimeoutError, LayerValidationError, MemoryLimitError
 from armpy.execution.steps.appending import AppendedElements, find_appends, with_lists
-from armpy.graph import Graph, graphs_of
+from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.backend_internal import UnfitGraph
 from armpy.ops.control_flow import If, While
 from armpy.ops.operation import Array, located, require
@@ -62,6 +62,10 @@ class InnerProgram(Protocol):
     def placement(self) -> Placement:
         """Which layer runs where."""
 
+    @property
+    def layers(self) -> tuple[Layer, ...]:
+        """Everything that runs, as far as it is known."""
+
     def run(
         self,
         sources: Sequence[Array],
@@ -73,6 +77,10 @@ class InnerProgram(Protocol):
 
 class InnerNetwork(Protocol):
     """Loaded network of a graph that control flow runs."""
+
+    @property
+    def latest_program(self) -> InnerProgram | None:
+        """The program of the last call; None before the first one."""
 
     def program_for(self, shapes: Shapes, *, is_passing: bool = False) -> InnerProgram:
         """The program for some input shapes; `is_passing` if they will hardly come again."""

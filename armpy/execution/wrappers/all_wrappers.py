@@ -104,6 +104,12 @@ class ExecutionWrappers:
         inputs = self.input_slots(shapes)
         return BoundProgram(shapes, program, runs.run, runs.binding, stops, inputs, outputs)
 
+    def surrounded(
+        self, shapes: Shapes, program: NetworkProgram, memory: HeldMemory | None = None
+    ) -> BoundProgram:
+        """Surround the program for some shapes, which falls back when a backend fails."""
+        return self.prepared(shapes, program, memory, key=shapes)
+
     def _wrappers(
         self,
         program: NetworkProgram,

@@ -37,7 +37,6 @@ from armpy.store.folder_cache import FoundFile, IFolderCache, files_in
 from armpy.store.owned_files import UNFINISHED_SUFFIX
 
 if TYPE_CHECKING:
-    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.programs.program import BoundProgram
 
 MOST_SHAPES = 8
@@ -66,14 +65,16 @@ def keep_model(
         keep_shapes(path, model, request)
     elif takes_many_shapes(network):
         # What may be there could not be used, or the model would have been started from it.
-        network.keeper = ShapesKeeper(path, model, request.with_absolute_path(), replaces=True)
+        keeper = ShapesKeeper(path, model, request.with_absolute_path(), replaces=True)
+        network.program_cache.keeper = keeper
 
 
 def keep_shapes(path: str, model: Model, request: LoadRequest) -> None:
     """Keep what a model is prepared for from now on, if it takes several shapes."""
     network = model.handle.loaded
     if takes_many_shapes(network):
-        network.keeper = ShapesKeeper(path, model, request.with_absolute_path())
+        keeper = ShapesKeeper(path, model, request.with_absolute_path())
+        network.program_cache.keeper = keeper
 
 
 class ShapesKeeper:
@@ -86,13 +87,15 @@ class ShapesKeeper:
         self._replaces = replaces  # whether the file takes the place of one that is there
         # Weak, as the model's network has the keeper.
         self._model = weakref.ref(model)
+        self._network = weakref.ref(model.handle.loaded)
         self._request = request  # its purpose
         # A process that comes upon ever new shapes is not to write for ever.
         self._left = MOST_SHAPES
 
-    def __call__(self, network: LoadedNetwork, prepared: BoundProgram) -> None:
-        """Keep what a network was prepared for, if it takes nothing but programs to run it."""
-        if not self._left or not can_be_light(network, prepared):
+    def __call__(self, prepared: BoundProgram) -> None:
+        """Keep what the network was prepared for, if running it takes compiled parts alone."""
+        network = self._network()
+        if network is None or not self._left or not can_be_light(network, prepared):
             return
         self._left -= 1
         if (self._replaces or not os.path.exists(self._path)) and not self._keep_interface():

@@ -130,7 +130,8 @@ def read_signature(
 def _prepare_for_saved_shapes(handle: NetworkHandle, optimized: OptimizedNetwork) -> None:
     """Prepare a network with open dimensions as it was when it was saved, with the saved parts."""
     try:
-        handle.loaded.prepare([value.info.known_shape for value in optimized.source.inputs])
+        shapes = tuple([value.info.known_shape for value in optimized.source.inputs])
+        handle.loaded.prepare(shapes)
     except BaseException:  # an interrupt as well: the caller cannot close it yet
         handle.close()
         raise
