@@ -156,7 +156,7 @@ def milliseconds(run: Run, inputs: Mapping[str, Array]) -> tuple[Mapping[str, Ar
 def counted_preparations() -> Iterator[Callable[[], int]]:
     """Give a function that returns how often networks have been prepared in the block."""
     counter = mock.Mock(side_effect=optimize_graph)
-    rooms = [f"armpy.execution.programs.{room}" for room in ("planning", "symbolic_programs")]
+    rooms = [f"armpy.execution.programs.{room}" for room in ("planning", "traced.trace")]
     with (
         mock.patch(f"{rooms[0]}.optimize_graph", counter),
         mock.patch(f"{rooms[1]}.optimize_graph", counter),

@@ -28,7 +28,7 @@ from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.programs.state import SharedState
-from armpy.execution.programs.symbolic_programs import SymbolicPrograms
+from armpy.execution.programs.traced.trace import Traces
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.spread import Spread
 from armpy.execution.steps.control_flow import Shapes
@@ -100,9 +100,7 @@ class LoadedNetwork:
         )
         name = self.subgraphs.graph_names.get(graph, "")
         planner = Planner(self.subgraphs, LoadedNetwork, name, wanted, is_inner=is_inner)
-        symbolic = SymbolicPrograms(
-            self.graph, self.backends, evaluator, settings, is_possible=not wanted
-        )
+        traces = Traces(self.graph, self.backends, evaluator, settings, is_possible=not wanted)
         # One for the outer network and those inside, which make programs from each other's calls:
         # with a lock each, two threads could wait for each other.
         self._lock = self.subgraphs.lock
@@ -124,7 +122,7 @@ class LoadedNetwork:
             evaluator,
             settings,
             planner,
-            symbolic,
+            traces,
             self._lock,
             self._wrappers.surrounded,
             None if original is None else original.program_cache,
@@ -182,9 +180,9 @@ class LoadedNetwork:
         for number, shapes in enumerate(several):
             with self._lock:
                 self._check_open()
-                if number and self.program_cache.symbolic.has_failed:
+                if number and self.program_cache.traces.has_failed:
                     return number
-                self.program_cache.symbolic.trace_at_once()
+                self.program_cache.traces.trace_at_once()
                 self.program_cache.program_for(tuple(map(tuple, shapes)))
         return len(several)
 

@@ -27,7 +27,7 @@ from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.staged_program import StagedProgram
-from armpy.execution.programs.symbolic_programs import ResizedNetwork
+from armpy.execution.programs.traced.template import ResizedNetwork
 from armpy.graph import Layer, SubgraphView
 from armpy.model.load_options import options_to_save
 from armpy.model.related_models import ModelT

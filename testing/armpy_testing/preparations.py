@@ -17,5 +17,5 @@ def watch_preparations(monkeypatch: pytest.MonkeyPatch, note: Callable[[], objec
         note()
         return optimize_graph(*arguments)
 
-    for module in ("planning", "symbolic_programs"):
+    for module in ("planning", "traced.trace"):
         monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)

@@ -356,7 +356,7 @@ class TestMemory:
         np.testing.assert_array_equal(values, [7, *[1] * 200])
         assert 2 <= len(places) <= 2 * 8
 
-    def test_plans_of_a_growing_loop_are_kept_to_a_number(self) -> None:
+    def test_programs_of_a_growing_loop_are_kept_to_a_number(self) -> None:
         model = Model(
             growing(60, is_read=True), runtime_of(program_cache_size=3, loop_timeout_s=None)
         )

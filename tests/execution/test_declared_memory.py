@@ -213,7 +213,7 @@ def test_an_arena_of_another_network_is_only_taken_where_it_is_aligned() -> None
     assert strict.misplaced == []
 
 
-def test_a_plan_that_was_made_for_less_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_that_was_made_for_less_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a file that was compiled before the backend declared more."""
 
     def planned(*args: Any) -> MemoryPlan:

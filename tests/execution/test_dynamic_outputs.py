@@ -280,7 +280,7 @@ def test_results_of_such_layers_are_arrays_of_the_callers_own() -> None:
     np.testing.assert_array_equal(model(X)[1], [2, 4, 5])
 
 
-def test_plans_for_shapes_that_came_out_are_kept_to_a_number() -> None:
+def test_programs_for_shapes_that_came_out_are_kept_to_a_number() -> None:
     model = Model(positives(length=None), runtime_of(PositivesBackend(), program_cache_size=4))
     network: LoadedNetwork = model.runtime.get_network(model.network_id)
     for count in range(30):

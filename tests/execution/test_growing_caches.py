@@ -11,7 +11,7 @@ import pytest
 
 from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
+from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -106,7 +106,7 @@ def num_prepared(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
         calls.append(graph)
         return optimize_graph(graph, *arguments)
 
-    for module in ("planning", "symbolic_programs"):
+    for module in ("planning", "traced.trace"):
         monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
     return lambda: len(calls)
 

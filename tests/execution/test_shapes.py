@@ -124,7 +124,7 @@ def test_a_shape_that_cannot_be_prepared_is_rejected(
     model(np.zeros((1, 3), np.float32))
 
 
-def test_the_least_recently_used_plan_goes_first() -> None:
+def test_the_least_recently_used_program_goes_first() -> None:
     model = Model(chain(1, (None,)), runtime_of(program_cache_size=2))
     for size in (1, 2, 1, 3):
         model(np.zeros(size, np.float32))
@@ -226,7 +226,7 @@ def test_steps_can_be_nested_whatever_the_size_of_the_cache(program_cache_size: 
     assert len(loaded(model).program_cache.programs) <= max(program_cache_size, 2)
 
 
-def test_plans_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     net = Network()
     value = net.input("x", f32(6))
     for _ in range(5):  # the shape is in what the stage before gives
@@ -245,7 +245,7 @@ def test_plans_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.Monkey
     assert len(loaded(model).program_cache.programs) <= 10
 
 
-def test_plans_of_the_rest_are_kept_by_value() -> None:
+def test_programs_of_the_rest_are_kept_by_value() -> None:
     model = Model(shape_given(), runtime_of())
     for _ in range(3):
         for shape in (ints(3, 2), ints(6, 1)):
@@ -268,7 +268,7 @@ def test_many_different_values_keep_the_cache_bounded() -> None:
     assert len(loaded(model).program_cache.programs) <= 3
 
 
-def test_changing_a_result_does_not_change_a_plan_that_was_made_from_it() -> None:
+def test_changing_a_result_does_not_change_a_program_that_was_made_from_it() -> None:
     net = Network()
     x = net.input("x", i32(2))
     shape = net.add(ADD, net.input("shape", i32(1)), net.constant(ints(0)))
@@ -385,7 +385,7 @@ def test_an_unknown_rank_is_known_at_the_call() -> None:
         assert result.shape == shape
 
 
-def test_the_kind_of_plan_follows_from_what_is_known() -> None:
+def test_the_kind_of_program_follows_from_what_is_known() -> None:
     static, stepwise = Model(chain(), runtime_of()), Model(shape_given(), runtime_of())
     assert isinstance(next(iter(loaded(static).program_cache.programs.values())), CompiledProgram)
     for model, num_layers in ((static, 3), (stepwise, 2)):

@@ -26,13 +26,8 @@ from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOp
 from armpy.execution.memory.idle_release import watchdog
 from armpy.execution.programs.compiled_program import SizedNetwork
 from armpy.execution.programs.program import BoundProgram
-from armpy.execution.programs.symbolic_programs import (
-    MOST_SYMBOLIC,
-    ORDINARY_PROGRAMS,
-    ResizedNetwork,
-    SymbolicProgram,
-    SymbolicPrograms,
-)
+from armpy.execution.programs.traced.template import ResizedNetwork, TracedProgram
+from armpy.execution.programs.traced.trace import MOST_TRACED, ORDINARY_PROGRAMS, Traces
 from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.graph import Graph, Value
@@ -249,7 +244,7 @@ def test_a_program_for_one_size_runs_no_other() -> None:
             rows = np.arange(size, dtype=np.float32)
             np.testing.assert_array_equal(np.asarray(model(rows)), rows + 2)
             assert not is_resized(model)
-        assert loaded(model).program_cache.symbolic.has_failed
+        assert loaded(model).program_cache.traces.has_failed
 
 
 def test_freed_memory_is_used_for_no_size_again() -> None:
@@ -282,7 +277,7 @@ def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> Non
     for size in range(40, 48):
         model(values(size, net))
         assert is_resized(model)
-    assert len(loaded(model).program_cache.symbolic._symbolic) == 1
+    assert len(loaded(model).program_cache.traces._traced) == 1
 
 
 def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:
@@ -307,7 +302,7 @@ def test_sizes_that_leave_no_layer_are_met_as_any() -> None:
         assert is_resized(model)
 
 
-def test_a_plan_from_a_symbolic_program_says_what_one_from_the_network_says() -> None:
+def test_a_traced_program_reports_what_one_from_the_network_reports() -> None:
     net = perceptron()
     model, fresh = warmed(net, 2, 3), load(net)
     for size in (30, 31):
@@ -339,7 +334,7 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
     before = len(constant_pool._known)
     for size in (20, 21, 40, 60, 80, 100):
         model(values(size, net))
-    programs = loaded(model).program_cache.symbolic._symbolic
+    programs = loaded(model).program_cache.traces._traced
     held = {id(array) for program in programs for array in _held(program)}
     assert len(held) <= len(constant_pool._known) - before <= 3  # one for each width that is packed
     del programs, model
@@ -347,9 +342,9 @@ def test_constants_are_there_once_however_many_templates_there_are() -> None:
     assert len(constant_pool._known) == before
 
 
-def _held(symbolic: SymbolicProgram) -> Sequence[Array]:
-    """Large constants of a symbolic program."""
-    operations: Sequence[Any] = [layer.operation for layer in symbolic._network.graph.layers]
+def _held(traced: TracedProgram) -> Sequence[Array]:
+    """Large constants of a traced program."""
+    operations: Sequence[Any] = [layer.operation for layer in traced._network.graph.layers]
     return [array for operation in operations for array in operation.program.program.held]
 
 
@@ -361,9 +356,7 @@ def test_few_rows_of_a_wide_layer_read_the_weights_that_one_row_does() -> None:
     offered = live_constants()
     assert loaded(model).prepare_together([[(size, 640)] for size in (8, 4, 2)]) == 3
     held = [
-        array
-        for program in loaded(model).program_cache.symbolic._symbolic
-        for array in _held(program)
+        array for program in loaded(model).program_cache.traces._traced for array in _held(program)
     ]
     assert held
     for array in held:
@@ -404,11 +397,11 @@ def test_shapes_are_prepared_together_without_becoming_the_latest(
     assert latest is not None
     assert latest.shapes == ((5, 16),)
     # Where sizes cannot be traced, each would have weights of its own.
-    monkeypatch.setattr(SymbolicPrograms, "_traced", lambda *_: None)
+    monkeypatch.setattr(Traces, "_trace", lambda *_: None)
     assert loaded(load(perceptron())).prepare_together([[(size, 16)] for size in (9, 8)]) == 1
 
 
-def test_plans_and_templates_are_bounded() -> None:
+def test_programs_and_templates_are_bounded() -> None:
     net = perceptron()
     model = warmed(net, 2, 3)
     for size in range(4, 40):
@@ -419,13 +412,13 @@ def test_plans_and_templates_are_bounded() -> None:
         == len(network.program_cache.ready)
         == DEFAULT_PROGRAM_CACHE_SIZE
     )
-    assert 0 < len(network.program_cache.symbolic._symbolic) <= MOST_SYMBOLIC
+    assert 0 < len(network.program_cache.traces._traced) <= MOST_TRACED
 
 
 def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
+    monkeypatch.setattr("armpy.execution.programs.traced.trace.ENOUGH_TRACES", 2)
     net = perceptron()
     model = warmed(net, 2, 3)
     monkeypatch.setattr(SymbolicTrace, "__init__", _fixing(SymbolicTrace.__init__))
@@ -441,7 +434,7 @@ def test_sizes_are_not_traced_for_ever_where_templates_hold_for_single_shapes(
 def test_a_layer_that_takes_a_size_for_a_number_is_named(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
+    monkeypatch.setattr("armpy.execution.programs.traced.trace.ENOUGH_TRACES", 2)
     net = Network()
     x = net.input("x", f32(None, 3, 4, 4))
     # One matrix for three of the others.
@@ -506,8 +499,8 @@ def test_turns_of_sizes_that_come_again_are_not_resized_again(
         num_resized += 1
         return resize(*arguments)
 
-    resize = SymbolicProgram.resized
-    monkeypatch.setattr(SymbolicProgram, "resized", resized)
+    resize = TracedProgram.resized
+    monkeypatch.setattr(TracedProgram, "resized", resized)
     runtime = Runtime(RuntimeOptions(BACKENDS, loop_timeout_s=None))
     model = Model(growing(40, is_read=True), runtime)
     expected = [9, 8, *[1] * 40]

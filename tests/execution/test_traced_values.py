@@ -14,10 +14,10 @@ from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import LayerValidationError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.programs.staged_program import StagedProgram
-from armpy.execution.programs.symbolic_programs import (
-    MOST_SYMBOLIC,
+from armpy.execution.programs.traced.trace import (
+    MOST_TRACED,
     ORDINARY_PROGRAMS,
-    SymbolicPrograms,
+    Traces,
 )
 from armpy.graph import Value
 from armpy.graph.network import Network
@@ -136,7 +136,7 @@ def test_a_network_prepared_for_each_value_is_reported_with_input_element_and_la
         for size in trace.given[-1:]:
             trace.fix(size)
 
-    monkeypatch.setattr("armpy.execution.programs.symbolic_programs.ENOUGH_TRACES", 2)
+    monkeypatch.setattr("armpy.execution.programs.traced.trace.ENOUGH_TRACES", 2)
     monkeypatch.setattr(SymbolicTrace, "__init__", begin_and_fix_last)
     model = load(repeated)
     for number in range(1, ORDINARY_PROGRAMS + 5):
@@ -166,13 +166,13 @@ def test_a_trace_that_is_refused_is_no_warning(
 
 
 def test_refused_traces_are_tried_again_ever_more_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace, traced = SymbolicPrograms._traced, []
+    trace, traced = Traces._trace, []
 
-    def refuse(programs: SymbolicPrograms, shapes: Any) -> Any:  # Any: they are passed on
+    def refuse(programs: Traces, shapes: Any) -> Any:  # Any: they are passed on
         traced.append(number)
         return trace(programs, shapes) if number > 12 else None
 
-    monkeypatch.setattr(SymbolicPrograms, "_traced", refuse)
+    monkeypatch.setattr(Traces, "_trace", refuse)
     model = load(repeated)
     for number in range(30):
         y = model.run({"x": X, "sizes": np.array([2, number], np.int32)})["y"]
@@ -251,7 +251,7 @@ def test_many_templates_of_a_small_network_are_kept(monkeypatch: pytest.MonkeyPa
     model = load(repeated)
     prepared: list[int] = []
     watch_preparations(monkeypatch, lambda: prepared.append(rows))
-    every = range(1, MOST_SYMBOLIC + 5)  # a template for each, which is used again
+    every = range(1, MOST_TRACED + 5)  # a template for each, which is used again
     first = [(rows, columns) for columns in every for rows in (4, 5, 6)]
     for rows, columns in [*first, *((3, columns) for columns in every)]:
         y = model.run({"x": X, "sizes": np.array([rows, columns], np.int32)})["y"]

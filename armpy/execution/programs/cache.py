@@ -21,7 +21,7 @@ from armpy.execution.programs.graph_split import (
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
-from armpy.execution.programs.symbolic_programs import SymbolicPrograms
+from armpy.execution.programs.traced.trace import Traces
 from armpy.execution.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.steps.session import SessionError
@@ -54,7 +54,7 @@ class ProgramCache:
         evaluator: Evaluator | None,
         settings: NetworkSettings,
         planner: Planner,  # makes programs of graphs whose shapes are known
-        symbolic: SymbolicPrograms,  # for any shapes, traced from those that were made
+        traces: Traces,  # for any shapes, traced from those that were made
         lock: AbstractContextManager[object],  # of a network and those that its control flow runs
         # Adds to a program what every execution of the network does.
         surround: Callable[[Shapes, NetworkProgram], BoundProgram],
@@ -64,7 +64,7 @@ class ProgramCache:
         self._evaluator = evaluator
         self._settings = settings
         self.planner = planner
-        self.symbolic = symbolic
+        self.traces = traces
         self._lock = lock
         self._surround = surround
         self._original = original
@@ -113,9 +113,9 @@ class ProgramCache:
         graph = self.specialized(shapes)
         if not (self._decisive or is_shaped(graph)):
             self._decisive = deciding_inputs(graph)
-            self.symbolic = self.symbolic.of_rest(self._graph, self._decisive)
+            self.traces = self.traces.of_rest(self._graph, self._decisive)
         program = self._make(graph)
-        self.symbolic.add(program)
+        self.traces.add(program)
         return self._surround(shapes, program)
 
     def exchange(self, bound: BoundProgram) -> None:
@@ -139,7 +139,7 @@ class ProgramCache:
         self._inner.clear()
         self._whole = None
         self._num_stages = 0
-        self.symbolic.forget()
+        self.traces.forget()
         self.ready.clear()
 
     def free_idle(self, latest: BoundProgram | None) -> None:
@@ -159,12 +159,12 @@ class ProgramCache:
         """The program for some input shapes, if it follows from the programs for others."""
         self._check_shapes(shapes)
         if not any(self._decisive):
-            return self._resized(self.symbolic, shapes)
-        if self._whole is None and self.symbolic.is_due:
+            return self._resized(self.traces, shapes)
+        if self._whole is None and self.traces.is_due:
             split = split_before_all(self._graph, self._decisive)
             head = self.planner.program(split.head.graph)
-            self._whole = StagedProgram(split, head, None, partial(self._rest, self.symbolic, 1))
-        return self._whole if self.symbolic.is_due else None
+            self._whole = StagedProgram(split, head, None, partial(self._rest, self.traces, 1))
+        return self._whole if self.traces.is_due else None
 
     def inner(self, shapes: Shapes) -> NetworkProgram | None:
         """`resized`, without what surrounds it in calls; None for programs that are ready."""
@@ -180,10 +180,10 @@ class ProgramCache:
                 self._inner.popitem(last=False)
             return program
 
-    def _resized(self, symbolic: SymbolicPrograms, shapes: Shapes) -> NetworkProgram | None:
+    def _resized(self, traces: Traces, shapes: Shapes) -> NetworkProgram | None:
         """The program for some shapes, if it follows from the programs for others."""
         try:
-            return symbolic.program(shapes, self.planner)
+            return traces.program(shapes, self.planner)
         except (PreparationError, SessionError) as error:
             _log.info("the program for %s is made from the network: %s", shapes, error)
             return None
@@ -227,12 +227,12 @@ class ProgramCache:
         )
         head = self.planner.program(split.head.graph)
         rest = graph if split.rest is None else split.rest.graph
-        symbolic = self.symbolic.of_rest(rest, split.decisive)
-        return StagedProgram(split, head, dynamic, partial(self._rest, symbolic, stage))
+        traces = self.traces.of_rest(rest, split.decisive)
+        return StagedProgram(split, head, dynamic, partial(self._rest, traces, stage))
 
     def _rest(
         self,
-        symbolic: SymbolicPrograms,
+        traces: Traces,
         stage: int,
         key: ProgramKey,
         graph: Graph,
@@ -244,34 +244,34 @@ class ProgramCache:
             self._num_stages = max(self._num_stages, stage)
             program = self.programs.get(key)
             if program is None:
-                program = self._rest_program(symbolic, stage, graph, shapes, values)
+                program = self._rest_program(traces, stage, graph, shapes, values)
             return self.keep(key, program)
 
     def _rest_program(
         self,
-        symbolic: SymbolicPrograms,
+        traces: Traces,
         stage: int,
         graph: Graph,
         shapes: Sequence[tuple[int, ...]],
         values: Sequence[Array | None],
     ) -> NetworkProgram:
         """Make the program for the rest of a network."""
-        fits = symbolic.fits(shapes)
-        if fits and symbolic.may_cut:
-            symbolic.cut(tuple(shapes), values)
-        if fits and symbolic.parts is not None:
-            split, head, rest = symbolic.parts
+        fits = traces.fits(shapes)
+        if fits and traces.may_cut:
+            traces.cut(tuple(shapes), values)
+        if fits and traces.parts is not None:
+            split, head, rest = traces.parts
             first = self._rest_program(head, stage, split.head.graph, shapes, values)
             return StagedProgram(split, first, None, partial(self._rest, rest, stage + 1))
         numbers = [tuple(value.ravel().tolist()) for value in values if value is not None]
         program: NetworkProgram | None = None
-        if fits and (program := self._resized(symbolic, (*shapes, *numbers))) is not None:
+        if fits and (program := self._resized(traces, (*shapes, *numbers))) is not None:
             return program
         # The program keeps the values, and the caller may be handed the same arrays.
         copies = [None if value is None else value.copy() for value in values]
         with profiled_by(self._settings.profiler), phase("prepare"):
             program = self._make(specialize(graph, shapes, copies, self._evaluator), stage + 1)
-            symbolic.add(program)
-            if isinstance(program, StagedProgram) and symbolic.is_due:
-                symbolic.cut(tuple(shapes), copies)
+            traces.add(program)
+            if isinstance(program, StagedProgram) and traces.is_due:
+                traces.cut(tuple(shapes), copies)
         return program

@@ -113,7 +113,7 @@ class Planner:
         return self._measure is not None or limit_s is not None
 
     def resized_program(self, network: OptimizedNetwork) -> CompiledProgram:
-        """Prepare a network that is optimised already, as `SymbolicPrograms` makes it.
+        """Prepare a network that is optimised already, as `Traces` makes it.
 
         Raises PreparationError if a backend fails.
         """

@@ -6,7 +6,7 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
+from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.graph import SubgraphView
 from armpy.model import Model
 
@@ -69,5 +69,5 @@ def test_parts_of_any_length_are_requantised_by_one_program() -> None:
             made, wanted = model.run(given), expected.run(given)
             for name in wanted:
                 np.testing.assert_array_equal(made[name], wanted[name])
-        symbolic = model.runtime.get_network(model.network_id).program_cache.symbolic
-        assert not symbolic.has_failed
+        traces = model.runtime.get_network(model.network_id).program_cache.traces
+        assert not traces.has_failed

@@ -27,7 +27,7 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.core.symbolic import Number, Size, is_traced
-from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
+from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model

@@ -14,7 +14,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
+from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
 from armpy_testing.preparations import watch_preparations
 

@@ -97,7 +97,7 @@ def test_counts_after_the_third_do_not_prepare_the_classes_anew(
         prepared.append(len(graph.layers))
         return optimize_graph(graph, *arguments)
 
-    for module in ("planning", "symbolic_programs"):
+    for module in ("planning", "traced.trace"):
         monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
     content = detector().SerializeToString()
     session = onnxruntime.InferenceSession(content)

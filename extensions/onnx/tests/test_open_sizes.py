@@ -13,7 +13,7 @@ pytest.importorskip("onnx")
 import onnx.parser
 
 import armpy
-from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
+from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
 from armpy_testing.models.onnx_texts import HEAD
 from armpy_testing.preparations import watch_preparations

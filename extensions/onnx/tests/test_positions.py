@@ -12,7 +12,7 @@ pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.execution.programs.symbolic_programs import ORDINARY_PROGRAMS
+from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy_testing.preparations import watch_preparations
 
 TABLE = np.random.default_rng(1).normal(size=(48, 4)).astype(np.float32)

@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy.backend import Capability, has_matching_capability
 from armpy.execution import LoadedNetwork
-from armpy.execution.programs.symbolic_programs import ResizedNetwork
+from armpy.execution.programs.traced.template import ResizedNetwork
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy_conformance.backend_under_test import BackendUnderTest
@@ -42,7 +42,7 @@ def _try(subject: BackendUnderTest, graph: Graph, once: Mapping[str, Array]) -> 
         sizes = " and ".join(str(array.shape) for array in inputs.values())
         Bench(graph, inputs, right).run(runtime, network_id, f"with inputs of {sizes}")
         num_resized += _is_resized(network)
-    error = network.program_cache.symbolic.error
+    error = network.program_cache.traces.error
     check(error is None, f"a program for traced sizes could not be made for others: {error}")
     runtime.unload_network(network_id)
     return num_resized

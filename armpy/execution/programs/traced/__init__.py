@@ -1,0 +1,1 @@
+"""Traced programs: prepared once for sizes that are traced, and filled in for any others."""
