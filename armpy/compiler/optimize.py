@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from armpy.backend import (
+    CacheUse,
     Capability,
     IBackendInternal,
     OptimizationViews,
@@ -44,6 +45,7 @@ from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, CompilationPostponedError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.ops.backend_internal import PreCompiled
+from armpy.plugins.placement import PlacementDecision
 from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.plugins.proxy.guarded_call import failed_support
 from armpy.profiling import phase
@@ -85,6 +87,7 @@ def optimize_graph(
     # By value's name and backend's id, what could not be imported and is copied instead
     refused_imports: ImportRefusals | None = None,
     wanted: Mapping[int, BackendId] | None = None,  # by layer id, the backend that is asked first
+    decision: PlacementDecision | None = None,  # has them, and the reason for the report
 ) -> OptimizedNetwork:
     """Assign layers to backends, let these optimise their parts, plan memory.
 
@@ -96,6 +99,8 @@ def optimize_graph(
     options = options or OptimizerOptions()
     excluded = {} if excluded is None else excluded
     oracle = SupportOracle(backends, options)
+    if decision is not None:
+        wanted = decision.backends
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
     # Both go by context: backends are called, and report caches, from deep below.
     with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
@@ -118,11 +123,9 @@ def optimize_graph(
         strategies = options.memory_strategies
         ids, made_by = bridged.backend_ids, bridged.factory_ids
         memory = plan_memory(bridged.graph, ids, strategies, made_by, factories)
-    refusals_count = options.is_placed_by_cost or bool(options.affinity)
     placement = _report(
-        bridged, assignment, partitions, origins, memory, backends, counts_refusals=refusals_count
+        bridged, assignment, partitions, origins, memory, backends, options, decision, uses
     )
-    placement = replace(placement, cache_uses=tuple(uses))
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(
         bridged.graph,
@@ -168,7 +171,7 @@ def place_layers(
     origins: dict[int, tuple[int, ...]] = {layer.id: (layer.id,) for layer in graph.layers}
     memory = MemoryPlan()
     bridged = PlacedGraph(graph, ids, {})
-    placement = _report(bridged, assignment, parts, origins, memory, backends)
+    placement = _report(bridged, assignment, parts, origins, memory, backends, options)
     _act_on_fallback(placement, backends, options)
     return OptimizedNetwork(graph, ids, memory, placement, graph, ids, origins)
 
@@ -317,9 +320,11 @@ def _report(
     origins: dict[int, tuple[int, ...]],
     memory: MemoryPlan,
     backends: Sequence[IBackendInternal],
-    *,
-    counts_refusals: bool = False,
+    options: OptimizerOptions,
+    decision: PlacementDecision | None = None,
+    cache_uses: Iterable[CacheUse] = (),
 ) -> Placement:
+    """The placement report."""
     graph, backend_ids = bridged.graph, bridged.backend_ids
     partition_of = {
         layer.id: number for number, part in enumerate(partitions) for layer in part.layers
@@ -344,7 +349,7 @@ def _report(
     # Control flow that the core runs has not fallen back: no backend was to run it.
     fallbacks = len(assignment.backends) - shares[first] - shares[HOST]
     # What cost or the application assigns to another backend has not fallen back.
-    if counts_refusals:
+    if options.is_placed_by_cost or options.affinity:
         fallbacks = len({r.layer_id for r in assignment.refusals if r.backend == first})
     # Why values are copied that could have been imported.
     refused_imports = [
@@ -360,6 +365,10 @@ def _report(
         len(partitions),
         len(graph.layers) - len(origins),
         working_memory(graph, backend_ids, memory),
+        Preference.ORDER.value if decision is None else options.preference.value,
+        "order" if decision is None else decision.basis,
+        () if decision is None else decision.alternatives,
+        tuple(cache_uses),
     )
 
 

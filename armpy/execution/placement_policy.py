@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from armpy.backend import Capability, has_matching_capability
-from armpy.compiler import Evaluator, OptimizedNetwork
+from armpy.compiler import Evaluator
 from armpy.compiler.assign import Exclusions, SupportOracle
 from armpy.execution.properties import NetworkProperties
 from armpy.execution.settings import NetworkSettings
@@ -16,7 +16,7 @@ from armpy.graph import Graph
 from armpy.plugins.placement import PlacementDecision, PlacementQuestion
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import Profiler, phase
-from armpy.types import BackendId, Preference
+from armpy.types import BackendId
 
 LoadTrial = Callable[..., Any]
 """`LoadedNetwork`, which imports this module."""  # Any: as the text says
@@ -66,21 +66,6 @@ def decide(
                 load_trial if may_run else None,
             )
         )
-
-
-def reported(
-    network: OptimizedNetwork, decision: PlacementDecision | None, preference: Preference
-) -> OptimizedNetwork:
-    """A network that was placed by a decision, with the decision in its report."""
-    if decision is None:
-        return network
-    placement = replace(
-        network.placement,
-        preference=preference.value,
-        basis=decision.basis,
-        alternatives=decision.alternatives,
-    )
-    return replace(network, placement=placement)
 
 
 def choices_of(

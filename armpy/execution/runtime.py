@@ -32,7 +32,7 @@ from armpy.execution.calls.run import run_by_name
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.loaded_networks import LoadedNetworks
 from armpy.execution.options import RuntimeOptions, names_unknown_options
-from armpy.execution.placement_policy import decide, reported
+from armpy.execution.placement_policy import decide
 from armpy.execution.plugin_defaults import configured_setup
 from armpy.execution.programs.graph_split import is_shaped
 from armpy.execution.properties import NetworkProperties
@@ -524,6 +524,4 @@ def optimize_with(
     options = settings.optimizer
     simple = simplified(known, backends, options)
     decision = decide(simple, backends, evaluator, settings, LoadedNetwork)
-    wanted = None if decision is None else decision.backends
-    optimized = optimize_graph(simple, backends, options, wanted=wanted)
-    return reported(optimized, decision, options.preference)
+    return optimize_graph(simple, backends, options, decision=decision)

@@ -13,9 +13,9 @@ from armpy.compiler import OptimizedNetwork, optimize_graph
 def watch_preparations(monkeypatch: pytest.MonkeyPatch, note: Callable[[], object]) -> None:
     """Call `note` before each preparation of a network, for sizes or for traced sizes."""
 
-    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+    def optimize(*arguments: Any, **named: Any) -> OptimizedNetwork:  # Any: they are passed on
         note()
-        return optimize_graph(*arguments)
+        return optimize_graph(*arguments, **named)
 
     for module in ("planning", "traced.trace"):
         monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)

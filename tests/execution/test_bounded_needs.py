@@ -194,7 +194,7 @@ def _unbounded_output() -> Graph:
 def test_what_needs_too_much_is_refused_before_any_backend_is_asked(
     make: Callable[[], Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def optimize(*arguments: object) -> None:
+    def optimize(*arguments: object, **named: object) -> None:
         raise AssertionError("backends would be asked")
 
     monkeypatch.setattr(planning, "optimize_graph", optimize)

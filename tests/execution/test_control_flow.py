@@ -370,9 +370,9 @@ class TestMemory:
         """Behind the first two turns, whose shapes come again in the next execution."""
         single_turns: list[bool] = []
 
-        def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are handed on
+        def optimize(*arguments: Any, **named: Any) -> OptimizedNetwork:  # Any: they are passed on
             single_turns.append(is_for_one_turn())
-            return optimize_graph(*arguments)
+            return optimize_graph(*arguments, **named)
 
         monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
         Model(growing(5, is_read=True), runtime_of())(ints(0), floats(0))

@@ -102,9 +102,13 @@ def num_prepared(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How often a network was optimised, for one size or for traced ones."""
     calls: list[Graph] = []
 
-    def optimize(graph: Graph, *arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+    def optimize(
+        graph: Graph,
+        *arguments: Any,  # Any: they are passed on
+        **named: Any,
+    ) -> OptimizedNetwork:
         calls.append(graph)
-        return optimize_graph(graph, *arguments)
+        return optimize_graph(graph, *arguments, **named)
 
     for module in ("planning", "traced.trace"):
         monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)

@@ -466,10 +466,10 @@ def test_a_growing_loop_is_compiled_for_its_first_turns_only(
     """Its body has a layer of a fixed shape, the counter's, in a program of its own."""
     num_compiled = num_surrounded = 0
 
-    def optimize(*arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+    def optimize(*arguments: Any, **named: Any) -> OptimizedNetwork:  # Any: they are passed on
         nonlocal num_compiled
         num_compiled += 1
-        return optimize_graph(*arguments)
+        return optimize_graph(*arguments, **named)
 
     def surround(*arguments: Any, **named: Any) -> BoundProgram:  # Any: likewise
         nonlocal num_surrounded

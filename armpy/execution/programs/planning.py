@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from armpy.backend import CacheUse, ReasonCode
@@ -22,7 +23,7 @@ from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import BackendError, MemoryLimitError
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.memory_limits import check_layers
-from armpy.execution.placement_policy import LoadTrial, decide, reported
+from armpy.execution.placement_policy import LoadTrial, decide
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.imports import shapes_depend_on_values
 from armpy.execution.programs.staged_program import DynamicLayers, StagedProgram
@@ -76,28 +77,31 @@ class Planner:
     def program(self, graph: Graph) -> CompiledProgram:
         """Optimise and prepare."""
         sessions, backends = self._subgraphs.sessions, self._subgraphs.backends
-        executors = self._settings.executors
-        factories = HandleFactories(sessions)
-        options = self._settings.optimizer
+        executors, options = self._settings.executors, self._settings.optimizer
         # Kept over all turns of `_prepared`: a refused import becomes a copy the next time.
         refused: ImportRefusals = {}
-        wanted, decision = self._wanted, None
+        decision = None
         # An optimised network has been through the passes, and its assignment names its layers.
-        if wanted is None:
+        if self._wanted is None:
             graph = simplified(graph, backends, options)
         check_layers(graph, self._settings.memory_limit_bytes)
-        if wanted is None:
+        if self._wanted is None:
             load = None if self._is_inner else self._load
             excluded, evaluator = self._subgraphs.excluded(graph), self._subgraphs.evaluator
             decision = decide(graph, backends, evaluator, self._settings, load, excluded)
-            wanted = None if decision is None else decision.backends
-
-        def optimize(excluded: Exclusions) -> OptimizedNetwork:
-            network = optimize_graph(graph, backends, options, excluded, factories, refused, wanted)
-            self._check_memory(network)
-            return reported(network, decision, options.preference)
+        optimize = partial(
+            optimize_graph,
+            graph,
+            backends,
+            options,
+            factories=HandleFactories(sessions),
+            refused_imports=refused,
+            wanted=self._wanted,
+            decision=decision,
+        )
 
         def make(network: OptimizedNetwork) -> CompiledProgram:
+            self._check_memory(network)
             try:
                 return CompiledProgram(network, sessions, executors, self._measure)
             except ImportRefusedError as error:
@@ -166,14 +170,14 @@ class Planner:
         options, executors = self._settings.optimizer, self._settings.executors
         return self._prepared(
             graph,
-            lambda excluded: place_layers(graph, self._subgraphs.backends, options, excluded),
+            partial(place_layers, graph, self._subgraphs.backends, options),
             lambda network: DynamicLayers(network, sessions, limit, executors, self._measure),
         )
 
     def _prepared(
         self,
         graph: Graph,
-        optimize: Callable[[Exclusions], OptimizedNetwork],
+        optimize: Callable[..., OptimizedNetwork],  # takes `excluded`
         make: Callable[[OptimizedNetwork], AnyProgram],
     ) -> AnyProgram:
         """Make a program; a backend that fails at a layer loses it to the next one.
@@ -185,7 +189,7 @@ class Planner:
         while True:
             try:
                 with model_named(self._settings.name), given_parts(self._settings.saved):
-                    network = optimize(excluded)
+                    network = optimize(excluded=excluded)
                 self._subgraphs.name_graphs(network.graph)
                 program = self._made(network, make)
             except SessionError as error:

@@ -93,9 +93,13 @@ def test_counts_after_the_third_do_not_prepare_the_classes_anew(
 ) -> None:
     prepared: list[int] = []
 
-    def optimize(graph: Graph, *arguments: Any) -> OptimizedNetwork:  # Any: they are passed on
+    def optimize(
+        graph: Graph,
+        *arguments: Any,  # Any: they are passed on
+        **named: Any,
+    ) -> OptimizedNetwork:
         prepared.append(len(graph.layers))
-        return optimize_graph(graph, *arguments)
+        return optimize_graph(graph, *arguments, **named)
 
     for module in ("planning", "traced.trace"):
         monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
