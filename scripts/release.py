@@ -77,7 +77,8 @@ def version_problems(projects: Iterable[Project]) -> Iterator[str]:
             yield f"{table['name']} has version {table['version']}. Expected {version}."
         for requirement in table.get("dependencies", ()):
             name = re.split(r"[^\w-]", requirement, maxsplit=1)[0]
-            if name in names and requirement != f"{name}=={version}":
+            without_extras = re.sub(r"\[.*\]", "", requirement)
+            if name in names and without_extras != f"{name}=={version}":
                 yield f"{table['name']} requires {requirement}. Expected {name}=={version}."
 
 
