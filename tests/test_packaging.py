@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from armpy.plugins import extensions
-from armpy.plugins.discovery import references
+from armpy.plugins import extension_tables
 
 ROOT = Path(__file__).parents[1]
 ROOTS = {
@@ -186,13 +185,8 @@ def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
     never = contracts["the core never imports an extension"]["forbidden_modules"]
     projects = sorted((ROOT / "extensions").glob("*/pyproject.toml"))
     assert projects
-    assert sorted(references._EXTENSIONS) == [path.parent.name for path in projects]
-    named = {*extensions.COMMANDS.values(), *extensions.SUFFIXES.values(), extensions.PLACEMENT}
-    groups = {
-        path.parent.name: project_of(path.parent).get("entry-points", {}) for path in projects
-    }
-    hooks = {"armpy.commands", "armpy.front_ends", "armpy.placement"}
-    assert named == {f"armpy-{name}" for name, group in groups.items() if hooks & group.keys()}
+    folders = {f"extensions/{path.parent.name}" for path in projects}
+    assert folders <= set(extension_tables.FOLDERS.values())
     for path in projects:
         home, package = path.parent, f"armpy_{path.parent.name}"
         assert (home / package / "py.typed").is_file()
@@ -207,3 +201,27 @@ def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
         assert package in tools()["coverage"]["run"]["source"]
         assert package in tools()["importlinter"]["root_packages"]
         assert package in never
+
+
+def test_tables_of_extensions_are_what_their_projects_announce() -> None:
+    for library in ("click", "onnx"):
+        pytest.importorskip(library)
+    script = ROOT / "scripts" / "document_extensions.py"
+    subprocess.run([sys.executable, str(script), "--check"], check=True, timeout=120)
+
+
+def test_no_other_text_of_the_core_names_an_extension() -> None:
+    names = re.compile(r"\barmpy[-_](" + "|".join(n[6:] for n in extension_tables.FOLDERS) + r")\b")
+    for path in (ROOT / "armpy").rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        # Docstrings are documentation.
+        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        texts = (
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in prose
+        )
+        if path.stem != "extension_tables":
+            assert not any(map(names.search, texts)), path

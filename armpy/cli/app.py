@@ -7,6 +7,7 @@ import click
 import armpy
 from armpy.cli.command_group import CommandGroup
 from armpy.cli.options import verbosity_options
+from armpy.plugins.extension_tables import BACKEND_COMMANDS
 
 _SHORT_HELPS = {
     "backends": "List the backends that are installed.",
@@ -20,17 +21,11 @@ _SHORT_HELPS = {
     "run": "Run a model on a picture, on arrays, or on random numbers.",
 }
 
-_OF_BACKENDS = {
-    "kernels": "Build packs of compiled kernels, or list those that are found.",
-    "tune": "Measure the fastest options for a model on this machine, and store them.",
-}
-"""Commands that armpy's own backends add; help is as quick as without plugins."""
-
 
 @click.group(
     cls=CommandGroup,
     short_helps=_SHORT_HELPS,
-    of_backends=_OF_BACKENDS,
+    of_backends=BACKEND_COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

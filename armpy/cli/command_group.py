@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from armpy.errors import InvalidArgumentError, did_you_mean
-from armpy.plugins.extensions import COMMANDS, install_command
+from armpy.plugins.extension_tables import COMMANDS
+from armpy.plugins.extensions import install_command
 
 _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 """Of the environment: plugins, or what finding them complains about, may be there."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from armpy.backend import DeviceFigures, IBackendCache
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.extensions import PLACEMENT, install_command
+from armpy.plugins.extension_tables import PLACERS
+from armpy.plugins.extensions import install_command
 from armpy.plugins.placement import Alternative, PlacementDecision, PlacementQuestion, Placer
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guarded_call import describe
@@ -47,11 +48,12 @@ class Placers:
         """
         if not self._found:
             raise InvalidArgumentError(
-                f"placement by cost needs {PLACEMENT}, which is not installed or cannot be loaded",
+                f"placement by cost needs {' or '.join(PLACERS)}, which is not installed or cannot "
+                "be loaded",
                 where="preference",
                 expected=f"'{Preference.ORDER.value}', the order of the backends",
                 actual=f"'{preference.value}'",
-                fix=f"Run: {install_command(PLACEMENT)}; armpy doctor says what cannot be loaded",
+                fix=f"Run: {install_command(PLACERS[0])}; armpy doctor says what cannot be loaded",
             )
 
     def decide(self, question: PlacementQuestion) -> PlacementDecision | None:
@@ -89,7 +91,7 @@ def _registered(registry: BackendRegistry) -> list[Answer[Placer]]:
     if not registry.has_plugins(_HOOK):
         return []
     answers = registry.plugins.ask(_HOOK, Placer, exactly=True)
-    return sorted(answers, key=lambda answer: answer.candidate.distribution == PLACEMENT)
+    return sorted(answers, key=lambda answer: answer.candidate.distribution in PLACERS)
 
 
 def _checked(decision: object, question: PlacementQuestion) -> PlacementDecision | None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.plugins.extensions import COMMANDS, install_command
+from armpy.plugins.extension_tables import COMMANDS
+from armpy.plugins.extensions import install_command
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.installed import NEEDS_KIT
 from tests.support.command_line import Cli

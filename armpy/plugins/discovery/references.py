@@ -9,19 +9,10 @@ import re
 from functools import cache
 from importlib.machinery import ModuleSpec
 
+from armpy.plugins.extension_tables import FOLDERS
+
 _REFERENCE = r"(?P<module>[\w.]+)\s*(?::\s*(?P<object>[\w.]+)\s*)?(?:\[.*\]\s*)?$"
 """May end in the names of extras, which do not matter here."""
-
-_EXTENSIONS = ("compat", "conformance", "nnapi", "onnx", "serving", "tools")
-_OWN_PACKAGES = (
-    *("armpy", "armpy_numba_acc", "armpy_reference"),
-    *(f"armpy_{name}" for name in _EXTENSIONS),
-)
-_OWN_PLACES = (
-    *("", "backends/numba_acc", "backends/reference"),
-    *(f"extensions/{name}" for name in _EXTENSIONS),
-)
-"""Where these are, seen from the folder that has armpy: installed, and in a checkout."""
 
 
 def load_reference(reference: str) -> object:
@@ -73,8 +64,10 @@ def is_own_file(path: str | None) -> bool:
 @cache
 def _own_files() -> frozenset[str]:
     root = os.path.realpath(f"{__file__}/../../../..")
+    packages = {"armpy": "", **{name.replace("-", "_"): place for name, place in FOLDERS.items()}}
+    # Beside armpy where installed, and in its project's folder in a checkout.
     return frozenset(
-        os.path.join(root, place, name, "__init__.py")
-        for place in _OWN_PLACES
-        for name in _OWN_PACKAGES
+        os.path.join(root, place, package, "__init__.py")
+        for package, folder in packages.items()
+        for place in ("", folder)
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from armpy.plugins.discovery.candidate import Candidate
+from armpy.plugins.extension_tables import FOLDERS
 from armpy.plugins.trust.pinned_code import SnapshotFinder
 
 BACKEND_SOURCE = """
@@ -28,14 +29,9 @@ class Backend(ReferenceBackend):
 """
 
 
-_EXTENSIONS = {
-    f"armpy-{name}" for name in ("compat", "conformance", "nnapi", "onnx", "serving", "tools")
-}
-
-
 def third_party(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Candidates without armpy's own commands and extensions, which may be installed or not."""
-    return tuple(c for c in candidates if c.distribution not in {"armpy", *_EXTENSIONS})
+    return tuple(c for c in candidates if c.distribution not in {"armpy", *FOLDERS})
 
 
 class FakeSite:

@@ -1,0 +1,58 @@
+"""Tables of what armpy's extensions add, for errors about those that are not installed.
+
+Made by scripts/document_extensions.py; do not edit. Nothing here decides what is used: installed
+distributions announce themselves by entry points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+COMMANDS: Mapping[str, str] = {
+    "benchmark": "armpy-tools",
+    "calibrate": "armpy-tools",
+    "conformance": "armpy-conformance",
+    "conformance fuzz": "armpy-nnapi",
+    "conformance nnapi-vectors": "armpy-nnapi",
+    "conformance random-graphs": "armpy-nnapi",
+    "diff": "armpy-conformance",
+    "export-triton": "armpy-serving",
+    "new-backend": "armpy-conformance",
+    "pictures": "armpy-tools",
+    "quantize": "armpy-tools",
+    "ray-resources": "armpy-serving",
+    "report": "armpy-tools",
+}
+"""Distributions by the command that they add to ``armpy``, groups before commands."""
+
+BACKEND_COMMANDS: Mapping[str, str] = {
+    "kernels": "Build packs of compiled kernels, or list those that are found.",
+    "tune": "Measure the fastest options for MODEL on this machine, and store them.",
+}
+"""Lines about the commands that backends of armpy's own distribution add."""
+
+SUFFIXES: Mapping[str, str] = {
+    ".armnn": "armpy-compat",
+    ".onnx": "armpy-onnx",
+}
+"""Distributions by the suffix of the files that they read."""
+
+PLACERS = ("armpy-tools",)
+"""Distributions that decide by cost where layers run."""
+
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "armpy-tools": ("armpy-conformance",),
+}
+"""Extensions that an extension depends on."""
+
+FOLDERS: Mapping[str, str] = {
+    "armpy-compat": "extensions/compat",
+    "armpy-conformance": "extensions/conformance",
+    "armpy-nnapi": "extensions/nnapi",
+    "armpy-numba-acc": "backends/numba_acc",
+    "armpy-onnx": "extensions/onnx",
+    "armpy-reference": "backends/reference",
+    "armpy-serving": "extensions/serving",
+    "armpy-tools": "extensions/tools",
+}
+"""Folders of distributions in a checkout."""

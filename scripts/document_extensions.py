@@ -1,0 +1,188 @@
+"""Writes armpy/plugins/extension_tables.py from the projects of this repository, or checks it.
+
+Usage::
+
+    python scripts/document_extensions.py [--check]
+
+What is installed announces itself by entry points. The tables serve errors about what is not
+installed, and the help of commands of armpy's own backends, which is shown without importing them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import click
+
+from armpy.core.dataclass import dataclass
+from armpy.plugins.discovery.references import load_reference
+from armpy.plugins.hooks import FrontEnd
+
+ROOT = Path(__file__).parents[1]
+PATH = ROOT / "armpy" / "plugins" / "extension_tables.py"
+WIDTH = 100
+
+HEAD = '''"""Tables of what armpy's extensions add, for errors about those that are not installed.
+
+Made by scripts/document_extensions.py; do not edit. Nothing here decides what is used: installed
+distributions announce themselves by entry points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+'''
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project of this repository: an extension, or a backend of armpy's distribution."""
+
+    folder: str  # seen from the root
+    table: Mapping[str, Any]  # Any: the table ``project`` of its pyproject.toml
+
+    @property
+    def name(self) -> str:
+        """The distribution's name."""
+        return str(self.table["name"])
+
+    @property
+    def package(self) -> str:
+        """The package that it brings."""
+        return self.name.replace("-", "_")
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The distributions that it depends on, by name."""
+        requirements = self.table.get("dependencies", ())
+        return tuple(re.split(r"[^\w-]", text, maxsplit=1)[0] for text in requirements)
+
+    def plugins(self, group: str) -> Iterator[Any]:
+        """The objects that it announces in a group of entry points."""
+        for reference in self.table.get("entry-points", {}).get(group, {}).values():
+            yield load_reference(reference)
+
+    @cached_property
+    def commands(self) -> dict[str, str]:
+        """A line about each command that it adds, by name."""
+        return {
+            str(command.name): command.get_short_help_str(limit=WIDTH)
+            for plugin in self.plugins("armpy.commands")
+            for command in _listed(plugin.armpy_add_cli_commands(), click.Command)
+        }
+
+    @cached_property
+    def suffixes(self) -> list[str]:
+        """Suffixes of the files that it reads."""
+        return [
+            suffix
+            for plugin in self.plugins("armpy.front_ends")
+            for front_end in _listed(plugin.armpy_register_front_end(), FrontEnd)
+            for suffix in front_end.suffixes
+        ]
+
+
+def main() -> int:
+    """Write the module, or compare it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="fail if the module is out of date")
+    arguments = parser.parse_args()
+    text = module_text(read_projects("extensions"), read_projects("backends"))
+    if not arguments.check:
+        PATH.write_text(text, "utf-8")
+    elif PATH.read_text("utf-8") != text:
+        print(f"{PATH.relative_to(ROOT)} is out of date: run python scripts/{Path(__file__).name}")
+        return 1
+    return 0
+
+
+def read_projects(folder: str) -> list[Project]:
+    """The projects in a folder of the repository, by name."""
+    found = [
+        Project(path.parent.relative_to(ROOT).as_posix(), _table(path))
+        for path in ROOT.glob(f"{folder}/*/pyproject.toml")
+    ]
+    return sorted(found, key=lambda project: project.name)
+
+
+def module_text(extensions: list[Project], backends: list[Project]) -> str:
+    """The text of the module."""
+    announced = _table(ROOT / "pyproject.toml")["entry-points"]["armpy.backends"].values()
+    with_armpy = {reference.partition(":")[0] for reference in announced}
+    own = [project for project in backends if project.package in with_armpy]
+    names = {project.name for project in extensions}
+    tables = [
+        _mapping(
+            "COMMANDS",
+            {name: _quoted(p.name) for p in extensions for name in p.commands},
+            "Distributions by the command that they add to ``armpy``, groups before commands.",
+        ),
+        _mapping(
+            "BACKEND_COMMANDS",
+            {name: _quoted(line) for p in own for name, line in p.commands.items()},
+            "Lines about the commands that backends of armpy's own distribution add.",
+        ),
+        _mapping(
+            "SUFFIXES",
+            {suffix: _quoted(p.name) for p in extensions for suffix in p.suffixes},
+            "Distributions by the suffix of the files that they read.",
+        ),
+        _tuple(
+            "PLACERS",
+            [p.name for p in extensions if any(p.plugins("armpy.placement"))],
+            "Distributions that decide by cost where layers run.",
+        ),
+        _mapping(
+            "NEEDED",
+            {p.name: _names(n for n in p.needed if n in names) for p in extensions},
+            "Extensions that an extension depends on.",
+            "tuple[str, ...]",
+        ),
+        _mapping(
+            "FOLDERS",
+            {p.name: _quoted(p.folder) for p in [*extensions, *own]},
+            "Folders of distributions in a checkout.",
+        ),
+    ]
+    return "\n".join([HEAD, *tables])
+
+
+def _table(path: Path) -> Mapping[str, Any]:  # Any: TOML
+    table: Mapping[str, Any] = tomllib.loads(path.read_text("utf-8"))["project"]
+    return table
+
+
+def _listed(answer: object, kind: type) -> list[Any]:
+    """A hook's answer as a list."""
+    return [answer] if isinstance(answer, kind) else list(answer or ())  # type: ignore[call-overload]
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"'
+
+
+def _names(names: Iterator[str]) -> str:
+    quoted = [_quoted(name) for name in names]
+    return f"({', '.join(quoted)},)" if quoted else ""
+
+
+def _mapping(name: str, rows: Mapping[str, str], text: str, value: str = "str") -> str:
+    """A table and its documentation; rows without a value are left out."""
+    lines = [f"    {_quoted(key)}: {rows[key]},\n" for key in sorted(rows) if rows[key]]
+    return f'{name}: Mapping[str, {value}] = {{\n{"".join(lines)}}}\n"""{text}"""\n'
+
+
+def _tuple(name: str, names: list[str], text: str) -> str:
+    """A sorted tuple and its documentation."""
+    return f'{name} = {_names(iter(sorted(names)))}\n"""{text}"""\n'
+
+
+if __name__ == "__main__":
+    sys.exit(main())
