@@ -69,13 +69,14 @@ def fusion_of(emit: Emitter, layer: Layer) -> Fusion:
     return emit.arrangement.fusions.get(layer) or Fusion(layer.outputs[0], bounds)
 
 
-def _width(choices: Choices, windows: Windows) -> int:
-    """Channels that are computed at once: a register full of them, or fewer.
+_BLOCK_COST = 4.0
+"""Cost of a block beside that of its channels, by the cost of a channel; an estimate."""
 
-    A block costs a little more than its elements.
-    """
+
+def _width(choices: Choices, windows: Windows) -> int:
+    """Channels that are computed at once: a register full of them, or fewer."""
     most = min(choices.isa.lanes, windows.out_shape[3])
-    costs = {size: size + 4.0 for size in (16, 8, 4, 1) if size <= most}
+    costs = {size: size + _BLOCK_COST for size in (16, 8, 4, 1) if size <= most}
     return best_width(choices, "depthwise_f32", windows, costs)
 
 

@@ -26,6 +26,19 @@ _PAIRS = 4
 
 _MOST_ROWS = 2 * ROWS
 
+# Estimates for processors with AMX; of none of them is a measurement on record.
+_HALF_PANEL = 0.6
+"""Time of a panel of which one of two tiles is used, by the time of a whole panel."""
+
+_WEIGHTS_IN_THE_OPEN = 0.5
+"""Share of the time for weights from the second level that multiplying does not hide."""
+
+_GATHER_CYCLES = 3.0
+"""Cycles for a gathered row, and again for each of its taps."""
+
+_GATHER_LINE_CYCLES = 1.5
+"""Cycles for each cache line of a tap that is copied."""
+
 
 class MatrixPlan(NamedTuple):
     """One way to compute a product."""
@@ -199,10 +212,11 @@ def _duration_ns(
     if rest > COLUMNS // 2:
         panels += 1.0
     elif rest:
-        panels += 0.6
+        panels += _HALF_PANEL
     pace = model.pace("tdpbusd" if kind.element_bytes == 1 else "tdpbf16ps", ROW_BYTES)
     rows_ns = _PAIRS * pace.step_ns * (plan.rows + _MOST_ROWS) / 4
-    block_ns = rows_ns + 2 * ROWS * ROW_BYTES / model.levels[1].bytes_per_ns / 2
+    weights_ns = 2 * ROWS * ROW_BYTES / model.levels[1].bytes_per_ns
+    block_ns = rows_ns + _WEIGHTS_IN_THE_OPEN * weights_ns
     store_ns = unit.store_ns if unit is not None else ROWS * model.cycle_ns
     blocks = plan.blocks * (1 if plan.gathers else taps)
     finished = plan.rows * patches.num_pixels / plan.positions
@@ -210,6 +224,7 @@ def _duration_ns(
     duration = panels * (_PAIRS * store_ns + blocks * block_ns + finish_ns)
     if plan.gathers:
         tap_bytes = patches.depth * kind.element_bytes
-        cycles = 3 + taps * (3 + 1.5 * tap_bytes / ROW_BYTES)
+        tap_cycles = _GATHER_CYCLES + _GATHER_LINE_CYCLES * tap_bytes / ROW_BYTES
+        cycles = _GATHER_CYCLES + taps * tap_cycles
         duration += plan.rows * cycles * model.cycle_ns
     return -(-plan.positions // plan.rows) * duration

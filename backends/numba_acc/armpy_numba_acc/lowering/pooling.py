@@ -171,6 +171,10 @@ def _lanes(isa: Isa, channels: int) -> int:
     return next(size for size in (16, 8, 4, 1) if size <= min(isa.lanes, channels))
 
 
+_BLOCK_COST = 16.0
+"""Cost of a block beside that of its channels, by the cost of a channel; an estimate."""
+
+
 def _columns(windows: Windows) -> int:
     """Pixels of a tile."""
     return 1 if windows.out_shape[2] == 1 else 4
@@ -180,7 +184,7 @@ def _width(choices: Choices, windows: Windows) -> int:
     """Channels that are computed at once."""
     channels = windows.out_shape[3]
     most = min(choices.isa.vector_bytes, channels)
-    costs = {size: size + 16.0 for size in (64, 32, 16) if size <= most}
+    costs = {size: size + _BLOCK_COST for size in (64, 32, 16) if size <= most}
     return best_width(choices, "pooling_u8", windows, costs) if costs else channels
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 
 MOST_THREADS = 256
-"""That one execution can have."""
+"""Maximum number of threads per execution."""
 
 
 def usable_cores(root: str | os.PathLike[str] = "/", cpus: Collection[int] | None = None) -> int:
