@@ -218,7 +218,7 @@ def _plan_by_tap(choices: Choices, windows: Windows, width: int, has_words: bool
 
 
 _BLOCK_COSTS = {64: 65.0, 32: 37.0, 16: 36.0}
-"""Costs of blocks by their channels: as measured, 16 take as long as 32, and 64 not twice as long."""
+"""Costs of blocks by channels: as measured, 16 take as long as 32, and 64 not twice as long."""
 
 
 def _width(choices: Choices, windows: Windows) -> int:

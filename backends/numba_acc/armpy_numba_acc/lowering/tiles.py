@@ -51,8 +51,8 @@ class ProductKind:
     finish: str  # the machine model's name of the work after the steps
     tiles: Tiles  # see `Tiles`
     cost: Cost  # see `Cost`
-    # Share of the second level of the cache for weights that are used for all pixels before the next
-    # ones; an estimate.
+    # Share of the second level of the cache for weights that are used for all pixels before the
+    # next ones; an estimate.
     cached_share: float = 0.25
     tile_name: str = ""  # what tiles are chosen by; that of the kernel if left out
     # Whether tiles always go on in the next row, so that the output is one long row.
