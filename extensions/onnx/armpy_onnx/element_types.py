@@ -83,7 +83,11 @@ def read_tensor(tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
     """
     data_type = data_type_of(tensor.data_type, where)
     if tensor.data_location == TensorProto.EXTERNAL:
-        raise ParserError("elements in another file cannot be used here", where=where)
+        raise ParserError(
+            "the tensor's elements are in another file",
+            where=where,
+            expected="elements in the tensor itself",
+        )
     if any(dim < 0 for dim in tensor.dims):
         raise ParserError("a dimension is negative", where=where, actual=str(list(tensor.dims)))
     if tensor.HasField("segment"):  # of other tensors that no exporter writes; onnx refuses it

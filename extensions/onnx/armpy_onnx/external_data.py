@@ -59,7 +59,7 @@ class ExternalData:
         self._folder = folder
         if folder and not os.path.isdir(folder):
             raise FrontEndOptionError(
-                "there is no such folder",
+                "the folder does not exist",
                 where="option 'external_data'",
                 expected="the folder of the model's external data",
                 actual=repr(folder),
@@ -115,7 +115,7 @@ class ExternalData:
         length = _number(entries["length"], where) if "length" in entries else size
         if length != size or offset > len(data) or size > len(data) - offset:
             raise ParserError(
-                "the tensor does not fit what lies beside the model",
+                "the tensor's length or offset does not match its file",
                 where=where,
                 expected=f"{size} bytes",
                 actual=f"{length} bytes at {offset} of {len(data)}",
@@ -220,7 +220,12 @@ def _mapped(path: Path) -> memoryview:
 def _number(text: str, where: str) -> int:
     """An offset or a length."""
     if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
-        raise ParserError("an offset or length cannot be used", where=where, actual=repr(text)[:80])
+        raise ParserError(
+            "an offset or length is not a whole number",
+            where=where,
+            expected=f"at most {_MOST_DIGITS} digits",
+            actual=repr(text)[:80],
+        )
     return int(text)
 
 

@@ -63,7 +63,7 @@ def rotated(
     length = length or shape[3]
     if length % 2 or not 0 < length <= shape[3]:
         raise node.error(
-            "the number of features to rotate cannot be used",
+            "the number of features to rotate is odd, 0 or too large",
             expected=f"an even number, at most {shape[3]}",
             actual=length,
         )

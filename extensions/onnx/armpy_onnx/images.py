@@ -148,7 +148,7 @@ def per_axis(
     numbers = node.integers(name, default)
     if len(numbers) != length or any(number < least for number in numbers):
         raise node.error(
-            f"the attribute '{name}' cannot be used",
+            f"the attribute '{name}' has the wrong length, or too small a number",
             expected=f"{length} numbers of {least} or more",
             actual=numbers,
         )
@@ -164,8 +164,13 @@ def explicit_pads(node: Node, rank: int) -> Pads:
 def auto_pad(node: Node) -> str:
     """The attribute ``auto_pad``; older ones than ``NOTSET`` do not differ from the default."""
     mode = node.text("auto_pad", "NOTSET") or "NOTSET"
-    if mode not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
-        raise node.error("the attribute 'auto_pad' cannot be used", actual=repr(mode))
+    modes = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
+    if mode not in modes:
+        raise node.error(
+            "the attribute 'auto_pad' has an unknown value",
+            expected=", ".join(modes),
+            actual=repr(mode),
+        )
     return mode
 
 

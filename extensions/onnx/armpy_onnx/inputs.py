@@ -93,7 +93,7 @@ class Inputs:
         for name, size in self._sizes.items():
             if type(size) is not int or size < 0:
                 raise FrontEndOptionError(
-                    f"the size of '{name}' cannot be used",
+                    f"the size of '{name}' is negative or not a whole number",
                     where="option 'dimensions'",
                     expected="a number of 0 or more",
                     actual=repr(size),

@@ -154,7 +154,7 @@ class Node(Layers):
         word = self.text(name, default)
         if word not in table:
             raise self.error(
-                f"the attribute '{name}' cannot be used",
+                f"the attribute '{name}' has an unknown value",
                 expected=", ".join(table),
                 actual=repr(word),
             )

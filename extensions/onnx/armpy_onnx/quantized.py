@@ -127,12 +127,13 @@ def tensor_quantization(node: Node, scale: int, zero_point: int) -> Quantization
     Raises
     ------
     LayerValidationError
-        If there are several, or they cannot be used.
+        If there are several, or they are not constants, or a scale is not positive.
     """
     quantization = quantization_of(node, scale, zero_point, 0)
     if quantization is None or quantization.axis is not None:
         raise node.error(
-            f"the scale, input {scale}, cannot be used", expected="one positive number"
+            f"the scale, input {scale}, is not one positive number",
+            expected="a constant with one element above 0",
         )
     return quantization
 
@@ -168,7 +169,11 @@ def fused_activation(node: Node) -> FusedActivation:
     name = node.text("activation", "NONE")
     activation = FusedActivation.__members__.get(name)
     if activation is None:
-        raise node.error("the attribute 'activation' cannot be used", actual=name)
+        raise node.error(
+            "the attribute 'activation' has an unknown value",
+            expected=", ".join(FusedActivation.__members__),
+            actual=name,
+        )
     return activation
 
 
@@ -282,7 +287,7 @@ def spread(node: Node, value: Value, shape: tuple[int, ...], axis: int, block_si
     if not block_size:
         if value_shape != (shape[axis],):
             raise node.error(
-                "scales and zero points do not fit the axis",
+                "scales or zero points do not have one element per index of the axis",
                 expected=f"1 or {shape[axis]} elements",
                 actual=value_shape,
             )
@@ -290,7 +295,7 @@ def spread(node: Node, value: Value, shape: tuple[int, ...], axis: int, block_si
     blocks = -(-shape[axis] // block_size)
     if block_size < 0 or value_shape != (*shape[:axis], blocks, *shape[axis + 1 :]):
         raise node.error(
-            "scales and zero points do not fit the blocks",
+            "scales or zero points do not have one element per block",
             expected=f"shape {(*shape[:axis], blocks, *shape[axis + 1 :])}",
             actual=value_shape,
         )

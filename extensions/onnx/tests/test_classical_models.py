@@ -271,11 +271,11 @@ def test_a_map_of_probabilities_is_the_tensor_of_its_values() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"nodes_truenodeids": 99}, "there is no such node"),
+        ({"nodes_truenodeids": 99}, "a node that another one names does not exist"),
         ({"nodes_truenodeids": 0}, "the nodes are not trees"),
-        ({"nodes_featureids": 5}, "there is no such feature"),
-        ({"nodes_modes": "BRANCH_ODD"}, "there is no such mode"),
-        ({"target_ids": 1}, "there is no such target"),
+        ({"nodes_featureids": 5}, "a node's feature is out of range"),
+        ({"nodes_modes": "BRANCH_ODD"}, "a node's mode is unknown"),
+        ({"target_ids": 1}, "a leaf's target is out of range"),
         ({"target_nodeids": 1}, "is not a leaf"),
         ({"nodes_nodeids": 1}, "two nodes of a tree"),
     ],

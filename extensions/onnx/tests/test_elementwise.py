@@ -115,11 +115,11 @@ def test_the_first_operator_sets_cast_to_the_name_of_a_type(to: str) -> None:
     [
         (
             of("BitShift", BYTES, BYTES, direction="UP"),
-            "there is no such direction",
+            "the attribute 'direction' has an unknown value",
         ),
-        (of("Gelu", X, approximate="sine"), "there is no such approximation"),
+        (of("Gelu", X, approximate="sine"), "the attribute 'approximate' has an unknown value"),
         (of("Celu", X, alpha=0.0), "alpha is 0"),
-        (of("Dropout", X, opset=6, ratio=1.5), "the ratio cannot be used"),
+        (of("Dropout", X, opset=6, ratio=1.5), "the ratio is out of range"),
         (of("HannWindow", np.array(-1, np.int64)), "the size of the window"),
     ],
     ids=lambda case: case.kind if isinstance(case, NodeCase) else "",

@@ -145,7 +145,9 @@ def test_no_path_leaves_the_folder_of_the_option(
 
 def test_a_folder_that_there_is_not_is_named_with_the_option(tmp_path: Path) -> None:
     content = _product().SerializeToString()
-    with pytest.raises(InvalidArgumentError, match=r"'external_data'.*no such folder.*got '.*gone"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"'external_data'.*the folder does not exist.*got '.*gone"
+    ):
         armpy.load(content, front_end_options={"external_data": str(tmp_path / "gone")})
 
 

@@ -303,7 +303,7 @@ def test_scales_of_blocks_that_do_not_fit_are_named_with_the_node() -> None:
     node = helper.make_node(
         "DequantizeLinear", ["x", "scale", "point"], ["y"], "blocks", axis=1, block_size=2
     )
-    with pytest.raises(ParserError, match=r"DequantizeLinear 'blocks'.*do not fit the blocks"):
+    with pytest.raises(ParserError, match=r"DequantizeLinear 'blocks'.*one element per block"):
         run(node, {"x": np.zeros((2, 8), np.int8)}, TensorProto.FLOAT, constants)
 
 

@@ -93,9 +93,9 @@ def test_batches_can_come_first() -> None:
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"direction": "sideways"}, "no such direction"),
+        ({"direction": "sideways"}, "'direction' has an unknown value"),
         ({"activations": ["Tanh"]}, "number of activations"),
-        ({"activations": ["Sigmoid", "Cosine"]}, "no such activation"),
+        ({"activations": ["Sigmoid", "Cosine"]}, "an activation is unknown"),
         ({"direction": "bidirectional"}, "a part for each direction"),
     ],
 )

@@ -90,10 +90,18 @@ def test_weights_of_mels_are_those_of_onnx_runtime(numbers: tuple[Any, ...]) -> 
 @pytest.mark.parametrize(
     ("kind", "inputs", "message"),
     [
-        ("STFT", [_signal(1, 10, 1), _whole(0), None, _whole(4)], "do not fit the signal"),
-        ("STFT", [_signal(1, 10, 1), _whole(1), None, _whole(11)], "do not fit the signal"),
-        ("STFT", [_signal(1, 10, 1), _whole(1), _signal(5), _whole(4)], "does not fit the frames"),
-        ("DFT", [_signal(1, 10, 1), _whole(-3)], "length cannot be used"),
+        ("STFT", [_signal(1, 10, 1), _whole(0), None, _whole(4)], "the step is not positive"),
+        (
+            "STFT",
+            [_signal(1, 10, 1), _whole(1), None, _whole(11)],
+            "the frame's length is out of range",
+        ),
+        (
+            "STFT",
+            [_signal(1, 10, 1), _whole(1), _signal(5), _whole(4)],
+            "does not have the frame's length",
+        ),
+        ("DFT", [_signal(1, 10, 1), _whole(-3)], "length is not positive"),
         ("DFT", [_signal(1, 10, 3)], "parts of a number"),
         ("DFT", [_signal(1, 10, 1), _whole(1 << 40)], "memory"),
     ],

@@ -118,9 +118,13 @@ def test_no_others_are_taken_without_a_schema(kind: str) -> None:
     ("kind", "attributes", "message"),
     [
         ("Crop", {"border": [3, 0, 3, 0]}, "nothing is left of the image"),
-        ("Crop", {"border": [1, 1]}, "border and scale do not fit"),
+        ("Crop", {"border": [1, 1]}, "border or scale has the wrong length"),
         ("Crop", {"border": [0, 0, 0, 0], "scale": [2**62, 1]}, "nothing is left"),
-        ("ImageScaler", {"bias": [1.0]}, r"'bias' does not fit. Expected 3 numbers; got 1"),
+        (
+            "ImageScaler",
+            {"bias": [1.0]},
+            r"'bias' does not have one number per channel. Expected 3; got 1",
+        ),
     ],
 )
 def test_attributes_that_do_not_fit_are_named(

@@ -38,7 +38,7 @@ def transformed(node: Node, scores: Value, word: str | None = None) -> Value:
     if word == "PROBIT":
         return _probit(node, scores)
     raise node.error(
-        "there is no such post_transform",
+        "the attribute 'post_transform' has an unknown value",
         expected="NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO, PROBIT",
         actual=word,
     )

@@ -66,11 +66,15 @@ class Trees:
         if inner.size and (inner.max() >= count or np.bincount(inner).max() > 1):
             raise node.error("the nodes are not trees", expected="one parent for each, or none")
         if next_nodes.size and -1 - next_nodes.min() >= self.num_leaves:
-            raise node.error("there is no such leaf", expected=f"{self.num_leaves} leaves")
+            raise node.error(
+                "a node leads to a leaf that does not exist",
+                expected=f"{self.num_leaves} leaves",
+                actual=f"leaf {-1 - next_nodes.min()}",
+            )
         if count and not 0 <= self.features.min() <= self.features.max() < num_features:
             raise node.error(
-                "there is no such feature",
-                expected=f"features below {num_features}",
+                "a node's feature is out of range",
+                expected=f"0 to {num_features - 1}",
                 actual=self.features.max(),
             )
 
@@ -122,7 +126,7 @@ def read_trees(node: Node) -> tuple[Trees, PlacesOfLeaves]:
     is_leaf = np.array([mode == "LEAF" for mode in modes])
     unknown = {mode for mode in modes if mode != "LEAF"} - MODES.keys()
     if unknown:
-        raise node.error("there is no such mode", expected=", ".join(MODES), actual=unknown)
+        raise node.error("a node's mode is unknown", expected=", ".join(MODES), actual=unknown)
     thresholds = reals(node, "nodes_values")
     if len(thresholds) != count:
         raise node.error("there is not one value for each node", expected=str(count))
@@ -172,7 +176,8 @@ class PlacesOfLeaves:
         if not is_there.all():
             missing = int(np.flatnonzero(~is_there)[0])
             raise self._node.error(
-                "there is no such node", actual=f"{node_ids[missing]} of tree {tree_ids[missing]}"
+                "a node that another one names does not exist",
+                actual=f"{node_ids[missing]} of tree {tree_ids[missing]}",
             )
         places: Integers = self._order[at]
         return places
@@ -203,7 +208,11 @@ def aggregated(
     """
     leaves, targets, amounts = weights
     if targets.size and not 0 <= targets.min() <= targets.max() < num_targets:
-        raise node.error("there is no such target", expected=f"targets below {num_targets}")
+        raise node.error(
+            "a leaf's target is out of range",
+            expected=f"0 to {num_targets - 1}",
+            actual=f"{targets.min()} to {targets.max()}",
+        )
     check_table(node, (trees.num_leaves, num_targets))
     float_type = rows.info.data_type
     limits = np.finfo(np.float64 if float_type is DataType.FLOAT64 else np.float32)

@@ -69,7 +69,7 @@ def _places(
     by_axis = numbers.shape == (count, len(shape))
     if numbers.dtype.kind not in "iu" or not (by_axis or numbers.shape == (count,)):
         raise ParserError(
-            "the indices do not fit the values",
+            "the indices have the wrong type or shape",
             where=where,
             expected=f"integers of shape ({count},) or ({count}, {len(shape)})",
             actual=f"{index_type} of shape {numbers.shape}",

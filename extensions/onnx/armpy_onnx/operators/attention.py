@@ -56,7 +56,11 @@ def _scores(node: Node) -> AttentionScores:
         return AttentionScores.NONE
     number = node.integer("qk_matmul_output_mode", 0)
     if not 0 <= number <= 3:
-        raise node.error("there is no such mode of output", expected="0 to 3", actual=number)
+        raise node.error(
+            "the attribute 'qk_matmul_output_mode' has an unknown value",
+            expected="0 to 3",
+            actual=number,
+        )
     return AttentionScores(number)
 
 

@@ -63,7 +63,9 @@ def _terms(node: Node) -> tuple[list[_EinsumTerm], str]:
         dots = rank - len(named)
         if not (named.isalpha() or not named) or dots < 0 or (dots and "..." not in part):
             raise node.error(
-                "a term does not fit its input", expected=f"rank {rank}", actual=equation
+                f"term {index} does not have one letter per axis of its input",
+                expected=f"rank {rank}",
+                actual=equation,
             )
         longest = max(longest, dots)
         terms.append(_EinsumTerm(node.value(index), part.replace("...", _dots(spare, dots), 1)))
@@ -73,8 +75,10 @@ def _terms(node: Node) -> tuple[list[_EinsumTerm], str]:
             sorted(letter for letter in set(letters) if letters.count(letter) < 2)
         )
     output = output.replace("...", _dots(spare, longest), 1)
-    if len(set(output)) < len(output) or not (output.isalnum() or not output):
-        raise node.error("the output's term cannot be used", actual=equation)
+    if len(set(output)) < len(output):
+        raise node.error("the output's term repeats a letter", actual=equation)
+    if output and not output.isalnum():
+        raise node.error("the output's term has other characters than letters", actual=equation)
     return terms, output
 
 

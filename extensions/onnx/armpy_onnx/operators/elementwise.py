@@ -123,7 +123,11 @@ def _bit_shift(node: Node) -> Value:
     directions = {"LEFT": BinaryOperation.SHIFT_LEFT, "RIGHT": BinaryOperation.SHIFT_RIGHT}
     direction = node.text("direction")
     if direction not in directions:
-        raise node.error("there is no such direction", expected="LEFT or RIGHT", actual=direction)
+        raise node.error(
+            "the attribute 'direction' has an unknown value",
+            expected="LEFT or RIGHT",
+            actual=direction,
+        )
     return node.layer(ElementwiseBinary(directions[direction]), node.value(0), node.value(1))
 
 

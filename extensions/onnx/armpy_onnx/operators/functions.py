@@ -98,7 +98,9 @@ def _gelu(node: Node) -> Value:
     approximate = node.text("approximate", "none")
     if approximate not in ("none", "tanh"):
         raise node.error(
-            "there is no such approximation", expected="none or tanh", actual=approximate
+            "the attribute 'approximate' has an unknown value",
+            expected="none or tanh",
+            actual=approximate,
         )
     operation = Activation(ActivationFunction.GELU, approximate=approximate == "tanh")
     return node.layer(operation, node.value(0))

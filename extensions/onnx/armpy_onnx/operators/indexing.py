@@ -46,11 +46,8 @@ def _scatter_nd(node: Node) -> Value:
 
 def _reduction(node: Node) -> ScatterReduction:
     """Return how updates are combined."""
-    name = node.text("reduction", "none")
-    reduction = {reduction.name.lower(): reduction for reduction in ScatterReduction}.get(name)
-    if reduction is None:
-        raise node.error("there is no such reduction", actual=name)
-    return reduction
+    reductions = {reduction.name.lower(): reduction for reduction in ScatterReduction}
+    return node.choice("reduction", "none", reductions)
 
 
 def _scattered(node: Node, operation: Operation, reduction: ScatterReduction) -> Value:
@@ -66,10 +63,12 @@ def _tensor_scatter(node: Node) -> Value:
     axis = node.axis(node.integer("axis", -2), len(cache))
     mode = node.text("mode", "linear")
     if mode not in ("linear", "circular"):
-        raise node.error("there is no such mode", expected="linear or circular", actual=mode)
+        raise node.error(
+            "the attribute 'mode' has an unknown value", expected="linear or circular", actual=mode
+        )
     require(
         len(updates) == len(cache) and axis > 0 and updates[axis] <= cache[axis],
-        "the update does not fit the cache",
+        "the update has the wrong rank, or is larger than the cache",
         expected=f"rank {len(cache)}, at most {cache[axis]} along axis {axis}, not a batch",
         actual=updates,
     )

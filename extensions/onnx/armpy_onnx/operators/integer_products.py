@@ -197,14 +197,20 @@ def _mat_mul_n_bits(node: Node) -> Value:
     """
     bits, block = node.integer("bits", 4), node.integer("block_size")
     depth, units = node.integer("K"), node.integer("N")
-    if bits not in (2, 4, 8) or block < 1 or depth < 1 or units < 1:
-        raise node.error("the attributes cannot be used", expected="2, 4 or 8 bits, sizes above 0")
+    if bits not in (2, 4, 8):
+        raise node.error("the attribute 'bits' is not supported", expected="2, 4, 8", actual=bits)
+    if block < 1 or depth < 1 or units < 1:
+        raise node.error(
+            "a size is not positive",
+            expected="attributes block_size, K and N of 1 or more",
+            actual=f"{block}, {depth} and {units}",
+        )
     blocks, scales = -(-depth // block), real_elements(node, 2)
     packed = node.array(1)
     fits = packed.dtype == np.uint8 and packed.size * 8 == units * blocks * block * bits
     if not fits or scales is None or scales.size != units * blocks:
         raise node.error(
-            "the weights or their scales do not fit the attributes",
+            "the weights or their scales have the wrong type or size",
             expected=f"{units} rows of {blocks} blocks of {block * bits // 8} bytes",
             actual=f"{packed.dtype} {packed.shape}",
         )
@@ -245,10 +251,16 @@ def _zero_points(node: Node, bits: int, shape: tuple[int, int]) -> Array | None:
     if given.dtype == np.uint8:
         row = -(-blocks * bits // 8)
         if given.size != units * row:
-            raise node.error("the zero points do not fit", expected=f"{units * row} bytes")
+            raise node.error(
+                "the number of zero points is wrong",
+                expected=f"{units * row} bytes",
+                actual=given.size,
+            )
         return unpacked(given.reshape(units, row), bits)[:, :blocks]
     if given.size != units * blocks:
-        raise node.error("the zero points do not fit", expected=f"{units * blocks} numbers")
+        raise node.error(
+            "the number of zero points is wrong", expected=str(units * blocks), actual=given.size
+        )
     return np.asarray(real_elements(node, 3)).reshape(shape)
 
 
@@ -257,8 +269,18 @@ def _blocks_of(node: Node, depth: int, block: int, blocks: int) -> Array:
     if not node.has(4):
         return np.asarray(np.arange(depth) // block)
     block_indexes = np.asarray(node.ints(4), np.int64)[:depth]
-    if block_indexes.shape != (depth,) or block_indexes.min() < 0 or block_indexes.max() >= blocks:
-        raise node.error("the blocks of the rows do not fit", expected=f"{depth} below {blocks}")
+    if block_indexes.shape != (depth,):
+        raise node.error(
+            "there is not one block index per row",
+            expected=str(depth),
+            actual=len(block_indexes),
+        )
+    if block_indexes.min() < 0 or block_indexes.max() >= blocks:
+        raise node.error(
+            "a block index is out of range",
+            expected=f"0 to {blocks - 1}",
+            actual=f"{block_indexes.min()} to {block_indexes.max()}",
+        )
     return block_indexes
 
 

@@ -63,7 +63,7 @@ def attended(
     sizes = node.integers("qkv_hidden_sizes", ()) or (width // 3,) * 3
     if len(sizes) != 3 or sum(sizes) != width:
         raise node.error(
-            "the sizes of queries, keys and values do not fit the weights",
+            "the sizes of queries, keys and values do not add up to the weights' width",
             expected=str(width),
             actual=str(sizes),
         )
@@ -302,9 +302,7 @@ def _check_past(node: Node, num_past: int) -> None:
     """Check that keys of earlier calls are there if there were such calls."""
     lengths = [node.shape(index)[2] if node.has(index) else 0 for index in (3, 4)]
     if num_past < 0 or min(lengths) < num_past:
-        raise node.error(
-            "the past does not fit the sizes", expected=f"{num_past} keys", actual=lengths
-        )
+        raise node.error("the past has too few keys", expected=f"{num_past} keys", actual=lengths)
 
 
 def _last_keys(node: Node, total: int) -> Value | None:
@@ -368,7 +366,9 @@ def _rotary_embedding(node: Node) -> Value:
 def _heads(node: Node, name: str) -> int:
     heads = node.integer(name)
     if heads < 1:
-        raise node.error(f"{name} cannot be used", expected="1 or more", actual=heads)
+        raise node.error(
+            f"the attribute '{name}' is not positive", expected="1 or more", actual=heads
+        )
     return heads
 
 

@@ -126,7 +126,7 @@ def _rows(node: Node) -> tuple[Value, Value]:
     width, router = node.shape(0)[-1], node.shape(1)
     k = node.integer("k", 1)
     if not 1 <= k <= router[1]:
-        raise node.error("k cannot be used", expected=f"1 to {router[1]} experts", actual=k)
+        raise node.error("k is out of range", expected=f"1 to {router[1]} experts", actual=k)
     x = reshaped(node, node.value(0), (router[0], width))
     return node.cast(x, DataType.FLOAT32), node.cast(node.value(1), DataType.FLOAT32)
 
@@ -343,7 +343,7 @@ def _bias(node: Node, bias: Array | None, index: int, experts: int, units: int) 
 
 def _misfit(node: Node, index: int, expected: str) -> Exception:
     info = node.value(index).info
-    return node.error(f"input {index} does not fit", expected=expected, actual=info)
+    return node.error(f"input {index} has the wrong type or shape", expected=expected, actual=info)
 
 
 OPERATORS: OperatorTable = {

@@ -35,7 +35,9 @@ def _skip_normalization(simplified: bool) -> Operator:
         total = binary(node, BinaryOperation.ADD, node.value(0), node.value(1))
         if node.shape(0) != total.info.known_shape:
             raise node.error(
-                "the shapes do not fit", expected=str(node.shape(0)), actual=node.shape(1)
+                "input 1 does not have the shape of input 0",
+                expected=str(node.shape(0)),
+                actual=node.shape(1),
             )
         bias = node.input(3 if simplified else 4)
         if bias is not None:

@@ -150,11 +150,15 @@ def _gather_blocks(node: Node) -> Value:
     bits, block = node.integer("bits", 4), node.integer("block_size", 128)
     is_packed = kind is DataType.UNSIGNED8 and bits == 4
     is_last = along == rank - 1
-    if bits not in (4, 8) or block < 1 or axis == along or (is_packed and not is_last):
+    if bits not in (4, 8):
+        raise node.error("the attribute 'bits' is not supported", expected="4 or 8", actual=bits)
+    if block < 1:
+        raise node.error("the attribute 'block_size' is not positive", actual=block)
+    if axis == along or (is_packed and not is_last):
         raise node.error(
-            "the attributes cannot be used",
-            expected="blocks of 4 or 8 bits along another axis, in bytes along the last one",
-            actual=f"bits {bits}, block_size {block}, quantize_axis {along}",
+            "the attribute 'quantize_axis' is not supported",
+            expected="another axis than gather_axis, and the last one for packed bytes",
+            actual=along,
         )
     parts = [
         None if value is None else gathered(node, value, node.value(1), axis)

@@ -46,7 +46,9 @@ def _parameter(node: Node, value: Value, image: Value) -> Value:
     expected = (channels,) if is_spatial else (channels, *sizes)
     if value.info.known_shape != expected:
         raise node.error(
-            "there is not one element per channel" if is_spatial else "a parameter does not fit",
+            "there is not one element per channel"
+            if is_spatial
+            else "a parameter does not have the shape of a sample",
             expected=str(expected),
             actual=value.info.known_shape,
         )
@@ -242,7 +244,7 @@ def _lp_normalization(node: Node) -> Value:
     value = node.value(0)
     order = node.integer("p", 2)
     if order not in (1, 2):
-        raise node.error("the attribute 'p' cannot be used", expected="1 or 2", actual=order)
+        raise node.error("the attribute 'p' is not supported", expected="1 or 2", actual=order)
     axis = node.axis(node.integer("axis", -1), node.rank(0))
     if order == 2:
         return node.layer(L2Normalization(axis, _LEAST), value)
@@ -258,7 +260,7 @@ def _local_response_normalization(node: Node) -> Value:
     size = node.integer("size")
     sizes, channels = _sizes_after_channels(node), node.shape(0)[1]
     if size < 1:
-        raise node.error("the attribute 'size' cannot be used", expected="1 or more", actual=size)
+        raise node.error("the attribute 'size' is not positive", expected="1 or more", actual=size)
     alpha, beta, bias = (
         node.real(name, default)
         for name, default in (("alpha", 1e-4), ("beta", 0.75), ("bias", 1.0))

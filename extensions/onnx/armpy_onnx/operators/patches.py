@@ -36,7 +36,9 @@ def _col2im(node: Node) -> Value:
     sizes, kernel = node.ints(1), node.ints(2)
     if not sizes or len(kernel) != len(sizes) or min(*sizes, *kernel) < 1:
         raise node.error(
-            "image and block do not fit", expected="as many sizes of 1 or more", actual=sizes
+            "image and block do not have as many sizes, all positive",
+            expected="sizes of 1 or more",
+            actual=f"{sizes} and {kernel}",
         )
     places = _patch_places(node, sizes, kernel)
     batch, rows, count = node.shape(0) if node.rank(0) == 3 else (0, 0, -1)
@@ -75,7 +77,7 @@ def _patch_places(node: Node, sizes: Sequence[int], kernel: Sequence[int]) -> In
         )
     ]
     if min(counts) < 1:
-        raise node.error("the block does not fit into the image", actual=sizes)
+        raise node.error("the block is larger than the image", actual=sizes)
     check_table(node, (*counts, *kernel))
     places = np.zeros((1,) * (2 * rank), np.int64)
     inside = np.ones((1,) * (2 * rank), bool)
@@ -99,7 +101,9 @@ def _max_unpool(node: Node) -> Value:
     rank = len(shape) - 2
     if rank < 1 or node.shape(1) != shape:
         raise node.error(
-            "the positions do not fit the elements", expected=str(shape), actual=node.shape(1)
+            "the positions do not have the elements' shape",
+            expected=str(shape),
+            actual=node.shape(1),
         )
     kernel = per_axis(node, "kernel_shape", rank, 1)
     stride = per_axis(node, "strides", rank, 1, (1,) * rank)

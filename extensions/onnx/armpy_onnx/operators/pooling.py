@@ -267,7 +267,7 @@ def _order(node: Node) -> float:
     """The attribute ``p``, a float in the first operator set."""
     order = node.real("p", 2)
     if not order > 0:
-        raise node.error("the attribute 'p' cannot be used", expected="above 0", actual=order)
+        raise node.error("the attribute 'p' is not positive", expected="above 0", actual=order)
     return order
 
 

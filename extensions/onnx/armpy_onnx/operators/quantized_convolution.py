@@ -121,7 +121,10 @@ def _q_linear_conv(node: Node) -> Value:
     of_x, of_y = tensor_quantization(node, 1, 2), tensor_quantization(node, 6, 7)
     of_weights = quantization_of(node, 4, 5, node.rank(3), 0)
     if of_weights is None:
-        raise node.error("the weights' scales cannot be used", expected="positive numbers")
+        raise node.error(
+            "the weights' scales or zero points are not supported",
+            expected="constants, with scales above 0",
+        )
     filters = _filters(node, 3, of_weights)
     if of_weights.axis is not None and len(of_weights.scales) != len(filters.data):
         raise node.error(

@@ -186,8 +186,13 @@ def _gemm(node: Node) -> Value:
     left = _given(node, 0)
     quantization = quantization_of(node, 4, 5, 2, 0 if is_turned else 1)
     alpha = node.real("alpha", 1.0)
-    if quantization is None or not alpha > 0:
-        raise node.error("the weights' scales cannot be used", expected="positive numbers")
+    if quantization is None:
+        raise node.error(
+            "the weights' scales or zero points are not supported",
+            expected="constants, with scales above 0",
+        )
+    if not alpha > 0:
+        raise node.error("the attribute 'alpha' is not positive", expected="above 0", actual=alpha)
     if quantization.axis is not None and any(quantization.zero_points):
         return _gemm_of_columns(node, weights.T if is_turned else weights, quantization.scales)
     scales = tuple(float(np.float32(scale) * np.float32(alpha)) for scale in quantization.scales)

@@ -89,7 +89,11 @@ def _operations(node: Node, cell: RecurrentCell) -> list[RecurrentSequence]:
     """Return the operations of each direction."""
     direction = node.text("direction", "forward").lower()
     if direction not in _REVERSED:
-        raise node.error("there is no such direction", expected=str([*_REVERSED]), actual=direction)
+        raise node.error(
+            "the attribute 'direction' has an unknown value",
+            expected=str([*_REVERSED]),
+            actual=direction,
+        )
     reverses, count = _REVERSED[direction], len(cell.functions)
     names = node.attribute("activations")
     functions = _functions(node, names) if names else []
@@ -123,7 +127,9 @@ def _functions(node: Node, names: Sequence[str]) -> list[tuple[GateFunction, flo
     for name in names:
         entry = _FUNCTIONS.get(name.lower())
         if entry is None:
-            raise node.error("there is no such activation", actual=name)
+            raise node.error(
+                "an activation is unknown", expected=", ".join(_FUNCTIONS), actual=name
+            )
         function, alpha, beta = entry
         functions.append(
             (

@@ -39,7 +39,9 @@ def _grid_sample(node: Node) -> Value:
     rank = node.rank(0)
     if rank not in (4, 5) or node.rank(1) != rank:
         raise node.error(
-            "image and grid do not fit", expected="rank 4 or 5 of both", actual=node.shape(1)
+            "image or grid has the wrong rank",
+            expected="rank 4 or 5 of both",
+            actual=f"ranks {rank} and {node.rank(1)}",
         )
     mode = node.choice("mode", "linear", _SAMPLE_MODES)
     padding = node.choice("padding_mode", "zeros", _GRID_PADDINGS)
@@ -54,7 +56,7 @@ def _affine_grid(node: Node) -> Value:
     batch, sizes, rank = size[:1], size[2:], len(size) - 2
     if rank not in (2, 3) or node.shape(0) != (*batch, rank, rank + 1) or min(sizes) < 1:
         raise node.error(
-            "matrices and size do not fit",
+            "matrices or size have the wrong shape",
             expected="(n, 2, 3) and 4 sizes, or (n, 3, 4) and 5",
             actual=f"{node.shape(0)} and {size}",
         )

@@ -56,7 +56,9 @@ def _scalings(node: Node, scales: Sequence[float], sizes: Sequence[int]) -> Scal
     before = [shape[axis] for axis in axes]
     if scales:
         if not all(0 < scale < math.inf for scale in scales):
-            raise node.error("a scale cannot be used", expected="above 0", actual=scales)
+            raise node.error(
+                "a scale is not positive and finite", expected="above 0", actual=scales
+            )
         after = [math.floor(size * scale) for size, scale in zip(before, scales, strict=True)]
         factors = list(scales)
     else:
@@ -85,7 +87,11 @@ def _fitted(
     if policy == "stretch":
         return list(sizes), factors
     if policy not in ("not_larger", "not_smaller"):
-        raise node.error("the attribute 'keep_aspect_ratio_policy' cannot be used", actual=policy)
+        raise node.error(
+            "the attribute 'keep_aspect_ratio_policy' has an unknown value",
+            expected="stretch, not_larger or not_smaller",
+            actual=policy,
+        )
     counted = [factor for factor, old in zip(factors, before, strict=True) if old] or [1.0]
     factor = min(counted) if policy == "not_larger" else max(counted)
     return [math.floor(old * factor + 0.5) for old in before], [factor] * len(before)
@@ -288,7 +294,11 @@ def _filter(node: Node) -> Filter:
     """The filter that a node interpolates with."""
     sharpness = node.real("cubic_coeff_a", -0.75)
     if not abs(sharpness) < _SHARPEST:
-        raise node.error("the attribute 'cubic_coeff_a' cannot be used", actual=sharpness)
+        raise node.error(
+            "the attribute 'cubic_coeff_a' is out of range",
+            expected=f"between {-_SHARPEST:g} and {_SHARPEST:g}",
+            actual=sharpness,
+        )
     return Filter(
         _mode(node),
         sharpness,

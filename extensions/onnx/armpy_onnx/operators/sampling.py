@@ -124,7 +124,7 @@ def _dropped_share(node: Node) -> float:
     if not is_training:
         return 0.0
     if not 0 <= share <= 1:
-        raise node.error("the ratio cannot be used", expected="0 to 1", actual=share)
+        raise node.error("the ratio is out of range", expected="0 to 1", actual=share)
     return share
 
 
@@ -140,7 +140,7 @@ def _window(*factors: float) -> Operator:
     def convert(node: Node) -> Value:
         sizes = node.ints(0)
         if len(sizes) != 1 or sizes[0] < 0:
-            raise node.error("the size of the window cannot be used", actual=sizes)
+            raise node.error("the size of the window is not one number of 0 or more", actual=sizes)
         size = sizes[0]
         steps = size if node.flag("periodic", True) else size - 1
         counted = node.layer(Range(0, size, 1, DataType.SIGNED64))

@@ -85,7 +85,7 @@ def sliced(
     require(
         len(starts) == len(ends) == len(steps) == len(axes) == len(set(axes))
         and max(axes, default=-1) < rank,
-        "starts, ends, axes and steps do not fit together",
+        "starts, ends, axes and steps differ in length, or an axis is repeated or missing",
         expected=f"one of each per axis, at most {rank}",
         actual=f"{starts}, {ends}, {axes}, {steps}",
     )
@@ -156,7 +156,9 @@ def _pad(node: Node) -> Value:
         pads[axis] = (before, after)
     mode = node.text("mode", "constant")
     if mode not in _MODES:
-        raise node.error("there is no such mode", expected=", ".join(_MODES), actual=mode)
+        raise node.error(
+            "the attribute 'mode' has an unknown value", expected=", ".join(_MODES), actual=mode
+        )
     # Negative numbers take elements away.
     crops = {
         axis: slice(max(-before, 0), dim - max(-after, 0))
@@ -199,10 +201,13 @@ def _center_crop_pad(node: Node) -> Value:
     axes = tuple(range(len(shape))) if axes is None else axes
     target = node.ints(1)
     require(
-        len(target) == len(axes) and min(target, default=0) >= 0,
-        "the target shape cannot be used",
-        expected=f"{len(axes)} sizes, one per axis",
+        len(target) == len(axes),
+        "the target shape does not have one size per axis",
+        expected=str(len(axes)),
         actual=str(target),
+    )
+    require(
+        min(target, default=0) >= 0, "a size of the target shape is negative", actual=str(target)
     )
     crops, pads = {}, [(0, 0)] * len(shape)
     for axis, size in zip(axes, target, strict=True):
@@ -241,7 +246,9 @@ def _channels_are_outermost(node: Node) -> bool:
     """Return whether image channels are outermost in the deep tensor's channels, or innermost."""
     mode = node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
-        raise node.error("there is no such mode", expected="DCR or CRD", actual=mode)
+        raise node.error(
+            "the attribute 'mode' has an unknown value", expected="DCR or CRD", actual=mode
+        )
     return mode == "CRD"
 
 

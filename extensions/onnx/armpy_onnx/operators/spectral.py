@@ -29,7 +29,7 @@ def _dft(node: Node) -> Value:
         axis = node.integer("axis", 1)
     length = node.whole_number(1) if node.has(1) else 0
     if node.has(1) and length < 1:
-        raise node.error("the length cannot be used", expected="1 or more", actual=length)
+        raise node.error("the length is not positive", expected="1 or more", actual=length)
     operation = Dft(node.axis(axis, rank), length, node.flag("inverse"), node.flag("onesided"))
     value, size, parts = node.value(0), node.shape(0)[operation.axis], node.shape(0)[-1]
     is_plain = operation.axis < rank - 1 and type(size) is int and size > 0 and parts in (1, 2)
@@ -74,15 +74,17 @@ def _stft(node: Node) -> Value:
             raise node.error("the window is not a vector", actual=node.shape(2))
         length = length or window.info.known_shape[0]
     length = length or shape[1]
-    if step < 1 or not 1 <= length <= shape[1]:
+    if step < 1:
+        raise node.error("the step is not positive", expected="1 or more", actual=step)
+    if not 1 <= length <= shape[1]:
         raise node.error(
-            "the frames do not fit the signal",
-            expected=f"a step of 1 or more, and a length up to {shape[1]}",
-            actual=f"{step} and {length}",
+            "the frame's length is out of range",
+            expected=f"1 to {shape[1]}, the signal's length",
+            actual=length,
         )
     if window is not None and window.info.known_shape != (length,):
         raise node.error(
-            "the window does not fit the frames",
+            "the window does not have the frame's length",
             expected=f"({length})",
             actual=window.info.known_shape,
         )
@@ -125,11 +127,17 @@ def _mel_weight_matrix(node: Node) -> Value:
     count, length, rate = (node.whole_number(index) for index in range(3))
     low, high = (float(node.number(index)) for index in (3, 4))
     bins = length // 2 + 1
-    if count < 1 or length < 1 or rate < 1 or not 0 <= low < high:
+    if count < 1 or length < 1 or rate < 1:
         raise node.error(
-            "the numbers cannot be used",
-            expected="positive numbers, and edges in order",
-            actual=f"{count}, {length}, {rate}, {low:g}, {high:g}",
+            "the number of bins, the length or the sample rate is not positive",
+            expected="1 or more",
+            actual=f"{count}, {length} and {rate}",
+        )
+    if not 0 <= low < high:
+        raise node.error(
+            "the edges are negative or in the wrong order",
+            expected="the lower one first",
+            actual=f"{low:g} and {high:g}",
         )
     check_table(node, (bins, count))
     edges = 2595 * np.log10(1 + np.array([low, high]) / 700)

@@ -26,18 +26,22 @@ def _tf_idf_vectorizer(node: Node) -> Value:
         length = number + 1
         if not 0 <= start <= end <= len(pool) or (end - start) % length:
             raise node.error(
-                "the n-grams do not fit the pool",
+                "n-grams are outside of the pool, or not whole",
                 expected=f"ranges up to {len(pool)}",
                 actual=f"{start} to {end}",
             )
         ngrams += [pool[at : at + length] for at in range(start, end, length)]
     if len(indexes) != len(ngrams) or min(indexes, default=0) < 0:
         raise node.error(
-            "the indexes do not fit the n-grams", expected=str(len(ngrams)), actual=len(indexes)
+            "there is not one index of 0 or more per n-gram",
+            expected=str(len(ngrams)),
+            actual=len(indexes),
         )
     mode = node.text("mode")
     if mode not in TermWeighting.__members__:
-        raise node.error("there is no such mode", expected="TF, IDF, TFIDF", actual=mode)
+        raise node.error(
+            "the attribute 'mode' has an unknown value", expected="TF, IDF, TFIDF", actual=mode
+        )
     # Those of other lengths are not looked for, but have their places in the output.
     used = [
         (ngram, index)

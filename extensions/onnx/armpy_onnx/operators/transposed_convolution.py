@@ -51,7 +51,7 @@ def _check_groups(node: Node) -> int:
     groups = node.integer("group", 1)
     if groups < 1 or channels % groups or weights[0] != channels or min(weights) < 1:
         raise node.error(
-            "channels and weights do not fit the groups",
+            "the weights' channels, or the groups, are not those of the image",
             expected=f"weights of {channels} channels, a multiple of {groups} groups",
             actual=weights,
         )

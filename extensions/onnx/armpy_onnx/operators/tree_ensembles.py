@@ -138,17 +138,19 @@ def _ensemble(node: Node) -> Value:
     if len(modes) != count or len(splits) != count:
         raise node.error("there is not one mode and one split for each node", expected=str(count))
     if count and modes.max() > MEMBER:
-        raise node.error("there is no such mode", actual=modes.max())
+        raise node.error("a node's mode is unknown", expected=f"0 to {MEMBER}", actual=modes.max())
     ways = []
     for way in ("true", "false"):
         ids = column(node, f"nodes_{way}nodeids", count)
         is_leaf = column(node, f"nodes_{way}leafs", count) != 0
         ways.append(np.where(is_leaf, -1 - ids, ids))
         if ids.size and ids.min() < 0:
-            raise node.error("there is no such node", actual=ids.min())
+            raise node.error("a node's number is negative", actual=ids.min())
     roots = np.array(node.integers("tree_roots"), np.int64)
     if roots.size and not 0 <= roots.min() <= roots.max() < count:
-        raise node.error("there is no such root", actual=roots)
+        raise node.error(
+            "a root is not one of the nodes", expected=f"0 to {count - 1}", actual=roots
+        )
     targets = np.array(node.integers("leaf_targetids"), np.int64)
     amounts = node.tensor("leaf_weights")[0].reshape(-1)
     if len(amounts) != len(targets):
@@ -179,7 +181,11 @@ def _word(node: Node, name: str, default: int, words: tuple[str, ...]) -> str:
     """The word that an attribute has the number of."""
     number = node.integer(name, default)
     if not 0 <= number < len(words):
-        raise node.error(f"the attribute '{name}' cannot be used", actual=number)
+        raise node.error(
+            f"the attribute '{name}' has an unknown value",
+            expected=f"0 to {len(words) - 1}",
+            actual=number,
+        )
     return words[number]
 
 

@@ -29,7 +29,9 @@ def _image_scaler(node: Node) -> Value:
     bias = [float(number) for number in node.attribute("bias", ())]
     if len(bias) != channels:
         raise node.error(
-            "the attribute 'bias' does not fit", expected=f"{channels} numbers", actual=len(bias)
+            "the attribute 'bias' does not have one number per channel",
+            expected=str(channels),
+            actual=len(bias),
         )
     image = node.value(0)
     column = reshaped(node, node.like(image, bias), (1, channels, 1, 1))
@@ -41,7 +43,11 @@ def _crop(node: Node) -> Value:
     _, _, height, width = _image_shape(node)
     border, size = node.integers("border"), node.integers("scale", ())
     if len(border) != 4 or len(size) not in (0, 2):
-        raise node.error("border and scale do not fit", expected="4 and 2", actual=border + size)
+        raise node.error(
+            "border or scale has the wrong length",
+            expected="4, and 2 or none",
+            actual=f"{len(border)} and {len(size)}",
+        )
     left, top, right, bottom = border
     end = (top + size[0], left + size[1]) if size else (height - bottom, width - right)
     if not (0 <= top < end[0] <= height and 0 <= left < end[1] <= width):

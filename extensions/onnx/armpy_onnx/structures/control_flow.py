@@ -210,7 +210,11 @@ def _axes(node: ControlNode, name: str, values: Sequence[Value], extra: int) -> 
     if len(axes) != len(values) or any(
         not -rank <= axis < rank for axis, rank in zip(axes, ranks, strict=True)
     ):
-        raise node.data.error(f"the attribute '{name}' does not fit", actual=str(axes))
+        raise node.data.error(
+            f"the attribute '{name}' does not have one axis per operand",
+            expected=f"{len(values)} axes of tensors of ranks {ranks}",
+            actual=str(axes),
+        )
     return [axis % rank for axis, rank in zip(axes, ranks, strict=True)]
 
 
@@ -220,7 +224,11 @@ def _backwards(node: ControlNode, names: Sequence[str], count: int) -> list[bool
         (directions for name in names if (directions := node.data.attribute(name))), [0] * count
     )
     if len(directions) != count:
-        raise node.data.error(f"the attribute '{names[0]}' does not fit", actual=str(directions))
+        raise node.data.error(
+            f"the attribute '{names[0]}' does not have one direction per operand",
+            expected=str(count),
+            actual=str(directions),
+        )
     return [bool(item) for item in directions]
 
 
@@ -228,7 +236,11 @@ def _scan(node: ControlNode, inputs: Sequence[Value]) -> list[Item]:
     """Outputs of a Scan without a batch."""
     body, num_inputs = node.graph("body"), node.data.attribute("num_scan_inputs")
     if not isinstance(num_inputs, int) or not 1 <= num_inputs <= len(inputs):
-        raise node.data.error("the attribute 'num_scan_inputs' does not fit", actual=num_inputs)
+        raise node.data.error(
+            "the attribute 'num_scan_inputs' is out of range",
+            expected=f"1 to {len(inputs)}",
+            actual=num_inputs,
+        )
     num_carried = len(inputs) - num_inputs
     num_collected = len(body.output) - num_carried
     if len(body.input) != len(inputs) or num_collected < 0:

@@ -244,7 +244,7 @@ def _check_operands(schema: onnx.defs.OpSchema, inputs: Sequence[TensorInfo | No
     missing = [number for number, info in enumerate(operands[:count]) if info is None]
     if missing or len(inputs) > schema.max_input:
         raise ParserError(
-            "the operands do not fit",
+            "the number of operands is wrong",
             where=schema.name,
             expected=f"{count} to {schema.max_input} tensors",
             actual=f"{len(inputs)}, without {missing}" if missing else str(len(inputs)),
@@ -261,7 +261,9 @@ def _check_attributes(schema: onnx.defs.OpSchema, attributes: Attributes) -> Non
         kind = int(declared.type.value)
         if (attribute is None and declared.required) or (attribute and attribute.type != kind):
             raise ParserError(
-                "the attribute cannot be used",
+                "the attribute is missing"
+                if attribute is None
+                else "the attribute has the wrong type",
                 where=f"{schema.name}, attribute '{name}'",
                 expected=onnx.AttributeProto.AttributeType.Name(kind),
                 actual="none" if attribute is None else str(attribute.type),

@@ -163,10 +163,16 @@ def _sizes(data: NodeData, parts: list[int], rank: int, size: int) -> list[int]:
     if rank == 0:
         part = parts[0]
         if part < 1:
-            raise data.error("the size of the parts cannot be used", actual=part)
+            raise data.error(
+                "the size of the parts is not positive", expected="1 or more", actual=part
+            )
         return [min(part, size - start) for start in range(0, size, part)]
     if sum(parts) != size or min(parts, default=0) < 0:
-        raise data.error("the parts do not fit", expected=f"{size} in all", actual=str(parts))
+        raise data.error(
+            "the sizes of the parts do not add up to the axis",
+            expected=f"{size} in all",
+            actual=str(parts),
+        )
     return parts
 
 
