@@ -150,8 +150,13 @@ class BackendSetup:
             usable.sort(key=lambda backend: (backend.device.device_type, backend.get_id()))
         if is_on.manager:
             for backend in usable:
-                about = backend.get_id(), backend.version, backend.device.device_type.name
-                vlog("manager", "backend '%s' %s, %s, is set up", *about)
+                vlog(
+                    "manager",
+                    "backend '%s' %s, %s, is set up",
+                    backend.get_id(),
+                    backend.version,
+                    backend.device.device_type.name,
+                )
         return tuple(usable)
 
     def _chosen(

@@ -62,11 +62,15 @@ class ArchivedMemory(StepMemory):
         handles: list[ITensorHandle] = [*self.sources, *self.results]
         if program.tensors:
             size_bytes = program.arena_bytes
+
+            def allocate() -> tuple[Array, Callable[[], object]]:
+                # Nothing has to be done to give it back.
+                return DefaultAllocator().allocate(size_bytes), lambda: None
+
             # The source that ordinary networks name, too, so that both have arenas in turn.
-            about = program.steps[0].backend_id, DefaultAllocator, size_bytes, ALIGNMENT_BYTES
-            # Nothing has to be done to give it back.
+            backend_id, source = program.steps[0].backend_id, DefaultAllocator
             memory = arena_pool.take(
-                self, *about, lambda: (DefaultAllocator().allocate(size_bytes), lambda: None)
+                self, backend_id, source, size_bytes, ALIGNMENT_BYTES, allocate
             )
         for tensor in program.tensors:
             info, begin = tensor.info, tensor.offset_bytes

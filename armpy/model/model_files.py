@@ -58,8 +58,14 @@ def load_file(
     # Before it is opened: whatever changes it from now on shows.
     state = file_state(source)
     file = open_model_file(source)
-    about = asked.front_end, asked.front_end_options, limit_bytes
-    origin = ModelOrigin.find(file, request.with_absolute_path().source, registry, *about)
+    origin = ModelOrigin.find(
+        file,
+        request.with_absolute_path().source,
+        registry,
+        asked.front_end,
+        asked.front_end_options,
+        limit_bytes,
+    )
     network = origin.parse(file, signature)
     data_files = tuple(file.others)
     files = {**state, **file.others}

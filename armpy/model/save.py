@@ -474,8 +474,8 @@ def _info(info: TensorInfo) -> list[object]:
     shape = None if info.shape is None else list(info.shape)
     if quantization is None:
         return [shape, info.data_type.name]
-    about = [list(quantization.scales), list(quantization.zero_points), quantization.axis]
-    return [shape, info.data_type.name, *about]
+    scales, zero_points = list(quantization.scales), list(quantization.zero_points)
+    return [shape, info.data_type.name, scales, zero_points, quantization.axis]
 
 
 def _compiled(prepared: BoundProgram | None) -> CompiledProgram | None:

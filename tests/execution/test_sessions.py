@@ -159,7 +159,7 @@ def model() -> Model:
     return Model(net, Runtime(RuntimeOptions(backends=["NumbaAcc"])), closes_runtime=True)
 
 
-def test_a_call_of_shapes_that_were_prepared_programs_and_compiles_nothing(
+def test_a_call_of_shapes_that_were_prepared_prepares_and_compiles_nothing(
     model: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = Watch(monkeypatch)

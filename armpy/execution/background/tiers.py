@@ -149,8 +149,9 @@ class _Exchange:
         is_pending = self.state == "pending"
         seconds = time.perf_counter() - self.began_s if is_pending else self.seconds
         reason = "" if self.error is None else str(self.error)
-        about = self.backends, self.where, self.counter.calls, seconds, reason
-        return LateCompilation(self.state, *about)
+        return LateCompilation(
+            self.state, self.backends, self.where, self.counter.calls, seconds, reason
+        )
 
 
 class Tiers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -98,15 +99,17 @@ class CheckedAllocator(ICustomAllocator):
 
     def _ask(self, kind: type[T], method: str, size_bytes: int, alignment_bytes: int) -> T:
         """Ask for memory, and again when others have released their idle memory."""
-        ask = self._where, kind, self._allocator, method
+        ask = partial(
+            ask_method, self._where, kind, self._allocator, method, size_bytes, alignment_bytes
+        )
         try:
             try:
-                return ask_method(*ask, size_bytes, alignment_bytes)
+                return ask()
             except ArmpyError as error:
                 if not self._backend_id or not idle_release.watchdog.reclaim(self._backend_id):
                     raise
                 _log.debug("%s; idle memory was given back for it", error)
-            return ask_method(*ask, size_bytes, alignment_bytes)
+            return ask()
         except ArmpyError as error:
             # The boundary to backends has wrapped the allocator's error.
             if not isinstance(error.__cause__, MemoryError):

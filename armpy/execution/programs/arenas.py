@@ -125,14 +125,16 @@ def _making(
                 value.info, tensor.lifetime, tensor.offset_bytes
             )
         allocator = session.allocator
-        about = backend_id, pooled_source(allocator), size_bytes
 
         def allocated() -> tuple[Array, Callable[[], object]]:
             elements = allocator.allocate(size_bytes, factory.block_bytes)
             return elements, partial(allocator.free, elements)
 
         # Networks that do not run together have it in turn, or each loaded one would keep its own.
-        whole = arena_pool.take(memory, *about, factory.block_bytes, allocated)
+        source = pooled_source(allocator)
+        whole = arena_pool.take(
+            memory, backend_id, source, size_bytes, factory.block_bytes, allocated
+        )
         return lambda value, tensor: factory.create_tensor_handle(
             value.info, whole[tensor.offset_bytes :][: factory.room_bytes(value.info)]
         )

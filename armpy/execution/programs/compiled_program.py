@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,7 +13,8 @@ from armpy.compiler import OptimizedNetwork, Placement
 from armpy.compiler.imported import ImportedNetwork
 from armpy.execution.error_attribution import blamed
 from armpy.execution.memory import idle_release
-from armpy.execution.programs.arenas import OutOfMemoryError, make_constants
+from armpy.execution.memory.shared_memory import SharedMemory
+from armpy.execution.programs.arenas import Constants, OutOfMemoryError, make_constants
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.loop_limits import LoopLimits, limited_layers, limited_steps
 from armpy.execution.programs.program import StepProgram
@@ -49,55 +51,83 @@ class SizedNetwork(NamedTuple):
     in_place: frozenset[tuple[int, int]]  # sources and results that may be one array each
 
 
+class ProgramResources(NamedTuple):
+    """The resources of a network's program that do not depend on sizes."""
+
+    sessions: Mapping[BackendId, BackendSession]
+    executors: Executors  # run programs with loops that the core has to stop
+    limited: AbstractSet[int]  # ids of the layers with such loops
+    held: Sequence[SharedMemory]  # by backends during executions
+    constants: Constants
+
+
 class CompiledProgram(StepProgram[WorkingMemory]):
     """Prepared steps of an optimised network, which is fully shaped.
 
-    Raises
-    ------
-    PreparationError
-        If backends fail to make workloads, or one fails to make constants; it holds all of the
-        layers, so that they move at once.
-    ImportRefusedError
-        If a backend does not import a tensor of another one.
-
-    Notes
-    -----
-    It takes no working memory, which the first execution does. Where backends are to import
-    tensors of each other, some is made and given back at once, which shows whether they do.
+    It takes no working memory, which the first execution does.
     """
-
-    sizes: SizedNetwork | None = None
-    # The program that this one was resized from.
-    original: CompiledProgram | None = None
 
     def __init__(
         self,
+        network: OptimizedNetwork | None,  # made on request of the sizes if there is none
+        steps: Sequence[Step],  # one per layer
+        resources: ProgramResources,
+        sizes: SizedNetwork | None = None,  # that it was resized for
+        original: CompiledProgram | None = None,  # the program that it was resized from
+    ) -> None:
+        super().__init__(original)
+        if network is not None:
+            self.network = network
+        self.sizes: SizedNetwork | None = sizes
+        self.original = original
+        self._steps = steps
+        self._resources = resources
+        self.result_infos = (
+            tuple(value.info for value in self.network.graph.results)
+            if sizes is None
+            else sizes.results
+        )
+
+    @classmethod
+    def prepare(
+        cls,
         network: OptimizedNetwork,
         sessions: Mapping[BackendId, BackendSession],
         executors: Executors,  # run programs with loops that the core has to stop
         measure: Measure | None = None,  # gives each step with its time taken
         known: Mapping[int, Step] | None = None,  # prepared workloads by layer id
-    ) -> None:
-        super().__init__()
-        self.network = network
-        self._sessions = sessions
-        self._executors = executors
-        self._limited = limited_layers(network, sessions)
+    ) -> CompiledProgram:
+        """Let backends prepare the steps of a network, and make its constants.
+
+        Where backends are to import tensors of each other, working memory is made and given back
+        at once, which shows whether they do.
+
+        Raises
+        ------
+        PreparationError
+            If backends fail to make workloads, or one fails to make constants; it holds all of the
+            layers, so that they move at once.
+        ImportRefusedError
+            If a backend does not import a tensor of another one.
+        """
+        limited = limited_layers(network, sessions)
         steps = prepare_steps(network, sessions, measure, known)
-        self._steps = limited_steps(network, steps, self._limited, known or {})
-        self._held = memory_of(network, sessions)
-        self.result_infos = tuple(value.info for value in network.graph.results)
+        steps = limited_steps(network, steps, limited, known or {})
+        held = memory_of(network, sessions)
         # Now and not in the first execution: where a device is full, its layers move elsewhere.
         try:
-            self._constants = make_constants(network, sessions)
+            constants = make_constants(network, sessions)
         except OutOfMemoryError as error:
             raise _preparation_error(network, error) from error
+        resources = ProgramResources(sessions, executors, limited, held, constants)
+        program = cls(network, steps, resources)
         # In memory that goes back at once: what an execution refuses could not be copied.
         if network.imports:
             try:
-                self._make_memory().free()
+                program._make_memory().free()
             except OutOfMemoryError as error:
                 _log.info("no import is tried, as there is no memory for it now: %s", error)
+        return program
 
     @cached_property
     def network(self) -> OptimizedNetwork:
@@ -124,7 +154,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
     @property
     def stops_loops(self) -> bool:
         """Return whether it has loops that the core has to stop."""
-        return bool(self._limited)
+        return bool(self._resources.limited)
 
     def resized(self, sizes: SizedNetwork) -> CompiledProgram:
         """Prepare the same layers for other sizes.
@@ -132,18 +162,15 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         All of them read sources and constants, and write results. This program is not executed
         itself from then on: its working memory serves the programs for all sizes in turn.
         """
-        program = object.__new__(CompiledProgram)  # `copy` takes several times as long
-        vars(program).update(vars(self))
-        del program.network
-        program.original, program._steps = self, [*self._steps]
-        program.sizes, program.result_infos = sizes, sizes.results
+        sessions, steps = self._resources.sessions, [*self._steps]
         pairs = enumerate(zip(self.layers, sizes.layers, strict=True))
         for number, (layer, (operation, info)) in pairs:
             if operation is not layer.operation:
-                session = self._sessions[self.network.backend_ids[layer.id]]
-                step = prepared_step(session.backend_id, session.workloads, operation, info)
-                program._steps[number] = step
-        return program
+                session = sessions[self.network.backend_ids[layer.id]]
+                steps[number] = prepared_step(
+                    session.backend_id, session.workloads, operation, info
+                )
+        return CompiledProgram(None, steps, self._resources, sizes, self)
 
     def resize(self, memory: WorkingMemory) -> None:
         """Make memory of a program for other sizes fit this one."""
@@ -178,14 +205,21 @@ class CompiledProgram(StepProgram[WorkingMemory]):
             raise error.cause from error.cause.__cause__
 
     def _make_memory(self) -> WorkingMemory:
-        made_of = self.network, self._steps, self._sessions, self._constants, self._held
+        resources = self._resources
         limits: LoopLimits | None = None
-        if self._limited:
+        if resources.limited:
             # Imported memory is not left alone.
             in_place = isinstance(self.network, ImportedNetwork)
-            limits = LoopLimits(self._executors, in_place=in_place)
+            limits = LoopLimits(resources.executors, in_place=in_place)
         with phase("make working memory"):
-            return WorkingMemory(*made_of, limits)
+            return WorkingMemory(
+                self.network,
+                self._steps,
+                resources.sessions,
+                resources.constants,
+                resources.held,
+                limits,
+            )
 
     def free_workloads(self) -> None:
         """Let workloads release memory that they keep between executions."""
@@ -207,7 +241,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 
         Raises BackendError if a backend fails to prepare them.
         """
-        if self._limited:  # it may be abandoned, so that nothing of it can be prepared
+        if self._resources.limited:  # it may be abandoned, so that nothing of it can be prepared
             # Another one after a failure: the execution that was abandoned has the last.
             held = self.held_memory()
             cancellation = current_cancellation()

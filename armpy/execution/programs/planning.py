@@ -103,7 +103,7 @@ class Planner:
         def make(network: OptimizedNetwork) -> CompiledProgram:
             self._check_memory(network)
             try:
-                return CompiledProgram(network, sessions, executors, self._measure)
+                return CompiledProgram.prepare(network, sessions, executors, self._measure)
             except ImportRefusedError as error:
                 refused[error.key] = error.answer
                 raise
@@ -122,9 +122,11 @@ class Planner:
         Raises PreparationError if a backend fails.
         """
         sessions, executors = self._subgraphs.sessions, self._settings.executors
-        return self._made(
-            network, lambda resized: CompiledProgram(resized, sessions, executors, self._measure)
-        )
+
+        def make(resized: OptimizedNetwork) -> CompiledProgram:
+            return CompiledProgram.prepare(resized, sessions, executors, self._measure)
+
+        return self._made(network, make)
 
     def importing_program(
         self,
@@ -157,7 +159,7 @@ class Planner:
         )
         try:
             executors, known = self._settings.executors, program.steps
-            return CompiledProgram(network, sessions, executors, self._measure, known)
+            return CompiledProgram.prepare(network, sessions, executors, self._measure, known)
         except PreparationError as error:
             cause = error.failures[0].cause
             raise cause from cause.__cause__

@@ -179,12 +179,21 @@ class StepProgram(ABC, Generic[MemoryT]):
     # Of programs that share memory: memory with other ones has to be resized.
     sizes: object = None
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        original: StepProgram[MemoryT] | None = None,  # whose memory this one uses, resized
+    ) -> None:
         # `pop` and `append` of a deque are one step each, so that a call takes no lock. They are
         # changed in place, as programs for other sizes share them.
-        self._idle: deque[MemoryT] = deque(maxlen=MAX_IDLE_MEMORIES)
-        self._resting: deque[MemoryT] = deque()
-        self._alive: weakref.WeakSet[MemoryT] = weakref.WeakSet()
+        self._idle: deque[MemoryT]
+        self._resting: deque[MemoryT]
+        self._alive: weakref.WeakSet[MemoryT]
+        if original is None:
+            self._idle, self._resting = deque(maxlen=MAX_IDLE_MEMORIES), deque()
+            self._alive = weakref.WeakSet()
+        else:
+            self._idle, self._resting = original._idle, original._resting
+            self._alive = original._alive
 
     @abstractmethod
     def new_memory(self) -> MemoryT:

@@ -271,9 +271,9 @@ def _make_imports(
     for (value, backend_id), planned in network.imports.items():
         writer_id = network.memory.tensors[value].arena.backend_id
         factory = sessions[backend_id].factory(planned.factory_id)
-        ask = (writer_id, ExternalMemory, handles[value], "export_memory")
+        writer, source = handles[value], planned.source
         try:
-            memory = ask_method(*ask, planned.source)
+            memory = ask_method(writer_id, ExternalMemory, writer, "export_memory", source)
             answer = factory.can_import(value.info, memory)
             if not answer:
                 raise MemoryImportError(answer.text, where=f"{backend_id} / can_import")

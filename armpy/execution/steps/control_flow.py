@@ -214,8 +214,9 @@ class WhileWorkload(IWorkload):
         # Runs several turns, if backends alone do.
         self._several: Graph | None = None
         if self._appends and subnetworks.may_run_loops and not is_for_one_turn():
-            about = self._appends.values(), subnetworks.evaluator, info.name
-            self._several = with_lists(operation, inputs, *about)
+            self._several = with_lists(
+                operation, inputs, self._appends.values(), subnetworks.evaluator, info.name
+            )
         if self._several is not None:
             subnetworks.prepare(self._several, _shapes_of(self._several))
         self._timeout_s = subnetworks.settings.loop_timeout_s

@@ -144,8 +144,7 @@ def prepared_step(
 
     Raises ArmpyError if the backend fails.
     """
-    ask = (backend_id, IWorkload, factory, "create_workload")
-    workload = ask_method(*ask, operation, info)
+    workload = ask_method(backend_id, IWorkload, factory, "create_workload", operation, info)
     kind: type[Callable[..., object]] = Callable  # type: ignore[assignment]  # a class to isinstance
     enqueues, is_bound = _overrides(workload, "enqueue"), _overrides(workload, "bind")
     # The bound method itself: executions call it without looking it up.
