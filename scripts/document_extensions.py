@@ -117,7 +117,7 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
     announced = _table(ROOT / "pyproject.toml")["entry-points"]["armpy.backends"].values()
     with_armpy = {reference.partition(":")[0] for reference in announced}
     own = [project for project in backends if project.package in with_armpy]
-    names = {project.name for project in extensions}
+    folders = {project.name: project.folder for project in extensions}
     tables = [
         _mapping(
             "COMMANDS",
@@ -140,10 +140,9 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
             "Distributions that decide by cost where layers run.",
         ),
         _mapping(
-            "NEEDED",
-            {p.name: _names(n for n in p.needed if n in names) for p in extensions},
-            "Extensions that an extension depends on.",
-            "tuple[str, ...]",
+            "INSTALL",
+            {p.name: _quoted(_install_command(p, folders)) for p in extensions},
+            "Commands that install an extension, for fixes of errors.",
         ),
         _mapping(
             "FOLDERS",
@@ -164,6 +163,13 @@ def _listed(answer: object, kind: type) -> list[Any]:
     return [answer] if isinstance(answer, kind) else list(answer or ())  # type: ignore[call-overload]
 
 
+def _install_command(project: Project, folders: Mapping[str, str]) -> str:
+    """The command that installs an extension from a checkout, after those that it depends on."""
+    names = [*filter(folders.__contains__, project.needed), project.name]
+    places = " ".join(f"./{folders[name]}" for name in names)
+    return f"pip install {places} (in a checkout of armpy)"
+
+
 def _quoted(text: str) -> str:
     return f'"{text}"'
 
@@ -173,10 +179,16 @@ def _names(names: Iterator[str]) -> str:
     return f"({', '.join(quoted)},)" if quoted else ""
 
 
-def _mapping(name: str, rows: Mapping[str, str], text: str, value: str = "str") -> str:
-    """A table and its documentation; rows without a value are left out."""
-    lines = [f"    {_quoted(key)}: {rows[key]},\n" for key in sorted(rows) if rows[key]]
-    return f'{name}: Mapping[str, {value}] = {{\n{"".join(lines)}}}\n"""{text}"""\n'
+def _mapping(name: str, rows: Mapping[str, str], text: str) -> str:
+    """A table and its documentation."""
+    lines = [_row(key, rows[key]) for key in sorted(rows)]
+    return f'{name}: Mapping[str, str] = {{\n{"".join(lines)}}}\n"""{text}"""\n'
+
+
+def _row(key: str, value: str) -> str:
+    """A row of a table, as ruff formats it."""
+    line = f"    {_quoted(key)}: {value},\n"
+    return line if len(line) <= WIDTH else f"    {_quoted(key)}: (\n        {value}\n    ),\n"
 
 
 def _tuple(name: str, names: list[str], text: str) -> str:

@@ -40,10 +40,17 @@ SUFFIXES: Mapping[str, str] = {
 PLACERS = ("armpy-tools",)
 """Distributions that decide by cost where layers run."""
 
-NEEDED: Mapping[str, tuple[str, ...]] = {
-    "armpy-tools": ("armpy-conformance",),
+INSTALL: Mapping[str, str] = {
+    "armpy-compat": "pip install ./extensions/compat (in a checkout of armpy)",
+    "armpy-conformance": "pip install ./extensions/conformance (in a checkout of armpy)",
+    "armpy-nnapi": "pip install ./extensions/nnapi (in a checkout of armpy)",
+    "armpy-onnx": "pip install ./extensions/onnx (in a checkout of armpy)",
+    "armpy-serving": "pip install ./extensions/serving (in a checkout of armpy)",
+    "armpy-tools": (
+        "pip install ./extensions/conformance ./extensions/tools (in a checkout of armpy)"
+    ),
 }
-"""Extensions that an extension depends on."""
+"""Commands that install an extension, for fixes of errors."""
 
 FOLDERS: Mapping[str, str] = {
     "armpy-compat": "extensions/compat",

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from armpy.plugins.extension_tables import COMMANDS
-from armpy.plugins.extensions import install_command
+from armpy.plugins.extension_tables import COMMANDS, INSTALL
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.installed import NEEDS_KIT
 from tests.support.command_line import Cli
@@ -418,7 +417,7 @@ def test_a_command_of_a_missing_extension_names_the_package_to_install(
     monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda own_names, with_own: {})
     err = cli.err(name, "--help")
     assert f"the command '{name}' is missing" in err
-    assert f"Run: {install_command(COMMANDS[name])}" in err
+    assert f"Run: {INSTALL[COMMANDS[name]]}" in err
     assert f" ./extensions/{COMMANDS[name].removeprefix('armpy-')} (in a checkout" in err
 
 

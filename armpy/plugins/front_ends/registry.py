@@ -16,7 +16,7 @@ from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, did_you_
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
-from armpy.plugins.extension_tables import SUFFIXES
+from armpy.plugins.extension_tables import INSTALL, SUFFIXES
 from armpy.plugins.front_ends.validate import checked_graph, checked_signatures, plain_front_end
 from armpy.plugins.hook_plugins import OWN, Answer, HookPlugins
 from armpy.plugins.hooks import (
@@ -158,13 +158,10 @@ class FrontEnds:
         return FrontEndProxy(own.front_end, own.candidate, self._plugins, ". ".join(hints))
 
     def _missing_formats(self) -> dict[str, str]:
-        # Only errors say how to install.
-        from armpy.plugins.extensions import install_command  # noqa: PLC0415
-
         installed = {candidate.distribution for candidate in self._plugins.candidates}
         read = {suffix for front_end in self._found for suffix in front_end.suffixes}
         return {
-            suffix: install_command(distribution)
+            suffix: INSTALL[distribution]
             for suffix, distribution in SUFFIXES.items()
             if distribution not in installed and suffix not in read
         }
