@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from armpy.cli.files import write_text
 from armpy.cli.load_request import CliLoadRequest
-from armpy.cli.placement_table import PlacementReport
 from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler import Alternative, OptimizedNetwork, Placement, Refusal
 from armpy.core.dataclass import dataclass
@@ -112,8 +111,8 @@ class InspectionReport:
     # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
     metadata: MetadataReport | None = None  # None for a model that is not a file
-    # The placement as data; None as long as the shapes of the inputs are not known.
-    placed: PlacementReport | None = None
+    # The placement itself; None as long as the shapes of the inputs are not known.
+    placed: Placement | None = None
 
 
 def inspect_file(model: Model, request: CliLoadRequest) -> InspectionReport:
@@ -269,15 +268,14 @@ def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> I
     if placement is None:
         return report
     named = with_file_names(placement, facts)
-    placed = PlacementReport.of(named)
     return replace(
         report,
-        placement=placed.text,
-        layers_by_backend=placed.layers_by_backend,
-        refusals=placed.refusals,
-        arena_bytes=placed.working_memory_bytes,
+        placement=str(named),
+        layers_by_backend=dict(named.layers_by_backend),
+        refusals=named.refusals,
+        arena_bytes=named.peak_bytes,
         alternatives=named.alternatives,
-        placed=placed,
+        placed=named,
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from armpy.cli.placement_document import placement_document
 from armpy.cli.printer import Printer
 from armpy.cli.run.report import print_alternatives, print_placement
 from armpy.compiler.placement import counted_refusals
@@ -219,8 +221,9 @@ def _names(
 
 def model_document(model: str, report: InspectionReport) -> dict[str, object]:
     """The description of a model as a JSON document: all of it."""
-    document, facts = document_of(report), document_of(report.facts)
+    document, facts = document_of(replace(report, placed=None)), document_of(report.facts)
     del document["facts"]
+    document["placed"] = None if report.placed is None else placement_document(report.placed)
     # Inputs and outputs are those of the network; those of the file are places of tensors.
     facts["file_inputs"], facts["file_outputs"] = facts.pop("inputs"), facts.pop("outputs")
     return {"model": model, **document, **facts}

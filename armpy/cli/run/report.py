@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from armpy.cli.placement_document import placement_document
 from armpy.cli.printer import Printer
 from armpy.core.documents import document_of
 from armpy.core.units import counted
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
-    from armpy.cli.placement_table import PlacementReport
     from armpy.cli.run.results import OutputReport
     from armpy.cli.run.run_model import RunReport, RunTiming
-    from armpy.compiler import Alternative
+    from armpy.compiler import Alternative, Placement
 
 
 def show_hints(hints: Sequence[str]) -> None:
@@ -58,7 +59,7 @@ def print_timing(printer: Printer, timing: RunTiming) -> None:
     )
 
 
-def print_placement(printer: Printer, text: str, placed: PlacementReport | None) -> None:
+def print_placement(printer: Printer, text: str, placed: Placement | None) -> None:
     """Print where layers run; a terminal shows at a glance whether some fell back."""
     line = f"placement: {text}"
     if placed is None:
@@ -123,6 +124,12 @@ def without_empty_last(
 
 def run_document(model: str, report: RunReport) -> dict[str, object]:
     """A run as a JSON document; its placement is an object with the text in it."""
-    document: dict[str, object] = {"model": model, **document_of(report)}
-    document["placement"] = document.pop("placed") or {"text": report.placement}
+    document: dict[str, object] = {"model": model, **document_of(replace(report, placed=None))}
+    del document["placed"]
+    document["placement"] = placement_in(report.placement, report.placed)
     return document
+
+
+def placement_in(text: str, placed: Placement | None) -> dict[str, object]:
+    """The placement in the document of a run: its text alone where no more is known."""
+    return {"text": text} if placed is None else placement_document(placed)

@@ -11,7 +11,6 @@ import numpy as np
 
 from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
-from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.results import Array, OutputReader, OutputReport, ReadOutputs
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
@@ -23,7 +22,7 @@ from armpy.types import DataType
 if TYPE_CHECKING:
     from armpy.cli.pictures.file_metadata import FileMetadata
     from armpy.cli.profile_report import ProfileReport, StepReport
-    from armpy.compiler import Alternative
+    from armpy.compiler import Alternative, Placement
     from armpy.model import Model
     from armpy.profiling import Profiler
 
@@ -91,7 +90,7 @@ class RunReport:
     # Placements that were weighed, the cheapest first; empty if the backends' order decides.
     alternatives: tuple[Alternative, ...] = ()
     metadata: tuple[str, ...] = ()  # values taken from the metadata of the model's file
-    placed: PlacementReport | None = None  # the placement as data; None if it is not known
+    placed: Placement | None = None  # the placement itself; None if it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ def run_model(
         *profiled(profiler),
         () if placement is None else placement.alternatives,
         tuple(metadata.used) if metadata else (),
-        None if placement is None else PlacementReport.of(placement),
+        placement,
     )
 
 

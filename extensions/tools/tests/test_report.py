@@ -4,15 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from armpy.backend import ReasonCode, Support
+from armpy.backend import CacheUse, ReasonCode, Support
 from armpy.cli.inspect.describe import InspectionReport
 from armpy.cli.inspect.report import print_model
-from armpy.cli.placement_table import PlacementReport
 from armpy.cli.printer import print_json
 from armpy.cli.run.report import print_run, run_document
 from armpy.cli.run.results import ClassScore, OutputReport, RegionShare
 from armpy.cli.run.run_model import RunReport
-from armpy.compiler import Alternative, Refusal
+from armpy.compiler import Alternative, Placement, Refusal
 from armpy.inspect import ModelFacts
 
 pytest.importorskip("rich")
@@ -60,14 +59,26 @@ def test_each_row_of_a_batch_is_printed(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_run_as_a_document_has_its_placement_as_data() -> None:
-    placed = PlacementReport(
-        "in words", 3, {"A": 1, "B": 2}, 2, 2, 1, 64, "preference", "order", 1, 0, (REFUSED,)
-    )
+    uses = (CacheUse("B", "2 layers", True), CacheUse("B", "1 layer", False, "no file"))
+    placed = Placement((), (REFUSED,), {"A": 1, "B": 2}, 2, 2, 1, {"A": 64}, cache_uses=uses)
     document = run_document("m.tflite", RunReport("x", "in words", {}, (OUTPUT,), placed=placed))
     placement = document["placement"]
     assert isinstance(placement, dict)
-    assert (placement["text"], placement["layers_by_backend"]) == ("in words", {"A": 1, "B": 2})
-    assert placement["refusals"] == [
+    refusals = placement.pop("refusals")
+    assert placement == {
+        "text": str(placed),
+        "layers": 3,
+        "layers_by_backend": {"A": 1, "B": 2},
+        "fallbacks": 2,
+        "partitions": 2,
+        "copies": 1,
+        "working_memory_bytes": 64,
+        "preference": "preference",
+        "basis": "order",
+        "cache_hits": 1,
+        "cache_misses": 1,
+    }
+    assert refusals == [
         {
             "layer_id": 3,
             "layer": "probabilities",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from armpy.core.dataclass import dataclass
 
 if TYPE_CHECKING:
-    from armpy.cli.placement_table import PlacementReport
     from armpy.cli.profile_report import ProfileReport, StepReport
     from armpy.cli.run.run_model import RunTiming
+    from armpy.compiler import Placement
     from armpy_tools.cli.pictures.picture_files import PictureFiles
     from armpy_tools.cli.pictures.picture_result import PictureOutcome, PictureResult
     from armpy_tools.pictures.ground_truth import Accuracy
@@ -40,7 +40,7 @@ class PicturesReport:
         Some that could not be used, and are not among `pictures`.
     accuracy : Accuracy, optional
         Of the whole job, where it is known what pictures show.
-    placed : PlacementReport, optional
+    placed : Placement, optional
     timing : RunTiming, optional
         Of runs on the first pictures.
     files : tuple of str
@@ -60,7 +60,7 @@ class PicturesReport:
     resumed: int = 0
     unusable: tuple[PictureResult, ...] = ()
     accuracy: Accuracy | None = None
-    placed: PlacementReport | None = None
+    placed: Placement | None = None
     timing: RunTiming | None = None
     files: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()

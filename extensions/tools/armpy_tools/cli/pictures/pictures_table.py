@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
 from armpy.cli.profile_report import print_profile
-from armpy.cli.run.report import print_placement, print_timing
+from armpy.cli.run.report import placement_in, print_placement, print_timing
 from armpy.core.documents import document_of
 from armpy.tensor import format_shape
 
@@ -71,8 +71,9 @@ def print_pictures(report: PicturesReport, *, shown: int = 1) -> None:
 
 def pictures_document(model: str, report: PicturesReport) -> dict[str, object]:
     """A run on many pictures as a JSON document."""
-    document: dict[str, object] = {"model": model, **document_of(report)}
-    document["placement"] = document.pop("placed") or {"text": report.placement}
+    document: dict[str, object] = {"model": model, **document_of(replace(report, placed=None))}
+    del document["placed"]
+    document["placement"] = placement_in(report.placement, report.placed)
     document["layers_by_backend"] = report.placed.layers_by_backend if report.placed else {}
     document["pictures_per_s"] = report.pictures_per_s
     if report.accuracy is not None:

@@ -14,7 +14,6 @@ from armpy.cli.files import write_text
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.labels import Labels, read_labels
 from armpy.cli.pictures.normalization import normalization_of
-from armpy.cli.placement_table import PlacementReport
 from armpy.cli.run.results import OutputReader, ReadOutputs
 from armpy.cli.run.run_model import profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
@@ -327,7 +326,7 @@ class PictureRun:
             self._input,
             str(placement) if placement is not None else "not known",
             duration_s,
-            placed=None if placement is None else PlacementReport.of(placement),
+            placed=placement,
             timing=timing,
             files=tuple(files),
             hints=(*self._hints, *self._reader.hints, *self._metadata.hints),
