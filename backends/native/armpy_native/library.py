@@ -234,8 +234,9 @@ class Library:
         try:
             function = getattr(ctypes.CDLL(path), SYMBOL)
         except (OSError, AttributeError) as error:
+            is_loaded = isinstance(error, AttributeError)
             raise BackendUnavailableError(
-                f"the library cannot be used ({error})",
+                f"the library {'lacks a function' if is_loaded else 'cannot be loaded'} ({error})",
                 where=path,
                 expected=f"a shared library that exports {SYMBOL}()",
                 fix="Build it with armpy_backend.h, for this machine",

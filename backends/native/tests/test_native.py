@@ -328,7 +328,7 @@ def test_options_reach_the_library_as_json_and_others_are_refused(sample: Path) 
 
 
 def test_what_is_no_library_of_version_1_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BackendUnavailableError, match=r"cannot be used.*libnothing\.so"):
+    with pytest.raises(BackendUnavailableError, match=r"cannot be loaded.*libnothing\.so"):
         backend("libnothing.so")
     empty = build(tmp_path, "int answer(void);\nint answer(void) { return 42; }\n", "libempty.so")
     with pytest.raises(BackendUnavailableError, match="exports armpy_backend_v1"):

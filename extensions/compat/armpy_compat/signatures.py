@@ -38,8 +38,8 @@ def checked(function: Callable[_P, _T]) -> Callable[_P, _T]:
                 if not _is_of(part, kind):
                     expected = getattr(kind, "__name__", None) if type(kind) is type else kind
                     raise TypeError(
-                        f"{function.__name__}(): incompatible function arguments. '{name}' cannot"
-                        f" be used. Expected {expected}; got {part!r}."
+                        f"{function.__name__}(): incompatible function arguments. '{name}' has"
+                        f" the wrong type. Expected {expected}; got {part!r}."
                     )
         return function(*args, **keywords)
 

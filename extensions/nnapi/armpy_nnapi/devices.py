@@ -262,7 +262,7 @@ class DeviceManager:
     ) -> None:
         require_data(
             compile in ("wait", "background"),
-            "there is no such way of compiling",
+            "unknown way of compiling",
             where="DeviceManager.compile",
             expected="'wait' or 'background'",
             actual=repr(compile),

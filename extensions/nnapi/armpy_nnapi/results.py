@@ -117,7 +117,7 @@ def check_index(index: object, count: int, what: str, where: str) -> int:
     plain = as_integer(index, f"{what}'s index", where)
     require_data(
         0 <= plain < count,
-        f"there is no such {what}",
+        f"the {what}'s index is out of range",
         where=where,
         expected=f"an index below {count}",
         actual=str(plain),

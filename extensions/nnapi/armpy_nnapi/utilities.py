@@ -131,7 +131,7 @@ def convert_to(
 def _level(feature_level: int, where: str) -> FeatureLevel:
     require_data(
         feature_level in tuple(FeatureLevel),
-        "there is no such feature level",
+        "unknown feature level",
         where=where,
         expected=", ".join(str(int(level)) for level in FeatureLevel),
         actual=str(feature_level),

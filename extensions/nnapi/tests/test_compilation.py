@@ -107,7 +107,7 @@ def test_preferences_up_to_the_last_one_are_taken(preference: int) -> None:
 
 
 def test_a_preference_above_the_last_one_is_rejected() -> None:
-    with fails(ResultCode.BAD_DATA, "there is no such preference. Expected LOW_POWER .* got 3"):
+    with fails(ResultCode.BAD_DATA, "unknown preference. Expected LOW_POWER .* got 3"):
         Compilation(sum_model()).set_preference(3)
 
 
@@ -116,7 +116,7 @@ def test_only_the_three_priorities_are_taken(priority: int) -> None:
     compilation = Compilation(sum_model())
     for known in (90, 100, 110):
         compilation.set_priority(known)
-    with fails(ResultCode.BAD_DATA, f"there is no such priority.*got {priority}"):
+    with fails(ResultCode.BAD_DATA, f"unknown priority.*got {priority}"):
         compilation.set_priority(priority)
 
 

@@ -234,7 +234,9 @@ def test_there_is_a_definition_of_every_operation_but_control_flow_and_oem() -> 
 
 def test_a_code_of_no_operation_is_an_unexpected_null() -> None:
     node = OperationNode(102, (), ())
-    with fails(ResultCode.UNEXPECTED_NULL, "unknown operation 102: there is no such operation"):
+    with fails(
+        ResultCode.UNEXPECTED_NULL, "unknown operation 102: the operation has no definition"
+    ):
         validate_operation(node, [])
 
 

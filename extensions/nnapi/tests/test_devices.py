@@ -100,7 +100,9 @@ def test_a_device_that_does_not_answer_fails_to_become_ready() -> None:
 @pytest.mark.parametrize("index", [-1, 3])
 def test_a_device_of_no_index_is_rejected(manager: DeviceManager, index: int) -> None:
     assert manager.get_device(2).name == "nnapi-reference"
-    with fails(ResultCode.BAD_DATA, "there is no such device. Expected an index below 3"):
+    with fails(
+        ResultCode.BAD_DATA, "the device's index is out of range. Expected an index below 3"
+    ):
         manager.get_device(index)
 
 

@@ -100,7 +100,9 @@ def test_nothing_is_set_after_the_start(started: Execution, setter: str) -> None
 @pytest.mark.parametrize("setter", SETTERS)
 @pytest.mark.parametrize("index", [-1, 2])
 def test_what_is_set_exists(execution: Execution, setter: str, index: int) -> None:
-    with fails(ResultCode.BAD_DATA, "there is no such (input|output). Expected an index below"):
+    with fails(
+        ResultCode.BAD_DATA, "the (input|output)'s index is out of range. Expected an index below"
+    ):
         SETTERS[setter](execution, index)
 
 
@@ -335,7 +337,7 @@ def test_a_scalar_may_be_an_input() -> None:
     assert total_of.tolist() == [0, 4]
     computed(model, [floats(-1, 2), floats(-1, 2), 0], [total_of])
     assert total_of.tolist() == [-2, 4]
-    with fails(ResultCode.OP_FAILED, "there is no such activation"):
+    with fails(ResultCode.OP_FAILED, "unknown activation"):
         computed(model, [floats(-1, 2), floats(-1, 2), 9], [total_of])
 
 
@@ -404,7 +406,9 @@ def test_results_are_asked_for_after_the_end(execution: Execution) -> None:
 @pytest.mark.parametrize("index", [-1, 1])
 def test_results_are_those_of_outputs(started: Execution, index: int) -> None:
     for ask in (started.get_output_operand_rank, started.get_output_operand_dimensions):
-        with fails(ResultCode.BAD_DATA, "there is no such output. Expected an index below 1"):
+        with fails(
+            ResultCode.BAD_DATA, "the output's index is out of range. Expected an index below 1"
+        ):
             ask(index)
 
 
@@ -471,7 +475,7 @@ def test_durations_are_nanoseconds_and_those_on_hardware_not_known(timed: Execut
 @pytest.mark.parametrize(
     ("prepare", "duration", "code", "problem"),
     [
-        (lambda e: None, 4, ResultCode.BAD_DATA, "there is no such duration"),
+        (lambda e: None, 4, ResultCode.BAD_DATA, "unknown duration"),
         (lambda e: None, 0, ResultCode.BAD_STATE, "the execution has not ended well"),
         (lambda e: e.compute(), 0, ResultCode.BAD_STATE, "the execution was not measured"),
     ],

@@ -204,7 +204,7 @@ def test_operands_that_the_extension_does_not_take_are_bad_data() -> None:
 
 
 def test_what_the_layer_s_own_rules_refuse_is_bad_data() -> None:
-    with bad_data(r"Reverse 'Reverse_0': the declared output shape does not fit"):
+    with bad_data(r"Reverse 'Reverse_0': the declared output shape does not match"):
         lower_model(model(REVERSE, [record(2)], [record(3)]), extensions=LOOKUP)
     with bad_data(r"Reverse 'Reverse_0': the number of inputs is wrong"):
         lower_model(model(REVERSE, [record(2)] * 3, [record(2)]), extensions=LOOKUP)

@@ -146,7 +146,7 @@ def test_a_code_that_no_extension_was_given_is_no_operation(
 ) -> None:
     model = Model(manager)
     operands = [add_operand(model, TENSOR_RECORD, 2) for _ in range(2)]
-    with bad_data("the code belongs to no extension|there is no such operation"):
+    with bad_data("the code belongs to no extension|unknown operation"):
         model.add_operation(code, operands[:1], operands[1:])
 
 
@@ -177,7 +177,7 @@ def test_data_can_be_attached_to_operands_of_extensions_types_only(manager: Devi
         model.set_operand_extension_data(plain, b"any bytes")
     with bad_data("the data has no bytes"):
         model.set_operand_extension_data(records, b"")
-    with bad_data("there is no such operand. Expected an index below 2; got 2"):
+    with bad_data("the operand's index is out of range. Expected an index below 2; got 2"):
         model.set_operand_extension_data(2, b"any bytes")
 
 

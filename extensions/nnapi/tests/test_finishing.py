@@ -231,7 +231,7 @@ def test_integers_in_a_model_have_no_zero_point(fields: dict[str, float], is_val
     if is_valid:
         Model.from_description(ModelDescription(graph))
     else:
-        with fails(ResultCode.BAD_DATA, "scale or zero point does not fit the type"):
+        with fails(ResultCode.BAD_DATA, "the scale is negative, or the zero point is not 0"):
             Model.from_description(ModelDescription(graph))
 
 

@@ -137,7 +137,7 @@ def test_a_role_needs_a_finished_compilation(manager: DeviceManager) -> None:
     ("kind", "index"), [("input", 2), ("output", 1), ("input", -1), ("output", -1)]
 )
 def test_a_role_is_one_of_the_models(summed: Compilation, kind: str, index: int) -> None:
-    with fails(BAD_DATA, f"there is no such {kind}"):
+    with fails(BAD_DATA, f"the {kind}'s index is out of range"):
         described((summed, kind, index))
 
 

@@ -99,7 +99,9 @@ def test_none_is_found_before_anything_else(call: Callable[[Model], object], wha
 def test_indexes_must_be_those_of_operands(call: Callable[[Model], object]) -> None:
     model = Model()
     add_operands(model, FLOAT_2, FLOAT_2)
-    with fails(ResultCode.BAD_DATA, "there is no such operand. Expected an index below 2"):
+    with fails(
+        ResultCode.BAD_DATA, "the operand's index is out of range. Expected an index below 2"
+    ):
         call(model)
 
 
@@ -108,7 +110,7 @@ def test_operands_are_numbered_in_order() -> None:
 
 
 def test_an_operand_of_no_type_is_rejected() -> None:
-    with fails(ResultCode.BAD_DATA, r"Model\.add_operand: there is no such operand type"):
+    with fails(ResultCode.BAD_DATA, r"Model\.add_operand: unknown operand type"):
         Model().add_operand(OperandType(1234))
 
 
@@ -204,8 +206,8 @@ def test_a_value_lies_within_its_memory(offset: int, length: int) -> None:
 @pytest.mark.parametrize(
     ("scales", "channel_dim", "problem"),
     [
-        ([1.0, 2.0], 2, "no such channel dimension"),
-        ([1.0, 2.0], -1, "no such channel dimension"),
+        ([1.0, 2.0], 2, "the channel dimension is out of range"),
+        ([1.0, 2.0], -1, "the channel dimension is out of range"),
         ([1.0, 2.0], 0, "the number of scales is not that of channels. Expected 3"),
         ([], 0, "the number of scales is not that of channels"),
         ([1.0, 0.0, 1.0], 0, "a scale is not above 0"),
@@ -255,7 +257,7 @@ def test_codes_of_no_operation_are_rejected(code: int) -> None:
     operands = add_operands(model, FLOAT_2, FLOAT_2)
     with fails(
         ResultCode.BAD_DATA,
-        "there is no such operation. Expected an OperationCode|belongs to no extension",
+        "unknown operation. Expected an OperationCode|belongs to no extension",
     ):
         model.add_operation(code, operands[:1], operands[1:])
 

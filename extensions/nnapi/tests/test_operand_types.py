@@ -92,7 +92,7 @@ def test_a_type_can_be_required_to_be_complete(dimensions: tuple[int, ...]) -> N
 
 @pytest.mark.parametrize("code", [16, 9999, 10002, -1])
 def test_codes_of_no_type_are_rejected(code: int) -> None:
-    with fails(ResultCode.BAD_DATA, "there is no such operand type|nothing is known"):
+    with fails(ResultCode.BAD_DATA, "unknown operand type|nothing is known"):
         validate_operand_type(OperandType(code))
 
 

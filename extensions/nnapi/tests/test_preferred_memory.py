@@ -86,7 +86,7 @@ def test_what_cannot_be_answered_has_a_code(name: str) -> None:
             getattr(Compilation(model), name)(0)
         compilation = compiled(model)
         for index in (-1, 2, 7):
-            with fails(BAD_DATA, "there is no such"):
+            with fails(BAD_DATA, "index is out of range"):
                 getattr(compilation, name)(index)
         compilation.close()
         with fails(BAD_STATE, "closed"):

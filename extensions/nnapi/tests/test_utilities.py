@@ -87,7 +87,7 @@ def test_a_model_that_needs_more_is_not_converted() -> None:
 @pytest.mark.parametrize("level", [0, 26, 31])
 def test_there_are_four_levels(level: int) -> None:
     for function in (compliant_with, convert_to):
-        with fails(ResultCode.BAD_DATA, f"no such feature level.*got {level}"):
+        with fails(ResultCode.BAD_DATA, f"unknown feature level.*got {level}"):
             function(relaxed_model(), level)
 
 

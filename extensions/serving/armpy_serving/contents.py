@@ -256,12 +256,18 @@ def _checked_shape(where: str, shape: Iterable[object]) -> tuple[int, ...]:
     dims = tuple(shape)
     # Sizes of more than NumPy can count are not sizes, even where another one is 0.
     is_whole = all(type(n) is int and 0 <= n < 2**63 for n in dims)
-    if is_whole and len(dims) <= MAX_RANK and TensorInfo(dims, DataType.BOOLEAN).is_addressable:  # type: ignore[arg-type]  # integers, as was just seen
+    if not is_whole:
+        fault = "a size of the shape is negative or not a whole number"
+    elif len(dims) > MAX_RANK:
+        fault = "the shape has too many dimensions"
+    elif TensorInfo(dims, DataType.BOOLEAN).is_addressable:  # type: ignore[arg-type]  # integers, as was just seen
         return dims  # type: ignore[return-value]  # as above
+    else:
+        fault = "the shape is too large for an array"
     raise InvalidArgumentError(
-        "the shape cannot be used",
+        fault,
         where=where,
-        expected=f"at most {MAX_RANK} whole numbers of 0 or more, of an array that can be",
+        expected=f"at most {MAX_RANK} whole numbers of 0 or more",
         actual=str(list(dims))[:80],
     )
 

@@ -120,7 +120,7 @@ def dtype_of(datatype: str, where: str = "datatype") -> npt.DTypeLike:
     if datatype in _DTYPES:
         return np.dtype(_DTYPES[datatype])
     raise InvalidArgumentError(
-        "the datatype cannot be used: there is no such datatype",
+        "unknown datatype",
         where=where,
         expected=", ".join(_DTYPES),
         actual=repr(datatype),

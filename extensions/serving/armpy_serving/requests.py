@@ -45,7 +45,9 @@ class InferenceRequest:
         timeout = self.parameters.get("timeout", 0)
         if type(timeout) is int and 0 <= timeout < 2**63:
             return timeout / 1e6 or None
-        raise _wrong("the time-out cannot be used", "microseconds, a whole number", timeout)
+        raise _wrong(
+            "the time-out is negative or not a whole number", "a number of microseconds", timeout
+        )
 
 
 def json_length(header: str | None) -> int | None:
@@ -60,7 +62,7 @@ def json_length(header: str | None) -> int | None:
         return None
     if header.isascii() and header.isdigit() and len(header) < 19:
         return int(header)
-    raise _wrong(f"the header {HEADER} cannot be used", "a number of bytes", repr(header))
+    raise _wrong(f"the header {HEADER} is not a number", "a number of bytes", repr(header))
 
 
 def read_request(
@@ -116,7 +118,9 @@ def request_of(document: object, binary: memoryview = _NOTHING) -> InferenceRequ
         else:
             if type(size) is not int or not 0 <= size <= len(binary):
                 raise _wrong(
-                    "binary_data_size cannot be used", f"0 to {len(binary)}, which are left", size
+                    "binary_data_size is not a number of bytes of the body",
+                    f"0 to {len(binary)}, which are left",
+                    size,
                 )
             if entry.get("data") is not None:
                 raise InvalidArgumentError(
@@ -245,7 +249,9 @@ def _parameters(document: Mapping[str, Any], where: str) -> Mapping[str, Any]:  
     ):
         return parameters
     raise _wrong(
-        f"the parameters of {where} cannot be used", "strings, numbers, booleans", parameters
+        f"the parameters of {where} have the wrong type",
+        "an object of strings, numbers and booleans",
+        parameters,
     )
 
 
@@ -262,7 +268,7 @@ def _flag(parameters: Mapping[str, Any], key: str, where: str) -> bool:  # Any: 
     flag = parameters.get(key, False)
     if isinstance(flag, bool):
         return flag
-    raise _wrong(f"the parameter {key} of {where} cannot be used", "true or false", repr(flag))
+    raise _wrong(f"the parameter {key} of {where} is not a boolean", "true or false", repr(flag))
 
 
 def _no_constant(text: str) -> float:

@@ -76,7 +76,7 @@ def test_every_type_has_a_datatype_of_the_same_size(data_type: DataType) -> None
         ("BYTES", [1], "Expected strings; got whole numbers"),
         ("BYTES", [None], "got null"),
         ("BYTES", [["a"], ["b", "c"]], "lists of different lengths"),
-        ("FP31", [1], "there is no such datatype"),
+        ("FP31", [1], "unknown datatype"),
     ],
 )
 def test_numbers_that_a_datatype_cannot_hold_are_refused(
@@ -107,7 +107,7 @@ def test_data_of_another_shape_are_refused(shape: list[int], data: list[object])
 
 @pytest.mark.parametrize("shape", [[-1], [1.0], ["2"], [True], [2**70]])
 def test_shapes_are_whole_numbers(shape: list[object]) -> None:
-    with pytest.raises(InvalidArgumentError, match="the shape cannot be used"):
+    with pytest.raises(InvalidArgumentError, match="a size of the shape is negative or"):
         array_of_numbers("x", "INT32", shape, [1])  # type: ignore[arg-type]  # as JSON may have it
 
 
@@ -150,9 +150,9 @@ def test_json_does_not_say_infinity() -> None:
 
 @pytest.mark.parametrize("shape", [[0, 2**62], [2**62, 0, 2**62], [1] * 70, [0] * 70])
 def test_shapes_that_no_array_can_have_are_refused(shape: list[int]) -> None:
-    with pytest.raises(InvalidArgumentError, match="the shape cannot be used"):
+    with pytest.raises(InvalidArgumentError, match=r"the shape (is too large|has too many)"):
         array_of_numbers("x", "INT32", shape, [1] if shape[0] == 1 else [])
-    with pytest.raises(InvalidArgumentError, match="the shape cannot be used"):
+    with pytest.raises(InvalidArgumentError, match=r"the shape (is too large|has too many)"):
         array_of_bytes("x", "INT32", shape, bytes(4 if shape[0] == 1 else 0))
 
 

@@ -91,7 +91,7 @@ def test_requests_are_answered_with_rows_or_with_whose_fault_it_is(served: Any) 
         assert status == 200
         assert document["outputs"][0]["data"] == expected(3).ravel().tolist()
     status, answer = post("/v2/models/none/infer", body_of(images))
-    assert (status, "no such model" in answer) == (404, True)
+    assert (status, "unknown model" in answer) == (404, True)
     status, answer = post(f"/v2/models/{NAME}/infer", b"no request")
     assert (status, "not JSON" in answer) == (400, True)
     status, answer = post(f"/v2/models/{NAME}/infer", body_of(images[:, :3]))

@@ -132,17 +132,23 @@ WRONG = {
     "missing": (body_of(inputs=[]), "missing 'serving_default_x:0', 'q'"),
     "output": (body_of(outputs=[{"name": "nope"}]), "no such output"),
     "infinity": (body_of().replace(b"-2]", b"-1e400]"), "is too large"),
-    "long time-out": (body_of(parameters={"timeout": 10**400}), "the time-out cannot be used"),
-    "time-out": (body_of(parameters={"timeout": -1}), "the time-out cannot be used"),
+    "long time-out": (
+        body_of(parameters={"timeout": 10**400}),
+        "the time-out is negative or not a whole number",
+    ),
+    "time-out": (
+        body_of(parameters={"timeout": -1}),
+        "the time-out is negative or not a whole number",
+    ),
     "bytes of all": (
         body_of(parameters={"binary_data_output": "yes"}),
-        "binary_data_output of the request cannot be used. Expected true or false; got 'yes'",
+        "binary_data_output of the request is not a boolean. Expected true or false; got 'yes'",
     ),
     "bytes of one": (
         body_of(outputs=[{"name": "real", "parameters": {"binary_data": 1}}]),
-        "binary_data of output 'real' cannot be used. Expected true or false; got 1",
+        "binary_data of output 'real' is not a boolean. Expected true or false; got 1",
     ),
-    "parameters": (body_of(parameters=3), "parameters of the request cannot be used"),
+    "parameters": (body_of(parameters=3), "parameters of the request have the wrong type"),
 }
 
 
@@ -161,8 +167,8 @@ def test_wrong_requests_are_the_clients_fault(served: ServedModel, kind: str) ->
         ({"datatype": "FP64"}, "Expected FP32; got FP64"),
         ({"shape": [1, 3], "data": [1, 2, 3]}, "serving_default_x:0"),
         ({"name": "y"}, "missing 'serving_default_x:0'; unknown 'y'"),
-        ({"parameters": {"binary_data_size": 4}}, "binary_data_size cannot be used"),
-        ({"parameters": {"binary_data_size": "yes"}}, "binary_data_size cannot be used"),
+        ({"parameters": {"binary_data_size": 4}}, "binary_data_size is not a number of bytes"),
+        ({"parameters": {"binary_data_size": "yes"}}, "binary_data_size is not a number of bytes"),
         ({"parameters": {"binary_data": "yes"}}, "the parameter binary_data of input"),
         ({"parameters": {"binary_data_size": 0}}, "both 'data' and binary_data_size"),
     ],

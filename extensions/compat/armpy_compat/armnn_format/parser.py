@@ -193,7 +193,7 @@ def _shaped(layer: ArmnnLayer, value: Value, declared: TensorInfo) -> Value:
     long = [[dim for dim in dims or () if dim != 1] for dims in (shape, wanted)]
     if long[0] != long[1]:
         raise layer.error(
-            "the declared output shape does not fit the inputs",
+            "the declared output shape does not match the inputs",
             expected=format_shape(shape),
             actual=format_shape(wanted),
         )

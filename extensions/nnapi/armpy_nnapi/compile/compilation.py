@@ -146,7 +146,7 @@ class Compilation:
         # NNAPI lets negative numbers pass; they mean no preference here.
         if preference > max(PreferenceCode):
             raise bad_data(
-                "there is no such preference",
+                "unknown preference",
                 where=where,
                 expected=", ".join(f"{code.name} ({code})" for code in PreferenceCode),
                 actual=str(preference),
@@ -166,7 +166,7 @@ class Compilation:
         self._check_open(where)
         if priority not in tuple(Priority):
             raise bad_data(
-                "there is no such priority",
+                "unknown priority",
                 where=where,
                 expected=", ".join(f"{code.name} ({code})" for code in Priority),
                 actual=str(priority),
@@ -226,7 +226,9 @@ class Compilation:
         self._check_open(where)
         if not isinstance(token, bytes) or len(token) != TOKEN_BYTES:
             raise bad_data(
-                "the token cannot be used",
+                "the token has the wrong length"
+                if isinstance(token, bytes)
+                else "the token is not bytes",
                 where=where,
                 expected=f"{TOKEN_BYTES} bytes",
                 actual=repr(token),

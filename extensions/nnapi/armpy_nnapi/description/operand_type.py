@@ -154,7 +154,7 @@ def validate_operand_type(
     else:
         if code not in OPERAND_TRAITS:
             raise bad_data(
-                "there is no such operand type",
+                "unknown operand type",
                 where=where,
                 expected="an OperandCode, or the code of an extension's type",
                 actual=str(code),

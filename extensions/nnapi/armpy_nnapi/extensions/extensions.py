@@ -153,7 +153,7 @@ class TypeManager:
             raise bad_data("the extension's name is not text", actual=repr(name))
         if not isinstance(number, int) or not 0 <= number <= LARGEST_EXTENSION_ID:
             raise bad_data(
-                "the number within the extension cannot be used",
+                "the number within the extension is out of range",
                 where=name,
                 expected=f"0 to {LARGEST_EXTENSION_ID}",
                 actual=repr(number),

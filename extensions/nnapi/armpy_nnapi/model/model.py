@@ -271,7 +271,7 @@ class Model(IModel):
         # Of a tuple: up to Python 3.11 an enumeration raises for a number that it has not.
         elif code not in tuple(OperationCode):
             raise bad_data(
-                "there is no such operation",
+                "unknown operation",
                 where=where,
                 expected="an OperationCode, or the code of an extension's operation",
                 actual=str(code),

@@ -70,7 +70,7 @@ def _nms_kernel(code: int) -> NmsKernel:
     """The kernel that a number names."""
     if code not in {kernel.value for kernel in NmsKernel}:
         raise LayerValidationError(
-            "there is no such kernel",
+            "unknown kernel",
             expected=", ".join(f"{kernel.value} ({kernel.name})" for kernel in NmsKernel),
             actual=str(code),
         )

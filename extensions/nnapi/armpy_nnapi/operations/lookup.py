@@ -31,7 +31,7 @@ def _lower_projection(lower: LoweringContext) -> Value:
     code = lower.integer("projection_type")
     if code not in {kind.value for kind in LshProjectionType}:
         raise LayerValidationError(
-            "there is no such projection",
+            "unknown projection",
             expected=", ".join(f"{kind.value} ({kind.name})" for kind in LshProjectionType),
             actual=str(code),
         )

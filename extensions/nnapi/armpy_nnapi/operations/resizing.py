@@ -82,7 +82,7 @@ def _size(lower: LoweringContext, name: str, size: int) -> int:
     wanted = float32_product(size, number) if isinstance(number, float) else number
     require(
         1 <= wanted <= _LARGEST_SIZE,
-        f"the output's {name} cannot be used",
+        f"the output's {name} is out of range",
         expected=f"1 to {_LARGEST_SIZE}",
         actual=wanted,
     )

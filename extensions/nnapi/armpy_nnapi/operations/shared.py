@@ -41,7 +41,7 @@ def fused_activation(lower: LoweringContext, name: str = "activation") -> FusedA
     code = lower.integer(name)
     if code not in tuple(FuseCode):
         raise LayerValidationError(
-            "there is no such activation", expected="a FuseCode, 0 to 3", actual=str(code)
+            "unknown activation", expected="a FuseCode, 0 to 3", actual=str(code)
         )
     # The core's numbers are those of FuseCode.
     return FusedActivation(code)
@@ -66,7 +66,7 @@ def implicit_padding(lower: LoweringContext, name: str = "padding") -> Padding:
     if code == PaddingCode.VALID:
         return Padding.VALID
     raise LayerValidationError(
-        "there is no such padding", expected="a PaddingCode, 1 or 2", actual=str(code)
+        "unknown padding", expected="a PaddingCode, 1 or 2", actual=str(code)
     )
 
 
@@ -81,7 +81,7 @@ def recurrent_activation(lower: LoweringContext, name: str = "activation") -> Re
     code = lower.integer(name)
     if code not in {activation.value for activation in RecurrentActivation}:
         raise LayerValidationError(
-            "there is no such activation",
+            "unknown activation",
             expected=", ".join(f"{a.value} ({a.name})" for a in RecurrentActivation),
             actual=str(code),
         )

@@ -80,7 +80,12 @@ class ExecutionResults:
         """One of the durations; see `Execution.get_duration`."""
         error: NnapiError | None = None
         if duration_code not in tuple(DurationCode):
-            error = bad_data("there is no such duration", where=where, actual=str(duration_code))
+            error = bad_data(
+                "unknown duration",
+                where=where,
+                expected=", ".join(f"{code.name} ({code})" for code in DurationCode),
+                actual=str(duration_code),
+            )
         elif self.code is not ResultCode.NO_ERROR:
             error = bad_state("the execution has not ended well", where=where, fix=_FIRST)
         elif not self.is_timed:

@@ -119,7 +119,7 @@ def _required_level(
         if definition is None:
             # NNAPI's code for an operation that it has no registration of.
             raise NnapiError(
-                "there is no such operation", code=ResultCode.UNEXPECTED_NULL, where=name
+                "the operation has no definition", code=ResultCode.UNEXPECTED_NULL, where=name
             )
         inputs = [operands[index] for index in node.inputs]
         outputs = [operands[index] for index in node.outputs]
@@ -251,7 +251,7 @@ def _check_operand(operand: Operand, where: str, num_referenced: int) -> None:
     if operand.type == OperandCode.TENSOR_INT32:
         require_data(
             operand.scale >= 0 and operand.zero_point == 0,
-            "scale or zero point does not fit the type",
+            "the scale is negative, or the zero point is not 0",
             where=where,
             expected="TENSOR_INT32 with a scale of 0 or more and zero point 0",
             actual=str(operand_type),
@@ -306,7 +306,7 @@ def check_channel_quant(operand: Operand, where: str) -> None:
         )
     require_data(
         0 <= quant.channel_dim < len(operand.dimensions),
-        "there is no such channel dimension",
+        "the channel dimension is out of range",
         where=where,
         expected=f"one of {operand.dimensions}",
         actual=str(quant.channel_dim),

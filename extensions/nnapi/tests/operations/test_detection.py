@@ -117,7 +117,7 @@ def test_there_are_three_kernels() -> None:
     rois = tensor(F32, [[0, 0, 4, 4] * 2])
     outputs = nms_outputs(output(F32, [0]), output(F32, [0, 4]))
 
-    with pytest.raises(LayerValidationError, match=r"no such kernel.*2 \(GAUSSIAN\); got 3"):
+    with pytest.raises(LayerValidationError, match=r"unknown kernel.*2 \(GAUSSIAN\); got 3"):
         run(O.BOX_WITH_NMS_LIMIT, nms_inputs(tensor(F32, [[0, 0.5]]), rois, -1, 3), outputs)
 
 

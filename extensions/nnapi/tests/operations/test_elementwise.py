@@ -64,7 +64,7 @@ def test_integers_have_no_activation(code: OperationCode) -> None:
 def test_activation_that_does_not_exist_fails() -> None:
     inputs = (tensor(F32, [1]), tensor(F32, [1]), integer(4))
 
-    with pytest.raises(LayerValidationError, match=r"no such activation.*0 to 3; got 4"):
+    with pytest.raises(LayerValidationError, match=r"unknown activation.*0 to 3; got 4"):
         run(O.ADD, inputs, [output(F32)])
 
 

@@ -66,7 +66,7 @@ def test_a_projection_hashes_the_bytes_of_signed_elements(seeds: OperandCode) ->
         (1, True, r"weight must be left out.*got SPARSE_DEPRECATED"),
         (2, False, r"weight is missing.*got DENSE"),
         (3, True, r"weight must be left out.*got SPARSE"),
-        (4, True, r"no such projection.*3 \(SPARSE\); got 4"),
+        (4, True, r"unknown projection.*3 \(SPARSE\); got 4"),
     ],
 )
 def test_weights_go_with_dense_projections_alone(kind: int, has_weight: bool, message: str) -> None:

@@ -82,7 +82,7 @@ def test_lstm_clips_by_a_half_float() -> None:
 @pytest.mark.parametrize(
     ("position", "operand", "message"),
     [
-        (20, integer(5), r"no such activation.*6 \(SIGMOID\); got 5"),
+        (20, integer(5), r"unknown activation.*6 \(SIGMOID\); got 5"),
         (21, scalar(C.FLOAT32, -1.0), "cell_clip is negative"),
         (12, zeros(1), "input_gate_bias is there without"),
         (10, zeros(1), "cell_to_output_weights is missing"),

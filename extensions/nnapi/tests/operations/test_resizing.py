@@ -71,7 +71,7 @@ def test_aligned_corners_and_half_pixels_exclude_each_other(code: OperationCode)
 )
 def test_sizes_are_above_zero_and_have_32_bits(size: Operand) -> None:
     other = scalar(OperandCode(size.type), 1)
-    with pytest.raises(LayerValidationError, match="width cannot be used"):
+    with pytest.raises(LayerValidationError, match="width is out of range"):
         run(NEAREST, [IMAGE, size, other, NO], [output(F32)])
 
 

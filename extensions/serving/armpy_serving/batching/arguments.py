@@ -106,9 +106,9 @@ def batch_sizes(max_batch: int) -> tuple[int, ...]:
 
 
 def _wrong(name: str, expected: str, argument: object) -> InvalidArgumentError:
-    """The error for an argument that cannot be used."""
+    """The error for an argument of a wrong type or value."""
     return InvalidArgumentError(
-        f"{name} cannot be used",
+        f"{name} has a wrong type or value",
         where="Batcher",
         expected=expected,
         actual=repr(argument),

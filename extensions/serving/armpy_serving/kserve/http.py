@@ -202,8 +202,8 @@ async def _body(request: Request) -> bytes:
     if {word.strip() for word in encodings.split(",")} - {"", "identity"}:
         raise HTTPException(
             415,
-            f"The header Content-Encoding cannot be used: expected none or identity, "
-            f"got {encodings!r}. "
+            f"The header Content-Encoding names an unsupported encoding: expected none or "
+            f"identity, got {encodings!r}. "
             "Send the body uncompressed",
         )
     body: bytes = await request.body()
@@ -219,12 +219,18 @@ def _check_load(name: str, body: bytes) -> None:
         raise InvalidArgumentError(
             "the body is not JSON", where=where, expected="nothing, or an object", actual=str(error)
         ) from error
-    parameters = document.get("parameters", {}) if isinstance(document, dict) else document
+    if not isinstance(document, dict):
+        raise InvalidArgumentError(
+            "the body is not an object",
+            where=where,
+            expected="nothing, or an object",
+            actual=type(document).__name__,
+        )
+    parameters = document.get("parameters", {})
     if not isinstance(parameters, dict):
         raise InvalidArgumentError(
-            "the body cannot be used",
+            "the body's 'parameters' are not an object",
             where=where,
-            expected="nothing, or an object whose 'parameters' are one",
             actual=type(parameters).__name__,
         )
     for word in parameters:

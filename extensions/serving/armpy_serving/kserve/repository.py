@@ -138,7 +138,7 @@ class ArmpyModelRepository(ModelRepository):
         model: ArmpyModel | None = self.models.get(name)
         if model is None:
             raise ModelNotFoundError(
-                "there is no such model",
+                "unknown model",
                 where="request",
                 expected=", ".join(self.models) or "none, as all are unloaded",
                 actual=repr(name),

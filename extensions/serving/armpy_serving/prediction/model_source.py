@@ -154,7 +154,7 @@ def _checked(options: Mapping[str, Any]) -> LoadOptions:
     refused = [name for name in options if name in _OF_A_PROCESS]
     if unknown or refused:
         raise InvalidArgumentError(
-            "an option cannot be used here",
+            "the option is unknown, or only for one process",
             where="Predictor",
             expected="options of armpy.load, but for " + ", ".join(_OF_A_PROCESS),
             actual=", ".join(unknown + refused),

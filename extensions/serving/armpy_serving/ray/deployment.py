@@ -123,7 +123,7 @@ class ModelDeployment:
             return self._current
         if name not in self._others:
             raise ModelNotFoundError(
-                "there is no such model",
+                "unknown model",
                 where=f"model '{name}'",
                 expected=", ".join([self._name, *self._others]),
             )

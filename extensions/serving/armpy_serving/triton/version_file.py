@@ -57,7 +57,7 @@ class VersionFile:
 def unusable(error: Exception, where: str) -> InvalidArgumentError:
     """The error for a version whose file cannot be used."""
     return InvalidArgumentError(
-        f"{VERSION_FILE} cannot be used: {error!r}",
+        f"{VERSION_FILE} cannot be read: {error!r}",
         where=where,
         fix="Write it again: armpy export-triton --force",
     )

@@ -409,7 +409,7 @@ def test_a_model_whose_items_cannot_be_run_together_is_refused(network: Any, mes
     ("options", "message"),
     [
         ({"mode": "auto"}, "'batch' or 'direct'"),
-        ({"max_batch": 0}, "max_batch cannot be used"),
+        ({"max_batch": 0}, "max_batch has a wrong type or value"),
         ({"max_batch": True}, "max_batch"),
         ({"max_wait_ms": -1}, "max_wait_ms"),
         ({"max_wait_ms": float("nan")}, "max_wait_ms"),

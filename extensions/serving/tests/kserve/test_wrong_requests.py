@@ -42,11 +42,11 @@ WRONG: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {  # Any: JSO
     "an input twice": (lambda d: d["inputs"].append(d["inputs"][0]), "twice"),
     "no inputs": (lambda d: d.pop("inputs"), "'inputs'"),
     "another datatype": (entry(0, datatype="FP64"), "the datatype is not the model's"),
-    "an unknown datatype": (entry(0, datatype="FP8"), "there is no such datatype"),
+    "an unknown datatype": (entry(0, datatype="FP8"), "unknown datatype"),
     "text": (entry(0, datatype="BYTES", data=["a", "b"]), "the datatype is not the model's"),
     "another shape": (entry(0, shape=[2, 1]), "x:0"),
     "too few elements": (entry(0, data=[0.1]), "not of the shape"),
-    "a negative size": (entry(0, shape=[-1, 2]), "the shape cannot be used"),
+    "a negative size": (entry(0, shape=[-1, 2]), "a size of the shape is negative"),
     "a fraction for an integer": (entry(1, data=[1.5, 2, 3]), "not INT32"),
     "an integer that is too large": (entry(3, data=[128]), "not INT8"),
     "a number for a flag": (entry(2, data=[1, 0]), "not BOOL"),
@@ -229,6 +229,6 @@ def test_contents_in_the_field_of_another_datatype_are_named(server: KServeProce
 def test_an_unknown_model_is_not_found(server: KServeProcess) -> None:
     request = request_of(good())
     request.model_name = "nope"
-    with pytest.raises(CallError, match="no such model") as caught:
+    with pytest.raises(CallError, match="unknown model") as caught:
         send(server.grpc_address, request)
     assert caught.value.code == "NOT_FOUND"

@@ -126,5 +126,5 @@ def test_version_without_settings_is_refused(adapter: ModuleType, tmp_path: Path
         export_model(model, tmp_path, TritonExport(TritonOptions("m")))
     instance_arguments = arguments(tmp_path, 0)
     (tmp_path / "m" / "1" / "armpy.json").write_text('{"config": {}}')
-    with pytest.raises(InvalidArgumentError, match=r"armpy\.json cannot be used"):
+    with pytest.raises(InvalidArgumentError, match=r"armpy\.json cannot be read"):
         adapter.TritonModel().initialize(instance_arguments)

@@ -46,7 +46,9 @@ def _views(table: LayerTable, field: str, layer: ArmnnLayer, count: int) -> list
     views = [tuple(view.numbers("data")) for view in table.tables(field, "view")]
     if len(views) != count or len(set(map(len, views))) > 1:
         raise layer.error(
-            f"{field} do not fit the layer", expected=f"{count} of one length", actual=len(views)
+            f"{field} are not one of equal length per tensor",
+            expected=f"{count} of one length",
+            actual=len(views),
         )
     return views
 

@@ -62,11 +62,11 @@ def _windows(
     sizes = [shape[axis] for axis in layout.spatial_axes]
     if not any(stride):
         stride = tuple((dim or 1) + sum(pair) for dim, pair in zip(sizes, pads, strict=True))
-    if min(stride) < 1 or min(size) < 1:
+    if min(size) < 1:
+        raise layer.error("the window is not positive", expected="1 or more", actual=size)
+    if min(stride) < 1:
         raise layer.error(
-            "windows or strides cannot be used",
-            expected="sizes of 1 or more, and strides of which all or none are 0",
-            actual=f"{size} and {stride}",
+            "a stride is not positive", expected="1 or more, or 0 for all", actual=stride
         )
     extra = (0,) * len(size)
     if descriptor.choice("outputShapeRounding", _ROUNDS_UP, "OutputShapeRounding"):
