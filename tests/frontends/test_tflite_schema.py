@@ -14,12 +14,12 @@ import pytest
 import tflite
 from flatbuffers import number_types
 
+from armpy.core.flatbuffers.reader import Ledger, TableReader
 from armpy.errors import ParserError
 from armpy.frontends.tflite import operators
 from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.frontends.tflite.reader import TfliteTable, enumerators
 from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
-from armpy.plugins.hooks.flatbuffers import Ledger, TableReader
 
 FLAGS = {
     "b": number_types.Int8Flags,

@@ -14,6 +14,8 @@ import pytest
 import armpy
 from armpy import Network, TensorInfo, ops
 from armpy.backend import BackendOption
+from armpy.core.flatbuffers.reader import Schema
+from armpy.core.flatbuffers.writer import Field, FlatTable, write_flatbuffer
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
@@ -30,8 +32,6 @@ from armpy.plugins.hooks import (
     hookimpl,
     open_model_file,
 )
-from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
-from armpy.plugins.hooks.flatbuffers import Schema
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.models.networks import f32, floats
 

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from armpy.core.flatbuffers.reader import Ledger, Schema, TableReader
 from armpy.errors import ParserError
 from armpy.frontends.tflite.metadata_schema import ENUMERATIONS, TABLES
 from armpy.frontends.tflite.packed_files import MOST_FILE_BYTES, PackedFiles
@@ -22,7 +23,6 @@ from armpy.frontends.tflite.reader import read_model
 from armpy.frontends.tflite.signatures import choose_signature, signature_edge, tensor_edge
 from armpy.frontends.tflite.tensors import Tensors, stored_bytes
 from armpy.ops.operation import located
-from armpy.plugins.hooks.flatbuffers import Ledger, Schema, TableReader
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import TypeAlias
 
 from armpy.core.dataclass import dataclass
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.graph import Graph, Value
@@ -14,7 +15,6 @@ from armpy.graph.network import Network
 from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Operation
 from armpy.ops.quantizing import Cast, Dequantize
-from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import Shape, TensorInfo
 from armpy.types import DataType
 

@@ -6,13 +6,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import enumerators, read_model
 from armpy.frontends.tflite.signatures import choose_signature
 from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs
 from armpy.frontends.tflite.tensors import stored_bytes
 from armpy.ops.operation import located
-from armpy.plugins.hooks.flatbuffers import TableReader, Tables
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy.plugins.hooks.outline import FileGraph, FileOperator, FileOutline, FileTensor
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES

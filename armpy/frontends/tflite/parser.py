@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from armpy.core.flatbuffers.reader import TableReader, table_errors
 from armpy.errors import ParserError
 from armpy.frontends.tflite.composed import Expansion, composed
 from armpy.frontends.tflite.node import BoundOperator, Converter
@@ -25,7 +26,6 @@ from armpy.frontends.tflite.tensors import Tensor
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import located
-from armpy.plugins.hooks.flatbuffers import TableReader, table_errors
 from armpy.plugins.hooks.model_file import ModelFile, ModelSource, open_model_file
 from armpy.tensor import Shape, TensorInfo, shapes_agree
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES

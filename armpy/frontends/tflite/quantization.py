@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.reader import enumerators
-from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import Quantization, TensorInfo, check_quantization
 from armpy.types import DataType
 

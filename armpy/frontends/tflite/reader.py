@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from typing import ClassVar
 
+from armpy.core.flatbuffers.reader import Ledger, Schema, TableReader
 from armpy.errors import ParserError
 from armpy.frontends.tflite.schema import ENUMERATIONS, TABLES
 from armpy.frontends.tflite.source import check_identifier
-from armpy.plugins.hooks.flatbuffers import Ledger, Schema, TableReader
 
 SCHEMA_VERSION = 3
 

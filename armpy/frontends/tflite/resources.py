@@ -9,13 +9,13 @@ import numpy as np
 
 from armpy import ops
 from armpy.core.dataclass import dataclass
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.subgraphs import SubgraphOperator, Subgraphs
 from armpy.frontends.tflite.tensors import Tensors
 from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import TensorInfo
 
 OPERATORS = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")

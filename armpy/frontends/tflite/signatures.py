@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from armpy.core.dataclass import dataclass
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.errors import ParserError, did_you_mean
 from armpy.frontends.tflite.tensors import Tensors
-from armpy.plugins.hooks.flatbuffers import TableReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.errors import ParserError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.tensor import MAX_RANK
 
 _DENSE, _SPARSE = 0, 1

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 
 from armpy.core.dataclass import dataclass
+from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import UnsupportedOperatorError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.tensors import Tensors
-from armpy.plugins.hooks.flatbuffers import TableReader, Tables
 
 MAX_NESTING = 32
 """How deep subgraphs may run each other; far more than any model has."""

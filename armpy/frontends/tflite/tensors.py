@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
+from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import InvalidArgumentError
 from armpy.frontends.tflite.quantization import read_element_type, read_type
 from armpy.frontends.tflite.sparsity import densified
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffers import TableReader, Tables
 from armpy.tensor import MAX_RANK, Quantization, Shape, TensorInfo, format_shape, shapes_agree
 from armpy.types import DataType
 

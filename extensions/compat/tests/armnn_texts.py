@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
+from armpy.plugins.hooks.flatbuffers import Field, FlatTable, write_flatbuffer
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA
 
 Json = Any  # Any: numbers, strings, lists and dicts, nested

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable
 from armpy.graph import Value
 from armpy.ops.bidirectional import BidirectionalSequenceLstm, BidirectionalSequenceRnn
 from armpy.ops.lstm import Lstm, UnidirectionalSequenceLstm
 from armpy.ops.operation import Operation
 from armpy.ops.recurrent import RecurrentActivation, Rnn, Svdf, UnidirectionalSequenceRnn
-from armpy.plugins.hooks.flatbuffers import TableReader
 
 _SVDF_STATE = _RNN_STATE = 4
 _LSTM_STATES = (18, 19)

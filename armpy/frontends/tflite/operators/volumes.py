@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.frontends.tflite.node import BoundOperator, ConverterTable, flat_bias, fused_activation
 from armpy.frontends.tflite.operators.windows import padding_of
 from armpy.graph import Value
 from armpy.ops.convolution import Convolution3d
 from armpy.ops.movement import Transpose
 from armpy.ops.transpose_convolution import TransposeConvolution3d
-from armpy.plugins.hooks.flatbuffers import TableReader
 
 _OUTPUT_CHANNELS_FIRST = (4, 0, 1, 2, 3)
 """Of weights (kd, kh, kw, i, o)."""

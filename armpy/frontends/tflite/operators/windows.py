@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.core.flatbuffers.reader import TableReader
 from armpy.frontends.tflite.node import (
     BoundOperator,
     Converter,
@@ -17,7 +18,6 @@ from armpy.ops.convolution import Convolution2d, DepthwiseConvolution2d
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.shapes import Padding
 from armpy.ops.transpose_convolution import TransposeConvolution2d
-from armpy.plugins.hooks.flatbuffers import TableReader
 from armpy.types import DataType
 
 _PADDINGS = {0: Padding.SAME, 1: Padding.VALID}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffer_writer import write_flatbuffer
+from armpy.plugins.hooks.flatbuffers import write_flatbuffer
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA
 
 from ..armnn_texts import Json, table_of

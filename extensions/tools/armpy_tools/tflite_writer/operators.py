@@ -15,7 +15,7 @@ from armpy.ops.movement import Pad, PaddingMode
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction
 from armpy.ops.shapes import Padding, PaddingSpec, resolve_padding
-from armpy.plugins.hooks.flatbuffer_writer import Field
+from armpy.plugins.hooks.flatbuffers import Field
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_tools.tflite_writer.writer import TfliteWriter, layer_error

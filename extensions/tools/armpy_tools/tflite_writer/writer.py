@@ -11,7 +11,7 @@ from armpy.errors import UnimplementedError
 from armpy.frontends.tflite.reader import TFLITE_SCHEMA
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
+from armpy.plugins.hooks.flatbuffers import Field, FlatTable, write_flatbuffer
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 

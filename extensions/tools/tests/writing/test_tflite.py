@@ -22,7 +22,7 @@ from armpy import (
 )
 from armpy.frontends.tflite.reader import TFLITE_SCHEMA
 from armpy.graph import Graph
-from armpy.plugins.hooks.flatbuffer_writer import FlatTable, write_flatbuffer
+from armpy.plugins.hooks.flatbuffers import FlatTable, write_flatbuffer
 from armpy_tools.quantize import QuantizeOptions, quantize
 from armpy_tools.tflite_writer.tflite import Extras, read_extras, tflite_bytes, write_tflite
 

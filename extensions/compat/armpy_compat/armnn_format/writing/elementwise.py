@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from armpy import ops
 from armpy.graph import Layer
 from armpy.ops import FusedActivation, UnaryOperation
-from armpy.plugins.hooks.flatbuffer_writer import Field
+from armpy.plugins.hooks.flatbuffers import Field
 from armpy_compat.armnn_format.layers.elementwise import ACTIVATIONS, BINARY, LOGICAL, UNARY
 from armpy_compat.armnn_format.writing.file_writer import ArmnnWriter, Slot, layer_error
 

@@ -12,7 +12,7 @@ from armpy.errors import UnimplementedError
 from armpy.graph import Layer, Value
 from armpy.ops import Activation, FusedActivation
 from armpy.ops.operation import Array, as_attribute
-from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable, write_flatbuffer
+from armpy.plugins.hooks.flatbuffers import Field, FlatTable, write_flatbuffer
 from armpy_compat.armnn_format.reading import IDENTIFIER
 from armpy_compat.armnn_format.schema import ARMNN_SCHEMA, ENUMERATIONS
 from armpy_compat.armnn_format.tensors import DATA_TYPES, NOT_SPECIFIED, SCALAR

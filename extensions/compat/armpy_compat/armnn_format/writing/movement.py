@@ -9,7 +9,7 @@ import numpy as np
 from armpy import DataType, TensorInfo, ops
 from armpy.graph import Layer
 from armpy.ops import PaddingMode, ReduceOperation, ResizeMethod
-from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable
+from armpy.plugins.hooks.flatbuffers import Field, FlatTable
 from armpy_compat.armnn_format.writing.elementwise import Emit, described, plain
 from armpy_compat.armnn_format.writing.file_writer import (
     ArmnnWriter,

@@ -8,7 +8,7 @@ import numpy as np
 
 from armpy import DataLayout, ops
 from armpy.graph import Layer
-from armpy.plugins.hooks.flatbuffer_writer import Field, FlatTable
+from armpy.plugins.hooks.flatbuffers import Field, FlatTable
 from armpy_compat.armnn_format.layers.recurrent import parameter_name
 from armpy_compat.armnn_format.writing.elementwise import Emit, described
 from armpy_compat.armnn_format.writing.file_writer import (

@@ -10,7 +10,7 @@ from armpy import DataLayout, TensorInfo, ops
 from armpy.graph import Layer, Value
 from armpy.ops import Padding
 from armpy.ops.shapes import PaddingSpec, resolve_padding, spatial
-from armpy.plugins.hooks.flatbuffer_writer import Field
+from armpy.plugins.hooks.flatbuffers import Field
 from armpy_compat.armnn_format.layer import permuted_quantization
 from armpy_compat.armnn_format.writing.elementwise import Emit, described
 from armpy_compat.armnn_format.writing.file_writer import (

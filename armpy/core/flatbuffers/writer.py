@@ -21,8 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
+from armpy.core.flatbuffers.reader import Schema
 from armpy.errors import UnimplementedError
-from armpy.plugins.hooks.flatbuffers import Schema
 
 BUFFER_ALIGNMENT_BYTES = 16
 
