@@ -20,7 +20,7 @@ BackendId = str
 """A backend's name, compared by its exact text; those of `INVALID_BACKEND_IDS` are none."""
 
 INVALID_BACKEND_IDS = frozenset(("", "Unknown", HOST))
-"""What no backend can be called."""
+"""Names that no backend can have."""
 
 DEFAULT_MEMORY_LIMIT_BYTES = 4 << 30
 """Most memory that a model's tensors, or one execution, may need unless the caller says more."""

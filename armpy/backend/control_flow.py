@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, Token
 
 DEFAULT_LOOP_TIMEOUT_S = 2.0
-"""How long control flow may take unless the caller says more; NNAPI's default for loops."""
+"""Default time limit of control flow; NNAPI's default for loops."""
 
 NUM_FREE_PREPARATIONS = 32
 """Networks that are prepared while a loop runs, and whose preparation takes no time of its own."""

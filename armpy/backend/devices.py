@@ -37,11 +37,11 @@ class DeviceFigures:
     """
 
     tensors: Mapping[DataType, PerformanceFigures] = field(default_factory=dict)
-    """By the type of the first input, a tensor."""
+    """Figures by the type of the first input, a tensor."""
     scalars: Mapping[DataType, PerformanceFigures] = field(default_factory=dict)
     """The same for scalars, as in NNAPI."""
     extensions: Mapping[str, PerformanceFigures] = field(default_factory=dict)
-    """By vendor extension's type, written ``com.acme.math.QUANT64``."""
+    """Figures by a vendor extension's type, written ``com.acme.math.QUANT64``."""
     # Float32 that may be computed as float16; that of float32 if None.
     relaxed_tensor: PerformanceFigures | None = None
     relaxed_scalar: PerformanceFigures | None = None
@@ -86,5 +86,5 @@ class DeviceInfo:
     models are cut or converted for older ones.
     """
     figures: DeviceFigures | None = None
-    """Its speed; None to have the core measure or assume it."""
+    """Speed and power of the device; None to have the core measure or assume them."""
     numerics: Numerics = field(default_factory=Numerics)

@@ -69,7 +69,9 @@ class ExtensionOperand:
     """Operand of an extension operation, as far as known when the operation is created."""
 
     info: TensorInfo
-    """As the core carries it, see `ExtensionOperandType`; dimensions may be unknown."""
+    """Type and shape as the core carries them, see `ExtensionOperandType`; dimensions may be
+    unknown.
+    """
     extension: str = ""
     """Name of the extension that the operand's type belongs to; empty for NNAPI's own types."""
     type_id: int | None = None  # the type's number within that extension

@@ -16,8 +16,8 @@ class Substitution:
 
     subgraph: SubgraphView  # the offered view, or a part of it that is convex
     replacement: Graph
-    """Its inputs and outputs are those of `subgraph`, in order, of equal shapes, types and
-    quantisation. Its layers run on the backend that made it.
+    """The graph that takes the place of `subgraph`: inputs and outputs in the same order, of equal
+    shapes, types and quantisation. Its layers run on the backend that made it.
     """
 
     @classmethod

@@ -12,7 +12,7 @@ from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, did_you_mean
 
 OptionValue: TypeAlias = bool | int | float | str
-"""What an option can be."""
+"""Types that an option's value can have."""
 
 OptionValues: TypeAlias = Mapping[str, OptionValue]
 """Options by name, every declared one included."""

@@ -27,11 +27,10 @@ class PreparationRequest:
     model_options: OptionValues = field(default_factory=lambda: NO_OPTIONS)
     """Every declared option of scope MODEL, checked, with defaults."""
     preference: Preference = Preference.ORDER
-    """What matters; ORDER if the application has not said it."""
+    """Goal that the application prefers; ORDER if it names none."""
     priority: Priority = Priority.MEDIUM  # of the network's executions against those of others
     deadline_s: float | None = None
-    """By `time.perf_counter`, when its layers go to the next backend; None for no limit.
-    """
+    """Time, by `time.perf_counter`, when the layers go to the next backend; None for no limit."""
     relaxed: bool = False
     """Whether float32 may be computed with the range and precision of float16.
     """

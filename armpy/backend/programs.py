@@ -26,14 +26,15 @@ class ProgramFit(Enum):
     """Fit of a saved program to this machine."""
 
     ACCEPTED = "accepted"
-    """It can be loaded."""
+    """The program can be loaded."""
 
     REBUILD = "needs rebuild"
-    """It is this backend's, but of another version, processor or option: the layers are prepared
-    anew from the graph that the file has for them."""
+    """The program is this backend's, but of another version, processor or option: the layers are
+    prepared anew from the graph that the file has for them.
+    """
 
     FOREIGN = "foreign"
-    """It is for a device that is not here at all."""
+    """The program is for a device that is not here at all."""
 
 
 class ProgramCheck(NamedTuple):
@@ -49,18 +50,19 @@ class SavedProgram(NamedTuple):
     about: Mapping[str, object]
     """Small values: those that `IPrograms.check` needs, and others. Reports may show them."""
     parts: Mapping[str, bytes | npt.NDArray[np.uint8]]
-    """mapping of str to (bytes or ndarray, uint8). Anything large, by name; elements of other types
-    as ``array.reshape(-1).view(np.uint8)``. Arrays that were read are read-only, begin at a
-    multiple of 64 bytes and may be mapped from the file.
+    """mapping of str to (bytes or ndarray, uint8). Large data, by name; elements of other types as
+    ``array.reshape(-1).view(np.uint8)``. Arrays that were read are read-only, begin at a multiple
+    of 64 bytes and may be mapped from the file.
     """
     code: tuple[str, ...] = ()
     """Names of the parts that hold machine code or anything else that is executed. They are read as
     checked copies, and not at all where the file's code is not trusted.
     """
     views: Mapping[str, Sequence[View]] = MappingProxyType({})
-    """How arrays lie in parts that are not code, by the part's name, as `packed_view` describes
-    them. A constant of the model that is among them is read from there, and is not written a second
-    time; others may be among them. A part that has none is compared as a whole.
+    """Positions of arrays in parts that are not code, by the part's name, as `packed_view`
+    describes them. A constant of the model that is among them is read from there, and is not
+    written a second time; other arrays may be among them. A part without an entry is compared as a
+    whole.
     """
 
 

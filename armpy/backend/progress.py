@@ -17,7 +17,7 @@ _log = logging.getLogger("armpy.backend")
 _LOCK = threading.Lock()
 
 _SILENT_S = 2.0
-"""How long a task may take that nobody watches before it is announced."""
+"""Time after which a task that nobody watches is announced."""
 
 _ADVICE = (
     "What 'armpy cache' lists is kept, so that later starts do not wait; "
@@ -37,13 +37,13 @@ class Progress:
 
 
 ProgressCallback: TypeAlias = Callable[[Progress], None]
-"""What applications hear of progress with; called in the thread that makes it."""
+"""Function that receives progress; called in the thread that makes it."""
 
 # Of the process, not of a context: networks are prepared on any thread.
 _WATCHERS: list[ProgressCallback] = []
 
 _UNWATCHED: dict[tuple[int, BackendId, str], float] = {}
-"""By thread, backend and task: when a task that has not been announced began."""
+"""Start time of each task that has not been announced, by thread, backend and task."""
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class WorkloadInfo:
     outputs: tuple[TensorInfo, ...]
     """Fully shaped, except for layers that need the capability ``DynamicOutputShapes``."""
     constants: tuple[Array | None, ...]
-    """Per input, the elements of a constant, read-only, or None."""
+    """Elements of each input that is a constant, read-only; None for other inputs."""
 
 
 class IWorkload(ABC):

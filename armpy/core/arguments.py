@@ -14,7 +14,7 @@ MOST_BYTES = 2**63 - 1
 # The system keeps descriptors as C's int.
 MOST_DESCRIPTORS = 2**31 - 1
 MOST_THREADS = 1 << 8
-"""Beyond that a number of threads is a mistake, of which the system would start most."""
+"""Maximum number of threads; a larger number is a mistake, of which the system would start most."""
 
 
 def check_instance(

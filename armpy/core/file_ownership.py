@@ -23,7 +23,7 @@ HAS_OWNERS = sys.platform != "win32"
 """Whether files have owners and permission bits that can be judged."""
 
 _MOST_LINKS = 40
-"""As many as Linux follows on one path."""
+"""Maximum number of links that are followed on one path, as on Linux."""
 
 
 class FileStamp(NamedTuple):

@@ -11,7 +11,7 @@ Lifetime = tuple[int, int]
 
 FEW_PAIRS = 1 << 18
 FEW_PAIRS_EACH = 32
-"""Up to so many pairs, in all or for each lifetime, are looked at one by one."""
+"""Number of pairs, in all or for each lifetime, up to which they are looked at one by one."""
 
 
 def neighbours(lifetimes: Sequence[Lifetime]) -> list[list[int]] | None:

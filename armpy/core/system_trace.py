@@ -38,7 +38,7 @@ TAGS = ("marks", "perf")
 """Written data: ``marks`` of sections, and names of compiled code for ``perf``."""
 
 MARKERS = ("/sys/kernel/tracing/trace_marker", "/sys/kernel/debug/tracing/trace_marker")
-"""Where Linux has the file for marks: of tracefs, or below debugfs."""
+"""Paths of Linux's file for marks: of tracefs, or below debugfs."""
 
 MAPS_FOLDER = "/tmp"
 """Folder where perf looks for maps."""

@@ -30,7 +30,7 @@ VARIABLE = "ARMPY_VLOG"
 """Environment variable that says which tags are on."""
 
 TAGS = ("model", "compilation", "execution", "cpuexe", "manager", "driver", "memory")
-"""What messages are about.
+"""Subjects of messages.
 
 ``model``: graphs as they were loaded. ``compilation``: what layers go where, and what backends make
 of them. ``execution``: executions and their results. ``cpuexe``: each layer that a processor

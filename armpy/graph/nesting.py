@@ -8,7 +8,7 @@ from armpy.ops.control_flow import ControlFlow
 from armpy.ops.operation import Operation
 
 MAX_NESTING = 64
-"""How deep graphs may lie in each other; each level takes some of Python's stack."""
+"""Maximum depth of graphs within each other; each level takes some of Python's stack."""
 
 
 def graphs_of(operation: Operation, where: str = "") -> tuple[tuple[str, Graph], ...]:

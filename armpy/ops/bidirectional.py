@@ -63,7 +63,7 @@ class BidirectionalSequenceLstm(Operation):
     """
 
     activation: RecurrentActivation = RecurrentActivation.TANH
-    """Of the candidate and of the cell state on its way out."""
+    """Activation of the candidate and of the cell state on its way out."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
     """`cell_clip` and `projection_clip`: limits of the absolute cell state and projection; 0 for

@@ -161,7 +161,7 @@ class WindowedConvolution(Operation):
     """SAME, VALID, or (before, after) per spatial axis, of real 0."""
     activation: FusedActivation = FusedActivation.NONE
     data_layout: DataLayout = DataLayout.NHWC
-    """Of input and output. The weights' layout does not depend on it."""
+    """Layout of input and output. The weights' layout does not depend on it."""
 
     inputs: ClassVar[tuple[Operand, ...]] = operands_of_rank(4)
     type_rules: ClassVar[tuple[TypeRule, ...]] = WEIGHTED_RULES
@@ -248,7 +248,7 @@ class DepthwiseConvolution2d(WindowedConvolution):
     stride: tuple[int, int] = (1, 1)
     dilation: tuple[int, int] = (1, 1)
     rounds_once: bool = False
-    """As for `Convolution2d`."""
+    """Whether 8-bit sums are rounded once, as for `Convolution2d`."""
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """(n, oh, ow, o); sizes as in `window_output`."""

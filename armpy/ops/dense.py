@@ -109,7 +109,7 @@ class BlockwiseFullyConnected(Operation):
     """
 
     bits: int = 4
-    """Of each number: 2, 4 or 8."""
+    """Bits of each number: 2, 4 or 8."""
     quantizes_input: bool = False
     """Whether blocks of the input are quantised to 8 bits, symmetrically, each by its range."""
 

@@ -110,14 +110,14 @@ class BoxWithNmsLimit(Operation):
     """
 
     score_threshold: float = 0.0
-    """Only scores above it take part."""
+    """Least score, exclusive, of boxes that take part."""
     max_detections: int = -1
     """Most boxes per image; negative for no limit."""
     kernel: NmsKernel = NmsKernel.HARD
     iou_threshold: float = 0.5
     """Intersection over union from which HARD and LINEAR lower a score."""
     sigma: float = 1.0
-    """Of GAUSSIAN."""
+    """Width of the GAUSSIAN kernel."""
     nms_score_threshold: float = 0.0
     """Least lowered score."""
 

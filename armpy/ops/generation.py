@@ -111,7 +111,7 @@ class Fill(DataMovement):
     """
 
     shape: tuple[int, ...] | None = None
-    """Of the output."""
+    """Shape of the output."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("value"),
@@ -214,7 +214,7 @@ class OneHot(Operation):
     depth: int | None = None
     """Size of the new axis."""
     axis: int = -1
-    """Of the output; negative counts from its end."""
+    """Axis of the output; negative counts from its end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("indices"),

@@ -39,7 +39,7 @@ class MurmurHash3(Operation):
     """
 
     seed: int = 0
-    """From 0 to 2**32 - 1."""
+    """Start of the hash, from 0 to 2**32 - 1."""
 
     type_rules: ClassVar[tuple[TypeRule, ...]] = tuple(
         rule((types,), (_HASHES,)) for types in (_NUMBERS, DataType.STRING)

@@ -86,7 +86,7 @@ class Stack(DataMovement):
     """
 
     axis: int = 0
-    """Of the output; negative counts from its end."""
+    """Axis of the output; negative counts from its end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", variadic=True),)
 

@@ -45,7 +45,7 @@ class Lstm(Operation):
     """
 
     activation: RecurrentActivation = RecurrentActivation.TANH
-    """Of the candidate and of the cell state on its way out."""
+    """Activation of the candidate and of the cell state on its way out."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
     """`cell_clip` and `projection_clip`: limits of the absolute cell state and projection; 0 for
@@ -99,7 +99,7 @@ class UnidirectionalSequenceLstm(Operation):
     """
 
     activation: RecurrentActivation = RecurrentActivation.TANH
-    """Of the candidate and of the cell state on its way out; integers need TANH."""
+    """Activation of the candidate and of the cell state on its way out; integers need TANH."""
     cell_clip: float = 0.0
     projection_clip: float = 0.0
     """`cell_clip` and `projection_clip`: limits of the absolute cell state and projection; 0 for
@@ -116,8 +116,8 @@ class UnidirectionalSequenceLstm(Operation):
     """
     hidden_state_scale: float = 0.0
     hidden_state_zero_point: int = 0
-    """Of the output gate's result before the projection, for integers only; without a projection
-    the output's quantisation.
+    """Zero point of the output gate's result before the projection, for integers only; without a
+    projection the output's quantisation.
     """
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(3)

@@ -194,7 +194,7 @@ class Tile(DataMovement):
     """
 
     multiples: tuple[int, ...] | None = None
-    """How often per axis."""
+    """Number of repetitions per axis."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

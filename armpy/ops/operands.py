@@ -24,7 +24,7 @@ class Operands(Generic[ItemT]):
 
     operation: Operation
     items: Sequence[ItemT | None]
-    """In the definition's order; None, or missing at the end, for an omitted one."""
+    """Operands in the definition's order; None, or missing at the end, for an omitted one."""
 
     def __getitem__(self, name: str) -> ItemT:
         """The item of an operand that is there.

@@ -32,9 +32,9 @@ class Operand:
     name: str
     """Standard name: ``input``, ``weights``, ``bias``."""
     optional: bool = False
-    """Whether it may be left out."""
+    """Whether the operand may be left out."""
     variadic: bool = False
-    """Whether it stands for any number of operands (only the last one can)."""
+    """Whether the operand stands for any number of operands (only the last one can)."""
     ranks: tuple[int, ...] = ()
     """Ranks that are allowed; empty if any is."""
     becomes: str = ""
@@ -44,8 +44,8 @@ class Operand:
     operands.
     """
     types: tuple[DataType, ...] = (DataType.SIGNED32, DataType.SIGNED64)
-    """What an operand that becomes an attribute may be; integers by default. Type rules say it for
-    all others.
+    """Types that an operand that becomes an attribute may have; integers by default. Type rules
+    list the types of all others.
     """
 
     @property

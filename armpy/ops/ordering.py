@@ -32,9 +32,9 @@ class TopkV2(Operation):
     """
 
     k: int | None = None
-    """How many."""
+    """Number of elements to find."""
     larger_index_first: bool = False
-    """Which of equal elements comes first."""
+    """Whether, of equal elements, the one with the larger index comes first."""
     largest: bool = True
     """Whether to find the largest, falling, or the smallest, rising."""
 

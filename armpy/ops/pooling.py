@@ -166,7 +166,7 @@ class MaxPoolWithIndices(Operation):
     """`pool_size`, `stride` and `dilation`: a number for each of 1 to 3 spatial axes.
     """
     padding: PaddingSpec = Padding.VALID
-    """As of `Pooling3d`."""
+    """Padding as of `Pooling3d`."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", ranks=(3, 4, 5)),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output"), Operand("indices"))

@@ -62,7 +62,7 @@ class QLstm(Operation):
     """
     hidden_state_zero_point: int = 0
     hidden_state_scale: float = 0.0
-    """Of the output gate's result, before the projection."""
+    """Scale of the output gate's result, before the projection."""
 
     inputs: ClassVar[tuple[Operand, ...]] = lstm_operands(2)
     outputs: ClassVar[tuple[Operand, ...]] = LSTM_OUTPUTS

@@ -132,7 +132,7 @@ class Cast(Operation):
     there is none).
     """
     rounding: str = "nearest"
-    """Of FLOAT8_E8M0: ``nearest``, ``up`` or ``down``."""
+    """Rounding to FLOAT8_E8M0: ``nearest``, ``up`` or ``down``."""
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """As the input."""

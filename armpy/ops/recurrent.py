@@ -51,9 +51,9 @@ class Svdf(Operation):
     """
 
     rank: int = 1
-    """How many filters are summed per unit."""
+    """Number of filters that are summed per unit."""
     activation: RecurrentActivation = RecurrentActivation.NONE
-    """Of the output; integers have none but the output's range."""
+    """Activation of the output; integers have none but the output's range."""
     shifts_state_first: bool = True
     """Whether the memory moves before the newest entry is written (TFLite), so that `state_out`
     ends with it, or after the output is computed (NNAPI), so that it ends with a 0 that the next

@@ -84,7 +84,9 @@ class RecurrentSequence(Operation):
 
     cell: RecurrentCell = RecurrentCell.GRU
     functions: tuple[GateFunction, ...] = ()
-    """In the order of `RecurrentCell`'s letters; empty for sigmoid and tanh."""
+    """Functions of the gates, in the order of `RecurrentCell`'s letters; empty for sigmoid and
+    tanh.
+    """
     alphas: tuple[float, ...] = ()
     betas: tuple[float, ...] = ()
     """`alphas` and `betas`: parameters of `functions`, one each."""

@@ -96,7 +96,7 @@ class ExpandDims(DataMovement):
     """
 
     axis: int | None = None
-    """Of the output; negative counts from its end."""
+    """Axis of the output; negative counts from its end."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),
@@ -130,8 +130,7 @@ class Squeeze(DataMovement):
     """
 
     axes: tuple[int, ...] | None = None
-    """None or () for all of size 1; None also while the operand is unknown.
-    """
+    """Axes to remove; None or () for all of size 1; None also while the operand is unknown."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

@@ -52,7 +52,7 @@ class RandomUniform(Operation):
     """
 
     shape: tuple[int, ...] | None = None
-    """Of the output."""
+    """Shape of the output."""
     low: float = 0.0
     high: float = 1.0
     """`low` and `high`: the lowest number, and the exclusive upper limit."""
@@ -101,7 +101,7 @@ class RandomNormal(Operation):
     """
 
     shape: tuple[int, ...] | None = None
-    """Of the output."""
+    """Shape of the output."""
     mean: float = 0.0
     deviation: float = 1.0
     """`mean` and `deviation`: of the distribution."""
@@ -154,7 +154,7 @@ class RandomMultinomial(Operation):
     """
 
     num_samples: int = 1
-    """Per row."""
+    """Number of samples per row."""
 
     is_random: ClassVar[bool] = True
     inputs: ClassVar[tuple[Operand, ...]] = (
@@ -214,7 +214,7 @@ class RandomBits(Operation):
     """
 
     shape: tuple[int, ...] = ()
-    """Of the drawn integers."""
+    """Shape of the drawn integers."""
     generator: RandomGenerator = RandomGenerator.PHILOX
     output_type: DataType = DataType.UNSIGNED32
     """Integers of 32 or 64 bits."""

@@ -60,7 +60,7 @@ class Unique(Operation):
     """
 
     axis: int | None = None
-    """Of the compared slices; None to compare the flattened tensor's elements."""
+    """Axis of the compared slices; None to compare the flattened tensor's elements."""
     is_sorted: bool = True
     """Whether values rise (slices lexicographically), or are in order of first appearance.
     """

@@ -32,9 +32,9 @@ class Dft(Operation):
     """
 
     axis: int = -2
-    """Not the last one."""
+    """Axis of the signal, which is not the last one."""
     length: int = 0
-    """Of the signal, cut or filled up with zeros; 0 for the axis' own (from half of the
+    """Length of the signal, cut or filled up with zeros; 0 for the axis' own (from half of the
     frequencies, the even one).
     """
     is_inverse: bool = False

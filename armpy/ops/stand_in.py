@@ -30,7 +30,7 @@ class StandIn(Operation):
     """
 
     operator: str
-    """Its name in the model's file."""
+    """Name of the operator in the model's file."""
     options: bytes = b""
     """The file's options, in the vendor's own form."""
     num_results: int = 1
@@ -39,7 +39,7 @@ class StandIn(Operation):
     inputs: ClassVar[tuple[Operand, ...]] = (Operand("input", optional=True, variadic=True),)
     outputs: ClassVar[tuple[Operand, ...]] = (Operand("output", variadic=True),)
     has_data_dependent_outputs: ClassVar[bool] = True
-    """Only the declaration, or the workload, determines the outputs' shapes."""
+    """Whether only the declaration, or the workload, determines the outputs' shapes."""
 
     @property
     def num_outputs(self) -> int:

@@ -48,7 +48,7 @@ class StridedSlice(DataMovement):
     new_axis_mask: int = 0
     """Bit i: entry i adds an axis of size 1."""
     end_is_offset: bool = False
-    """Whether end counts from begin."""
+    """Whether the end counts from the beginning."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("input"),

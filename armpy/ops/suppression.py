@@ -30,12 +30,12 @@ class NonMaxSuppression(Operation):
     """
 
     max_boxes_per_class: int = 0
-    """None if negative."""
+    """Maximum number of boxes per class; none if negative."""
     iou_threshold: float = 0.0
     """Intersection over union, from 0 to 1, above which a box is left out beside a better one.
     """
     score_threshold: float | None = None
-    """Only boxes of higher scores are chosen."""
+    """Least score, exclusive, of boxes that are chosen."""
     center_point_box: bool = False
     """Whether boxes are centre x, y, width, height, rather than y1, x1, y2, x2 of opposite corners.
     """
@@ -89,9 +89,9 @@ class SoftNonMaxSuppression(Operation):
     """Intersection over union from which a box is left out beside a better one.
     """
     score_threshold: float = 0.0
-    """Only boxes of higher scores are chosen."""
+    """Least score, exclusive, of boxes that are chosen."""
     sigma: float = 0.0
-    """Of the Gaussian function that lowers scores; 0 lowers none."""
+    """Width of the Gaussian function that lowers scores; 0 lowers none."""
 
     inputs: ClassVar[tuple[Operand, ...]] = (
         Operand("boxes", ranks=(2,)),

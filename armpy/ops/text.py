@@ -159,7 +159,7 @@ class StringNormalizer(Operation):
     """
 
     case_change: CaseChange = CaseChange.NONE
-    """Of the remaining strings, by Unicode's rules, whatever the locale."""
+    """Change of the remaining strings' case, by Unicode's rules, whatever the locale."""
     is_case_sensitive: bool = False
     """Whether letter case distinguishes words."""
     stop_words: tuple[str, ...] = ()

@@ -39,9 +39,9 @@ class TfIdfVectorizer(Operation):
     """
 
     ngrams: tuple[tuple[int, ...], ...] = ()
-    """Those that are looked for."""
+    """N-grams that are looked for."""
     indexes: tuple[int, ...] = ()
-    """Where each of them is counted."""
+    """Place where each n-gram is counted."""
     weights: tuple[float, ...] = ()
     """One per place of the output; empty for 1."""
     weighting: TermWeighting = TermWeighting.TF

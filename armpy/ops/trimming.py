@@ -27,7 +27,7 @@ class _Axis:
     stride: int
     dilation: int
     first: int = 0
-    """Which element of the whole kernel the first one is."""
+    """Position in the whole kernel of the first element."""
 
     @property
     def room(self) -> int:

@@ -38,12 +38,12 @@ _PHASES: Mapping[str, str] = MappingProxyType(
         "substitute": "Optimizer_ApplyBackendOptimizations",
     }
 )
-"""What Arm NN calls the phases of loading, or would."""
+"""Arm NN's names of the phases of loading, or names that it would have."""
 
 _PREFIXES = MappingProxyType(
     {"CpuRef": "Ref", "CpuAcc": "Neon", "GpuAcc": "Cl", "EthosNAcc": "Ethos"}
 )
-"""What Arm NN's workloads of some backends begin with; those of others with the backend's id."""
+"""First part of Arm NN's workload names, by backend; those of other backends begin with its id."""
 
 _DATA_TYPES = MappingProxyType(
     {

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from armpy.profiling.summary import Share, Summary
 
 _JOIN = " + "
-"""Between the names of layers that a backend computes as one."""
+"""Text between the names of layers that a backend computes as one."""
 
 _SHOWN = 10
 """Layers in the text of a comparison; the object has all."""
@@ -22,9 +22,9 @@ class Change:
     """A part of the time in two profiles."""
 
     name: str
-    """As of `Share`; of layers that one of the profiles has as one, the joined name."""
+    """Name as of `Share`; of layers that one of the profiles has as one, the joined name."""
     operation: str
-    """Of a layer; empty for other events."""
+    """Operation of a layer; empty for other events."""
     before: str
     after: str
     """`before` and `after`: the backend in each profile; empty for armpy itself, and where there is

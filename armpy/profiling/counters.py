@@ -25,7 +25,7 @@ class CounterValue:
     kind: CounterKind
     description: str
     value: float = 0.0
-    """Since the profile was cleared, or, of a gauge, the last value."""
+    """Sum since the profile was cleared, or, of a gauge, the last value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class CounterSample:
     backend: str
     name: str
     time_us: float
-    """By the clock of `time.perf_counter`."""
+    """Time by the clock of `time.perf_counter`."""
     value: float
 
 

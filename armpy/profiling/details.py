@@ -42,7 +42,7 @@ class LayerDetails:
     operation: str
     backend: str
     graph: str
-    """As for `armpy.profiling.ProfilingEvent`."""
+    """Graph of control flow that the layer lies in, as for `armpy.profiling.ProfilingEvent`."""
     inputs: tuple[TensorDetails, ...]
     outputs: tuple[TensorDetails, ...]
     attributes: Mapping[str, str]

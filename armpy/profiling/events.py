@@ -53,7 +53,7 @@ class ProfilingEvent:
     backend calls it.
     """
     backend: str
-    """Who did it; empty for armpy itself."""
+    """Id of the backend; empty for armpy itself."""
     start_us: float
     duration_us: float
     """`start_us` and `duration_us`: Microseconds; the start is counted from an arbitrary moment."""
@@ -61,7 +61,7 @@ class ProfilingEvent:
     """Number of the thread."""
     # A dictionary has no hash.
     details: Mapping[str, float] = field(default_factory=dict, hash=False)
-    """What else its backend says about it; see `armpy.backend.Measurement`."""
+    """Further measurements of the backend, by name; see `armpy.backend.Measurement`."""
     kind: EventKind = field(default=EventKind.COMMAND, compare=False)
     operation: str = field(default="", compare=False)
     layer: str = field(default="", compare=False)
@@ -69,9 +69,9 @@ class ProfilingEvent:
     not known. Of a phase of loading, `layer` is its object.
     """
     graph: str = field(default="", compare=False)
-    """Which graph of its control flow layer the layer lies in, such as ``body``."""
+    """Graph of its control flow layer that the layer lies in, such as ``body``."""
     kernel: str = field(default="", compare=False)
-    """Its kernel."""
+    """Name of the kernel."""
 
     @property
     def end_us(self) -> float:

@@ -9,7 +9,7 @@ from armpy.core.dataclass import dataclass
 from armpy.profiling.events import EventKind, ProfilingEvent
 
 _RANKS = {kind: rank for rank, kind in enumerate(EventKind)}
-"""Of events that begin and end at the same moment, the outer ones have the lower number."""
+"""Order of events that begin and end at the same moment: outer ones have the lower number."""
 
 
 @dataclass(eq=False, slots=True)
@@ -22,7 +22,7 @@ class EventNode:
     """`start_ns` and `end_ns`: within those of the parent, and after those of earlier children."""
     parent: EventNode | None = None
     children: list[EventNode] = field(default_factory=list)
-    """In order of time."""
+    """Events within this one, in order of time."""
 
     @property
     def duration_ns(self) -> int:

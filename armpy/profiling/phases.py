@@ -20,13 +20,13 @@ class TracePhase(enum.StrEnum):
     VALIDATION = "validation"
     """A model is checked."""
     COMPILATION = "compilation"
-    """It is simplified and divided among backends, which optimise their parts."""
+    """The network is simplified and divided among backends, which optimise their parts."""
     PREPARATION = "preparation"
     """Workloads and memory are made for it."""
     TRANSFER = "transfer"
     """Tensors are copied from one memory to another."""
     EXECUTION = "execution"
-    """It is executed: all of it, a layer, or a command of a backend."""
+    """The network is executed: all of it, a layer, or a command of a backend."""
     QUEUEING = "queueing"
     """An execution waits."""
 
@@ -41,7 +41,7 @@ _OF_LOADING: Mapping[str, TracePhase] = MappingProxyType(
         "validate": TracePhase.VALIDATION,
     }
 )
-"""Of phases of loading that are not part of compilation."""
+"""Phases of loading that are not part of compilation."""
 
 _TRANSFERS = frozenset(("MemCopy",))
 """Operations that copy from one memory to another."""

@@ -26,7 +26,7 @@ class Share:
     """A part of the time."""
 
     name: str
-    """For people: a layer as ``Convolution2d 'conv_3'``, an operation, the cause of a wait."""
+    """Name for people: a layer as ``Convolution2d 'conv_3'``, an operation, the cause of a wait."""
     backend: str = ""
     """Empty for armpy itself."""
     operation: str = ""
@@ -35,11 +35,11 @@ class Share:
     count: int = 0
     """Number of events."""
     total_ns: int = 0
-    """All executions together, in nanoseconds."""
+    """Time of all executions together, in nanoseconds."""
     details: dict[str, float] = field(default_factory=dict)
     """Sums of what backends say about it; see `armpy.backend.Measurement`."""
     run_ns: list[int] = field(default_factory=list)
-    """In each execution, in order; empty in profiles of earlier versions."""
+    """Time in each execution, in order; empty in profiles of earlier versions."""
 
     @property
     def total_us(self) -> float:
@@ -107,8 +107,8 @@ class Summary:
 
     num_executions: int
     wall_ns: int
-    """From the beginning of each execution to its end, waits in queues included; all executions
-    added up.
+    """Time from the beginning of each execution to its end, waits in queues included; all
+    executions added up.
     """
     elapsed_ns: int
     """Time in which at least one execution was under way: less than `wall_ns` where executions run
@@ -125,19 +125,19 @@ class Summary:
     during executions.
     """
     waiting: tuple[Share, ...]
-    """What executions have waited for."""
+    """Waits of executions, by their cause."""
     beside: tuple[Share, ...]
-    """What backends have measured in other threads than those of executions, or without a thread.
-    It is not a part of the wall time.
+    """Measurements of backends in other threads than those of executions, or without a thread. They
+    are not a part of the wall time.
     """
     load: tuple[Share, ...]
     """Phases of loading and of preparing for other shapes, outside executions."""
     load_ns: int
-    """All of them."""
+    """Time of all of loading."""
     num_dropped: int = 0
     """Events that were not kept; the time of these is their surroundings'."""
     run_ns: tuple[int, ...] = ()
-    """From beginning to end of each execution, waits in queues left out; empty in profiles of
+    """Time from beginning to end of each execution, waits in queues left out; empty in profiles of
     earlier versions.
     """
 

@@ -26,7 +26,7 @@ from armpy.store.owned_files import UNFINISHED_SUFFIX, UnusableError, opened, re
 Part: TypeAlias = bytes | Array
 
 ALIGNMENT_BYTES = 64
-"""Of every part that is read: a cache line."""
+"""Alignment of every part that is read: a cache line."""
 
 _MAGIC = b"armpyca1"
 _HEAD = struct.Struct("<8s32sQQ8x")
@@ -40,7 +40,7 @@ _LOCK = ".lock"
 _STALE_S = 3600.0
 """Age of unfinished files whose writer must have died."""
 _SLACK = 32
-"""So small a part of the limit may be written before the folder is listed again."""
+"""Divisor of the limit: a smaller part of it may be written before the folder is listed again."""
 _MODELS_PART = 4
 """One model takes at most this part of the limit, in however many shapes it is used."""
 _FRESH_S = 86400.0
@@ -428,4 +428,4 @@ def warn_not_kept(reason: str) -> None:
 
 
 _REASONS: set[str] = set()
-"""What `warn_not_kept` has said in this process."""
+"""Reasons that `warn_not_kept` has named in this process."""

@@ -22,7 +22,7 @@ else:
     import fcntl
 
 LONGEST_WAIT_S = 60.0
-"""How long a lock is waited for. A longer holder is suspended, or makes something huge."""
+"""Longest wait for a lock. A longer holder is suspended, or makes something huge."""
 
 # Most holders write a small file; one that compiles takes seconds, and is asked less often.
 _FIRST_PAUSE_S = 0.002

@@ -14,7 +14,8 @@ from armpy.core.file_ownership import make_own_folder
 SWITCH_VARIABLE = "ARMPY_COMPILED_CACHE"
 """Environment variable that switches what armpy keeps for later starts ``off``."""
 UNFINISHED_SUFFIX = ".tmp"
-"""Of files that are being written; one that a killed process left is deleted after a while."""
+"""Suffix of files that are being written; one that a killed process left is deleted after a while.
+"""
 
 # Of a damaged file no more is read; those that are read whole are far smaller.
 _LARGEST_BYTES = 1 << 22

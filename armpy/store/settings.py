@@ -15,7 +15,7 @@ LIMIT_VARIABLE = "ARMPY_COMPILED_CACHE_MB"
 """Environment variable for how many MiB it may take."""
 
 FOLDER = "compiled"
-"""Of armpy's cache directory."""
+"""Name of the folder in armpy's cache directory."""
 
 TOKEN_BYTES = 32
 """Length of an application's token."""

@@ -33,8 +33,7 @@ class DeviceMemoryRequest:
     """
 
     info: TensorInfo
-    """Of the tensor, the same in all roles. Unknown dimensions come with each use.
-    """
+    """Info of the tensor, the same in all roles. Unknown dimensions come with each use."""
     inputs: tuple[MemoryRole, ...] = ()  # where it is read
     outputs: tuple[MemoryRole, ...] = ()  # where it is written
 

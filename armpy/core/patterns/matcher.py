@@ -57,8 +57,8 @@ class _State:
     steps: frozenset[int]
     before: _Before
     following: dict[str, tuple[bool, _State]] = field(default_factory=dict)
-    """By the next character, as far as they are known: whether a match ends before it, and the
-    state after it.
+    """Transitions by the next character, as far as they are known: whether a match ends before it,
+    and the state after it.
     """
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the keeper of a worker imports as little as it can
 
 PR_SET_PDEATHSIG = 1
 _LOOK_S = 0.5
-"""How often the owner is looked for where the system does not announce its end."""
+"""Interval of looking for the owner where the system does not announce its end."""
 
 
 def set_attribute(option: int, value: int) -> None:

@@ -37,9 +37,9 @@ PID = struct.Struct("<i")
 
 _PR_SET_CHILD_SUBREAPER = 36
 _LOOK_S = 0.02
-"""How often children are looked for while some are ending."""
+"""Interval of looking for children while some are ending."""
 _END_S = 10.0
-"""How long is waited for children that do not end; one of another user's cannot be ended."""
+"""Time that children have to end; one of another user's cannot be ended."""
 
 
 def keep(

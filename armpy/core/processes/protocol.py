@@ -24,7 +24,7 @@ from armpy.core.processes.fitness import UnfitError, why_unfit
 from armpy.errors import ArmpyError, BackendError
 
 UNFIT = "UnfitError"
-"""In the place of an error's class: the worker cannot serve any more."""
+"""Word in the place of an error's class: the worker cannot serve any more."""
 
 MAX_ANSWER_BYTES = 1 << 20
 """Longest answer that is read from a worker."""
@@ -54,9 +54,10 @@ class WorkerRequest:
 
     content: Any  # Any: of any type
     descriptors: list[int]
-    """Of files, which are the receiver's now."""
+    """Descriptors of files, which are the receiver's now."""
     are_whole: bool
-    """Whether they are all that were sent: a process that can have no more gets fewer."""
+    """Whether all descriptors that were sent are here: a process that can have no more gets fewer.
+    """
 
 
 def receive_request(connection: socket.socket) -> WorkerRequest:

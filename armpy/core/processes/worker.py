@@ -44,18 +44,19 @@ main(settings)
 _RECORD = re.compile(rb"\x1e(\d\d?) ([^\n\x1e]*)\n")
 _FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 _END_S = 0.5
-"""How long a process that has closed its connections is waited for."""
+"""Time that a process has to end after it has closed its connections."""
 _LONGEST_S = 1e6
-"""How long an answer is waited for at most: the system cannot wait for any number of seconds."""
+"""Longest wait for an answer: the system cannot wait for any number of seconds."""
 _CHECK_S = 30.0
 _STOP_S = 15.0
-"""How long a process that is to end is waited for; it takes some milliseconds."""
+"""Time that a process has to stop when it is asked to; it takes some milliseconds."""
 _MOST_WAITED = 3.0
-"""How many times its limit a process may take that waits for a processor all the time."""
+"""Factor by which a process may exceed its limit that waits for a processor all the time."""
 KEPT_BYTES = 64 << 10
-"""How much is kept of what a process writes to its standard output and error."""
+"""Bytes that are kept of what a process writes to its standard output and error."""
 _REST_S = 0.2
-"""How long the rest of that is waited for; a process of the worker's own may hold the pipe open."""
+"""Time to wait for the rest of that output; a process of the worker's own may hold the pipe open.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +64,15 @@ class WorkerSettings:
     """Limits and rights of a worker."""
 
     memory_bytes: int | None = 0
-    """How much memory of its own it may have; three quarters of the machine's if None, 0 for no
-    limit.
+    """Memory of its own that the process may have; three quarters of the machine's if None, 0 for
+    no limit.
     """
     confined: bool = False
-    """Whether it gives up rights."""
+    """Whether the process gives up rights."""
     writable: tuple[str, ...] = ()
     """Directories that it can write to then, besides armpy's cache."""
     writes_bytecode: bool = True
-    """Whether it writes compiled files beside the modules that it imports."""
+    """Whether the process writes compiled files beside the modules that it imports."""
     ends_in_order: bool = False
     """Whether the interpreter tidies up at the end, with all that the code in it wants done then;
     else the process leaves at once.

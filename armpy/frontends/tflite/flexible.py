@@ -25,7 +25,7 @@ _CODES = {
     _BOOL: {1: "B", 2: "H", 4: "I", 8: "Q"},
 }
 _MOST_ENTRIES = 1024
-"""Of a map, and elements of a vector."""
+"""Maximum number of entries of a map, and of elements of a vector."""
 _LONGEST_KEY = 256
 
 

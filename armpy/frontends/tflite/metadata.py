@@ -323,4 +323,4 @@ _UNITS: Mapping[str, Callable[[TableReader], Iterator[tuple[str, str]]]] = Mappi
         "RegexTokenizerOptions": _regex,
     }
 )
-"""What other process units say, as properties."""
+"""Properties that other process units describe, by the name of their options."""

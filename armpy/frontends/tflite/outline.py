@@ -22,7 +22,7 @@ _BITS = {
     **{"INT32": 32, "UINT32": 32, "FLOAT32": 32, "INT64": 64, "UINT64": 64, "FLOAT64": 64},
     **{"COMPLEX64": 64, "COMPLEX128": 128, "INT4": 4, "UINT4": 4, "INT2": 2},
 }
-"""Of an element, by the schema's name of the type; others have no fixed size."""
+"""Bits of an element, by the schema's name of the type; others have no fixed size."""
 
 _COUNTS = frozenset({"BOOL", "INT32", "INT64", "UINT32", "UINT64", "STRING"})
 """Types of constants that say how, not what: shapes, axes; unless they have a scale."""

@@ -26,7 +26,7 @@ _DAMAGE = (
     OSError,
     ValueError,
 )
-"""What `zipfile` raises for archives that it cannot read."""
+"""Exceptions that `zipfile` raises for archives that it cannot read."""
 
 
 class PackedFiles:

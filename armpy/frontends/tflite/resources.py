@@ -19,7 +19,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 
 OPERATORS = ("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE")
-"""What handles are made and used by, where control flow does not run it."""
+"""Operators that make and use handles, where control flow does not run them."""
 
 HASHTABLE_OPERATORS = ("HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE")
 """Operators that make, fill and use tables, where control flow does not run them."""

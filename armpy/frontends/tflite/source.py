@@ -15,13 +15,13 @@ _MODELS: tuple[tuple[bytes, str], ...] = (
     (b"GGUF", "a GGUF file"),
     (b"\x80\x02", "a Python pickle, such as an old PyTorch file"),
 )
-"""How models of other formats begin."""
+"""First bytes of models of other formats, and their names."""
 
 _NO_MODELS: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer in place of the file itself"),
     (b"<", "an HTML or XML page, perhaps of a failed download"),
 )
-"""How files begin that are found in the place of a model."""
+"""First bytes of files that are found in the place of a model, and what they are."""
 
 
 def is_tflite(source: ModelSource) -> bool:

@@ -12,7 +12,7 @@ from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.tensors import Tensors
 
 MAX_NESTING = 32
-"""How deep subgraphs may run each other; far more than any model has."""
+"""Maximum depth of subgraphs that run each other; far more than any model has."""
 
 _LARGEST_REBUILD = 16
 _FREE_OPERATORS = 1000
@@ -27,7 +27,7 @@ _REFERENCES = {
         ("DecompositionSubgraphIndex",),
     ),
 }
-"""Where the operators that run subgraphs say which: field, table, and fields of that."""
+"""Options of operators that run subgraphs: field, table, and fields with the subgraphs' numbers."""
 
 
 @dataclass(frozen=True, slots=True)

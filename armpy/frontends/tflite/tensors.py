@@ -18,7 +18,7 @@ from armpy.tensor import MAX_RANK, Quantization, Shape, TensorInfo, format_shape
 from armpy.types import DataType
 
 _DENSE_PER_CHARGE = 64
-"""How much larger a sparse constant may be than what its file pays for with its own size."""
+"""Factor by which a sparse constant may be larger than what its file pays for with its own size."""
 
 _FIRST_EXTERNAL_OFFSET = 2  # 0 and 1 say that the data is inside the flatbuffer
 

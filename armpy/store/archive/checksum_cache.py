@@ -24,11 +24,12 @@ from armpy.store.archive.container import Container
 from armpy.store.owned_files import UnusableError, is_switched_off, opened, write_whole
 
 FOLDER = "verified"
-"""Of armpy's cache directory."""
+"""Name of the folder in armpy's cache directory."""
 
 SETTLED_NS = 2_000_000_000
-"""How old a state has to be before it is remembered: the resolution of file times is at most two
-seconds."""
+"""Age that a state needs before it is remembered: the resolution of file times is at most two
+seconds.
+"""
 
 
 def check_once(

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     Source: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview | mmap.mmap
 
 VERSION = 4
-"""Of the layout; another one is not read."""
+"""Version of the layout; another one is not read."""
 
 HEADER_BYTES = 256
 ALIGNMENT_BYTES = 64
-"""Of every section, counted from the file's beginning: a cache line."""
+"""Alignment of every section, counted from the file's beginning: a cache line."""
 
 PAGE_BYTES = 4096
-"""Of sections of at least this size, so that they are mapped without sharing a page."""
+"""Alignment of sections of at least this size, so that they are mapped without sharing a page."""
 
 _SIGNED = struct.Struct("<8sIIQQ32s")
 """Magic; version; 0; bytes of the manifest, which follows the header; bytes of the file; SHA-256 of

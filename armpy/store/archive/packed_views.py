@@ -49,7 +49,7 @@ DTYPES = (
     "uint64",
     "float64",
 )
-"""What arrays can be of."""
+"""Types of elements that arrays can have."""
 
 _KEYS = {"dtype", "shape", "stored_bytes", "add", "axis", "parts"}
 _LARGEST = 1 << 48

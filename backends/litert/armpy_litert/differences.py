@@ -160,4 +160,4 @@ _CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
     StridedSlice: _strided_slice,
     TransposeConvolution2d: _transpose_convolution,
 }
-"""What each operation asks for beyond its types; empty answers where nothing differs."""
+"""Checks of each operation beyond its types; they answer with empty text where nothing differs."""

@@ -53,4 +53,4 @@ class Arguments:
 
 _NEVER = c_int64(0)
 _NEVER_ADDRESS = ctypes.addressof(_NEVER)
-"""Of the word of executions that nobody can cancel."""
+"""Address of the word of executions that nobody can cancel."""

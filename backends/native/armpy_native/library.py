@@ -64,7 +64,7 @@ _ERRORS: dict[int, type[ArmpyError]] = {
     7: DeviceNotFoundError,
     99: BackendError,
 }
-"""By ``ap_status``."""
+"""Kinds of errors, by ``ap_status``."""
 
 DTYPES = {
     np.dtype(name): number
@@ -82,14 +82,14 @@ DTYPES = {
         "uint16": 16,
     }.items()
 }
-"""``ap_dtype`` by NumPy's."""
+"""Numbers of ``ap_dtype``, by NumPy's types."""
 
 DEVICE_TYPES = {
     "accelerator": DeviceType.ACCELERATOR,
     "gpu": DeviceType.GPU,
     "cpu": DeviceType.OTHER,  # after compiled code of armpy's own
 }
-"""By the ``type`` that a library describes."""
+"""Types of devices, by the ``type`` that a library describes."""
 
 
 class Header(Structure):

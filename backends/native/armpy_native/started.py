@@ -12,19 +12,19 @@ from armpy_native.arguments import Arguments
 from armpy_native.library import Device
 
 STOP_S = 10.0
-"""How long a library has to end an execution that has been cancelled, by its header."""
+"""Time that a library has to end an execution that has been cancelled, by its header."""
 
 _LOOK_NS = 20_000_000
-"""How long to wait for a library before looking whether its execution has been cancelled."""
+"""Time to wait for a library before looking whether its execution has been cancelled."""
 
 _REUSE_S = 1.0
-"""How long the thread of an ended execution may take to say so."""
+"""Time that the thread of an ended execution may take to report it."""
 
 _TIMEOUT = 5
-"""``AP_TIMEOUT``."""
+"""Number of ``AP_TIMEOUT``."""
 
 _abandoned: list[object] = []
-"""What libraries may still use for executions that have not ended; never freed."""
+"""Objects that libraries may still use for executions that have not ended; never freed."""
 
 
 def start_and_wait(

@@ -110,7 +110,7 @@ CHECKS: dict[type[Operation], Check] = {
     Squeeze: _anything,
     Transpose: _anything,
 }
-"""What each operation asks for beyond float32 and known shapes; no other is supported."""
+"""Checks of each operation beyond float32 and known shapes; no other operation is supported."""
 
 
 def find_difference(

@@ -210,4 +210,4 @@ _CHECKS: Mapping[type[Operation], Callable[[Operation, Infos, Infos], str]] = {
     ReverseV2: _reverse,
     TransposeConvolution2d: _transpose_convolution,
 }
-"""What each operation asks for beyond its types; empty answers where nothing differs."""
+"""Checks of each operation beyond its types; they answer with empty text where nothing differs."""

@@ -50,7 +50,7 @@ class PreparedWeights:
     stage: OutputStage
     pad_value: float = 0.0  # what a padding element of the input is, as stored
     dynamic_range: DynamicRange | None = None
-    """How float inputs are quantised for quantised weights."""
+    """Quantisation of float inputs for quantised weights."""
 
     def per_image(self, images: Array) -> Iterator[tuple[Array, OutputStage]]:
         """Images, shape (n, h, w, c), one by one as they are multiplied, and their stages."""

@@ -27,7 +27,7 @@ class Capabilities:
     relaxed_scalar: PerformanceFigures
     relaxed_tensor: PerformanceFigures
     operand_performance: Mapping[OperandCode, PerformanceFigures]
-    """Of operations whose first input is of the type."""
+    """Performance of operations whose first input is of the type."""
     extension_performance: Mapping[str, PerformanceFigures]
     """The same for types of vendor extensions, by their names."""
     # What IF and WHILE take beside the models that they run.

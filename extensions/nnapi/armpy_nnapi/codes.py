@@ -93,7 +93,7 @@ OPERAND_TRAITS = MappingProxyType(
         _C.TENSOR_OEM_BYTE: OperandTraits(_T.UNSIGNED8, True, 27, (0, 0), None, "TOEMB"),
     }
 )
-"""By type; extension types are not in it."""
+"""Traits by type; extension types are not in it."""
 
 
 class OperationCode(enum.IntEnum):

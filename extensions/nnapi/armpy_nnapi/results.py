@@ -37,7 +37,7 @@ RESULT_CODES: Mapping[type[BaseException], ResultCode] = MappingProxyType(
         ArmpyError: ResultCode.OP_FAILED,
     }
 )
-"""By kind of error, the first that fits, what a compilation or execution came to."""
+"""Result codes of compilations and executions, by kind of error, the first that fits."""
 
 
 EVENT_CODES: Mapping[ResultCode, ResultCode] = MappingProxyType(

@@ -30,7 +30,9 @@ from armpy.types import DataType
 from armpy_onnx.node import Node
 
 MOST_TABLE_ELEMENTS = 1 << 25
-"""Of what a converter computes itself: a few sizes in a file must not keep it busy for long."""
+"""Maximum size of what a converter computes itself: a few sizes in a file must not keep it busy for
+long.
+"""
 
 
 MOST_PLACES = 8

@@ -35,7 +35,7 @@ _BITS = {
     TensorProto.INT2: 2,
     TensorProto.UINT2: 2,
 }
-"""Of elements of which several lie in one byte."""
+"""Bits of elements of which several lie in one byte."""
 
 
 class ExternalData:

@@ -25,7 +25,7 @@ from armpy.ops.activations import FusedActivation
 from armpy.ops.operation import Array
 
 DOMAIN = "armpy"
-"""Of the operators that are written here, see `armpy_onnx.operators.quantized_layers`."""
+"""Domain of the operators that are written here, see `armpy_onnx.operators.quantized_layers`."""
 
 _BYTES = (TensorProto.INT8, TensorProto.UINT8)
 _MOST_SCALE_BYTES = 1 << 20
@@ -48,7 +48,7 @@ _MOVING = (
 _BINARY = ("Add", "Mul", "Sub")
 _WEIGHTED = ("Conv", "Gemm", "MatMul")
 _CLAMPED = ("Add", "Conv", "Gemm", "Mul", "Sub")
-"""Those that Relu or Clip can be a part of."""
+"""Operators that Relu or Clip can be a part of."""
 
 _BOUNDS = {activation.bounds: activation for activation in FusedActivation}
 

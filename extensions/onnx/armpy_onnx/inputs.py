@@ -30,7 +30,7 @@ class TiedDimensions(Composite):
 
     input_names: tuple[str, ...]
     dimensions: tuple[tuple[str, ...], ...]
-    """Per input, names of its dimensions; empty for those that nothing is said of."""
+    """Names of the dimensions of each input; empty for inputs without any."""
 
     @property
     def num_outputs(self) -> int:

@@ -21,10 +21,10 @@ class ValueList:
 
 
 Item: TypeAlias = "Value | ValueList | None"
-"""None is an operand that is left out, or an optional that is empty."""
+"""Operand of a node; None for one that is left out, or an optional that is empty."""
 
 Form: TypeAlias = "DataType | tuple[DataType, int] | None"
-"""What an item is: a tensor, a sequence with its length, or nothing."""
+"""Form of an item: a tensor, a sequence with its length, or nothing."""
 
 
 class UnknownElements(Exception):  # noqa: N818 - it is not an error: the node waits

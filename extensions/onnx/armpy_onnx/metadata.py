@@ -21,7 +21,7 @@ _CLASSICAL = "ai.onnx.ml"
 _PIXEL_RANGE = "Image.NominalPixelRange"
 
 _CONTENTS = {"IMAGE": "image", "AUDIO": "audio"}
-"""What denotations of types mean."""
+"""Contents of tensors, by the denotations of their types."""
 
 _NORMALIZATIONS: Mapping[str, tuple[float, float]] = MappingProxyType(
     {

@@ -24,7 +24,7 @@ _BITS = {
     **{"FLOAT8E4M3FN": 8, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2": 8, "FLOAT8E5M2FNUZ": 8},
     **{"FLOAT8E8M0": 8, "COMPLEX64": 64, "COMPLEX128": 128},
 }
-"""Of an element, by the format's name of the type; others have no fixed size."""
+"""Bits of an element, by the format's name of the type; others have no fixed size."""
 
 _COUNTS = frozenset({"INT64", "UINT64", "BOOL", "STRING"})
 """Types of constants that say how, not what: shapes, axes, indexes."""
@@ -34,7 +34,7 @@ _GRAPH_NAMES = {
     "else_branch": "else",
     "body": "body",
 }
-"""What armpy calls the graphs of operators, by their attributes."""
+"""armpy's names of the graphs of operators, by their attributes."""
 
 
 def read_outline(file: ModelFile) -> FileOutline:

@@ -48,7 +48,7 @@ QUANTIZED: Mapping[DataType, DataType] = MappingProxyType(
         DataType.SIGNED16: DataType.QSYMM_S16,
     }
 )
-"""What integers are called that stand for real numbers."""
+"""Quantised types of integers that stand for real numbers."""
 
 BYTES = (DataType.UNSIGNED8, DataType.SIGNED8)
 

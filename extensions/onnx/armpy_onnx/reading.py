@@ -14,13 +14,13 @@ from armpy_onnx.messages.canonical import MAIN_DOMAINS, graphs_of, make_canonica
 from armpy_onnx.messages.checking import check_model
 
 LEAST_VERSION = 1
-"""Of ONNX's own operators."""
+"""Least version of ONNX's own operators."""
 
 _LEAST_FORM_WITH_IMPORTS = 3
 """Forms of files below this one are of operator set 1."""
 
 _LARGE_BYTES = 1 << 16
-"""Of initializers that are read without their elements for metadata."""
+"""Size from which initializers are read without their elements for metadata."""
 
 
 def load_model(file: ModelFile, *, with_elements: bool = True) -> onnx.ModelProto:

@@ -37,7 +37,9 @@ class Metric:
     value: float  # of a histogram, the sum of all that was observed
     labels: dict[str, str] = field(default_factory=dict)
     buckets: tuple[tuple[float, int], ...] = ()
-    """Of a histogram: upper bounds and how many were not above each; the last bound is infinity."""
+    """Buckets of a histogram: upper bounds and how many were not above each; the last bound is
+    infinity.
+    """
 
 
 class Histogram:

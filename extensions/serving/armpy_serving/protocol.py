@@ -19,7 +19,7 @@ from armpy.execution import TensorSpec
 from armpy.types import DataType
 
 PLATFORM = "armpy"
-"""What metadata call the platform of armpy's models."""
+"""Platform of armpy's models in metadata."""
 
 Parameter = str | bool | int | float
 """Types of parameters in the protocol."""
@@ -53,8 +53,8 @@ class ProtocolTensor:
     datatype: str  # in the protocol's words, such as ``FP32``
     shape: tuple[int, ...]  # -1 for a dimension that the caller can choose
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
-    """What the protocol has no place for: ``data_type`` in armpy's words where it is another than
-    the datatype's, and ``scale`` and ``zero_point`` of quantised tensors, or ``scales`` and
+    """Facts that the protocol has no place for: ``data_type`` in armpy's words where it is another
+    than the datatype's, and ``scale`` and ``zero_point`` of quantised tensors, or ``scales`` and
     ``zero_points``, separated by commas, and their ``axis``; ``unknown_rank`` where the number of
     dimensions is the caller's choice, too.
     """

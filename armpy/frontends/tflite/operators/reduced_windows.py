@@ -29,14 +29,14 @@ _PAIRS: Mapping[ReduceOperation, Operation] = {
     ReduceOperation.ALL: LogicalBinary(LogicalBinaryOperation.LOGICAL_AND),
     ReduceOperation.ANY: LogicalBinary(LogicalBinaryOperation.LOGICAL_OR),
 }
-"""What a reduction does with two elements."""
+"""Operation on two elements that each reduction repeats."""
 
 _LOGICAL = {
     ReduceOperation.MAX: ReduceOperation.ANY,
     ReduceOperation.MIN: ReduceOperation.ALL,
     ReduceOperation.PROD: ReduceOperation.ALL,
 }
-"""What functions of numbers are to truth values that are 0 and 1."""
+"""Reductions of truth values that stand for those of the numbers 0 and 1."""
 
 _FUNCTIONS = dict(enumerate(_PAIRS, start=1))
 """Reductions by the schema's numbers."""

@@ -17,7 +17,7 @@ _LOGICAL = {
     ReduceOperation.PROD: ReduceOperation.ALL,
     ReduceOperation.SUM: ReduceOperation.ANY,
 }
-"""What functions of numbers are to truth values, as LiteRT computes with these."""
+"""Reductions of truth values that stand for those of numbers, as LiteRT computes with them."""
 
 _NARROW = (DataType.SIGNED8, DataType.UNSIGNED8, DataType.SIGNED16)
 """Types that are computed with as wider ones; sums and products wrap around."""

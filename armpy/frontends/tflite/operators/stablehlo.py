@@ -47,7 +47,7 @@ _LOGICAL = {
     ScatterReduction.ADD: ScatterReduction.MAX,
     ScatterReduction.MUL: ScatterReduction.MIN,
 }
-"""What functions of numbers are to truth values that are 0 and 1."""
+"""Scatter functions of truth values that stand for those of the numbers 0 and 1."""
 
 
 def _pad(node: BoundOperator) -> Sequence[Value]:

@@ -13,10 +13,10 @@ from armpy.ops.movement import Transpose
 from armpy.ops.transpose_convolution import TransposeConvolution3d
 
 _OUTPUT_CHANNELS_FIRST = (4, 0, 1, 2, 3)
-"""Of weights (kd, kh, kw, i, o)."""
+"""Permutation of weights (kd, kh, kw, i, o) that puts output channels first."""
 
 _OUTPUT_BEFORE_INPUT = (3, 0, 1, 2, 4)
-"""Of weights (kd, kh, kw, o, i)."""
+"""Permutation of weights (kd, kh, kw, o, i) that puts output channels before input channels."""
 
 
 def _steps(options: TableReader, before: str, after: str = "") -> tuple[int, int, int]:

@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]  # Any: sums are floats of either size, outputs of any 
 _BLOCK_ELEMENTS = 1 << 14
 
 _LARGEST_BIAS = 1 << 30
-"""With it, sums below 2**31 times 2**31 and what rounding adds fit 63 bits."""
+"""Largest bias: with it, sums below 2**31 times 2**31 and what rounding adds fit 63 bits."""
 
 _MOST = 1 << 62
 """Larger biases of 64 bits saturate every output as well; a sum may be added to this one."""
@@ -165,8 +165,8 @@ class FloatStage(OutputStage):
     bias: Array | None  # float32, shape (channels,), or None
     activation: FusedActivation
     factors: Array | None = None
-    """float32, shape (1, 1) or (rows, channels) with 1 for either, or None. What the sums are
-    multiplied by first.
+    """float32, shape (1, 1) or (rows, channels) with 1 for either, or None. Factors of the sums,
+    applied first.
     """
 
     def finish(self, sums: Array, out: Array) -> None:

@@ -22,9 +22,9 @@ class Detections:
     rows: Indices
     """int64, shape (m,). Rows of the outputs."""
     anchors: Indices
-    """int64, shape (m,). Which box each one is."""
+    """int64, shape (m,). Number of each row's box."""
     classes: Indices
-    """int64, shape (m,). Which class, counted without the background."""
+    """int64, shape (m,). Number of each row's class, counted without the background."""
     count: int  # the value of num_detections
 
 

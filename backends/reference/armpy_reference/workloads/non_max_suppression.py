@@ -14,7 +14,7 @@ _BLOCK = 128
 """Boxes that are decided on at once, and the fewest of a group."""
 
 _BETTER = np.tri(_BLOCK, k=-1, dtype=bool)
-"""Per box of a block, which boxes have better scores."""
+"""Table of the boxes of a block that have better scores than each one."""
 
 _CHOSEN = 512
 """Chosen boxes that a block is compared with at once, so that the results stay in a cache."""

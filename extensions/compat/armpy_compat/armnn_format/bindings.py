@@ -18,10 +18,10 @@ class ArmnnBinding:
     """An input or output of an .armnn file."""
 
     name: str
-    """As the network of the file has it."""
+    """Name that the network of the file has for it."""
     binding_id: int
     info: TensorInfo
-    """As the file describes it."""
+    """Type and shape that the file describes."""
 
 
 @dataclass(frozen=True, slots=True)

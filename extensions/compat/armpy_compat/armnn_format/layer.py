@@ -73,7 +73,7 @@ class ArmnnLayer:
     """Reads a constant that is an attribute of a table; `ParserError` if it is left out."""
     inputs: Sequence[Value]
     outputs: Sequence[TensorInfo | None]
-    """As they are declared; None where nothing is."""
+    """Declared infos of the outputs; None where nothing is declared."""
     transposed: dict[tuple[Value, tuple[int, ...]], Value]
     """Weights that have been put into armpy's order, for all layers of the network."""
     has_old_weights: bool = False

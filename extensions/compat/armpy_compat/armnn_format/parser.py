@@ -39,7 +39,7 @@ CONVERTERS: Mapping[str, Converter] = {
     for module in (elementwise, movement, normalization, parts, pooling, recurrent, weighted)
     for kind, converter in module.CONVERTERS.items()
 }
-"""By kind of layer; `Input`, `Output` and `Constant` are the parser's own."""
+"""Converters by kind of layer; `Input`, `Output` and `Constant` are the parser's own."""
 
 
 def parse_file(file: ModelFile, settings: ParseSettings) -> Network:

@@ -31,11 +31,16 @@ class Versions:
     """Schemes of a file, each 0 in files of old versions of Arm NN and 1 in newer ones."""
 
     binding_ids: int
-    """With 0, the graph lists its inputs and outputs by layer index; with 1, by binding id."""
+    """Version of the binding ids: with 0, the graph lists its inputs and outputs by layer index;
+    with 1, by binding id.
+    """
     weights_layout: int
-    """With 0, weights of depthwise convolutions are (M, I, H, W); with 1, (1, H, W, I * M)."""
+    """Version of the weights' layout: with 0, weights of depthwise convolutions are (M, I, H, W);
+    with 1, (1, H, W, I * M).
+    """
     constants_as_inputs: int
-    """With 0, weights and biases are fields of their layer; with 1, inputs."""
+    """Version of constants: with 0, weights and biases are fields of their layer; with 1, inputs.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +48,9 @@ class FileLayer:
     """One layer as the file holds it."""
 
     kind: str
-    """Without the ending: ``Convolution2d``."""
+    """Kind of the layer, without the ending: ``Convolution2d``."""
     index: int
-    """Its number in the file, by which connections refer to it."""
+    """Number of the layer in the file, by which connections refer to it."""
     name: str
     """Unique among inputs, outputs or other layers; made of the kind and of the binding id or index
     where the file has none.
@@ -55,7 +60,7 @@ class FileLayer:
     sources: tuple[tuple[int, int], ...]
     """Index of the layer and number of its output slot for each input slot."""
     binding_id: int
-    """Of inputs and outputs; 0 for other layers."""
+    """Binding id of inputs and outputs; 0 for other layers."""
 
 
 @dataclass(frozen=True, slots=True)

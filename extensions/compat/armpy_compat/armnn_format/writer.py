@@ -17,7 +17,7 @@ EMITTERS: Mapping[str, Emit] = {
     for module in (elementwise, movement, normalization, weighted)
     for operation, emit in module.EMITTERS.items()
 }
-"""By name of the operation."""
+"""Functions that write a layer, by name of the operation."""
 
 
 def write(network: Network | Graph) -> bytes:

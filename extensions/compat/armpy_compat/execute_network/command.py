@@ -16,7 +16,7 @@ from armpy_compat.execute_network.options import DEPRECATED, WITHOUT_EFFECT, mak
 from armpy_compat.execute_network.tensor_texts import byte_level_error, read_outputs
 
 VERSION = "33.1.0"
-"""Of Arm NN, whose command it is."""
+"""Version of Arm NN, whose command it is."""
 
 _FORMATS = (".armnn", ".tflite", ".onnx")
 _MOST_THREADS = 64

@@ -18,7 +18,7 @@ class DelegateOptions(NamedTuple):
     """Options of a delegate, checked."""
 
     backends: tuple[str, ...] | None = None
-    """In armpy's words; None for all that are installed."""
+    """Ids of backends, in armpy's words; None for all that are installed."""
     dynamic_backends_path: str = ""
     num_threads: int | None = None
     falls_back: bool = True

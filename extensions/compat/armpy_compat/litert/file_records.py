@@ -55,9 +55,9 @@ class TensorEntry:
     name: str
     shape: tuple[int, ...]
     shape_signature: tuple[int, ...]
-    """With -1 for dimensions that callers choose; empty if the file leaves it out."""
+    """Shape with -1 for dimensions that callers choose; empty if the file leaves it out."""
     type_name: str
-    """In the schema's words: ``FLOAT32``, ``STRING``."""
+    """Type in the schema's words: ``FLOAT32``, ``STRING``."""
     scales: npt.NDArray[np.float32]
     zero_points: npt.NDArray[np.int32]
     quantized_dimension: int

@@ -12,7 +12,7 @@ from armpy.plugins.hooks.model_file import open_model_file
 from armpy_compat.litert.file_records import FileRecord, read_file
 
 _MOST_RESHAPED = 8
-"""So many models of other shapes does an interpreter keep."""
+"""Maximum number of models of other shapes that an interpreter keeps."""
 
 Shapes = Mapping[str, tuple[int, ...]]
 

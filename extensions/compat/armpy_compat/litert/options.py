@@ -28,7 +28,7 @@ class CpuOptions:
     """Options of processors; the last three have no effect."""
 
     num_threads: int = 0
-    """For backends that have threads of their own; 0 leaves it to the backend."""
+    """Number of threads for backends that have threads of their own; 0 leaves it to the backend."""
     kernel_mode: CpuKernelMode | None = None
     enable_ynnpack: bool = False
     xnnpack_flags: int | None = None

@@ -196,7 +196,7 @@ _CARRIERS: Mapping[int, DataType] = {
     4: DataType.UNSIGNED32,
     8: DataType.UNSIGNED64,
 }
-"""By bytes per element, the core's type that carries elements of an extension's type."""
+"""The core's type that carries elements of an extension's type, by bytes per element."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from armpy_nnapi.results import (
 )
 
 _LEVEL = FeatureLevel.LEVEL_4
-"""Of devices that can be asked for memory."""
+"""Least feature level of devices that can be asked for memory."""
 
 
 class MemoryDesc(IMemoryDesc[DescribedMemory]):

@@ -31,7 +31,7 @@ Targets: TypeAlias = list[Array | ToImport | None]
 Run: TypeAlias = Callable[[LoadedNetwork, Given, Targets | None], list[Array]]
 
 PLACEHOLDER: Array = np.empty(0, np.uint8)
-"""In the place of an argument's array, where the argument is described memory."""
+"""Placeholder of an argument's array, where the argument is described memory."""
 
 
 _WRITTEN = (ImportedTensor, ToImport)

@@ -46,7 +46,7 @@ class OperationCall:
     form: Form
     row: TypeRow
     inputs: tuple[tuple[Argument, object], ...]
-    """Each input with its argument; None for one without a value."""
+    """Inputs, each with its argument; None for one without a value."""
 
 
 @cache
@@ -234,4 +234,4 @@ def _fits(code: OperandCode, value: object, code_of: CodeOf) -> bool:
 
 
 _KINDS: Mapping[str, str] = {"f": "fiu", "i": "iu", "u": "iu", "b": "b"}
-"""By kind of an operand's dtype, the kinds of numbers that it can be made from."""
+"""Kinds of numbers that an operand can be made from, by kind of its dtype."""

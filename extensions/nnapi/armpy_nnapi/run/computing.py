@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from armpy_nnapi.memory_domains.memory_uses import Given, Targets
 
 COMPUTE = "Execution.compute"
-"""Where errors of a computation say that they come from."""
+"""Name of the place in errors of a computation."""
 
 
 def compute(

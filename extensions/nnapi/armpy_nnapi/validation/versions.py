@@ -128,7 +128,7 @@ class ModelSlice:
 
     description: ModelDescription
     operations: tuple[int, ...]
-    """For each of the slice's operations, which one of the model's main graph it is."""
+    """Number in the model's main graph of each of the slice's operations."""
 
 
 def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> ModelSlice | None:

@@ -17,7 +17,7 @@ import onnx
 from armpy.errors import ParserError
 
 FreeNames: TypeAlias = dict[int, tuple[onnx.GraphProto, Iterable[str]]]
-"""What graphs read from outside, by their ids; a graph that is held keeps its id."""
+"""Names that graphs read from outside, by the graphs' ids; a graph that is held keeps its id."""
 
 MAIN_DOMAINS = ("", "ai.onnx")
 """Names of ONNX's own domain, of which the first is the canonical one."""

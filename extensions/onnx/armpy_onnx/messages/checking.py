@@ -60,13 +60,13 @@ _VALUES: Mapping[int, str] = {
 """Field of an attribute's value, by the attribute's type."""
 
 MOST_NESTED = 32
-"""How deep functions and graphs may lie in each other; far more than any model has."""
+"""Maximum depth of functions and graphs within each other; far more than any model has."""
 
 _INTERNAL = "__"
 """Begin of the names of attributes that engines write for themselves."""
 
 _MOST_FAULTS = 20
-"""That one error lists."""
+"""Maximum number of faults that one error lists."""
 
 
 @dataclass(frozen=True, slots=True)

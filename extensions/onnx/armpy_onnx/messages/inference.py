@@ -19,7 +19,9 @@ import onnx
 _LOG = logging.getLogger(__name__)
 
 _MOST_ELEMENTS = 1024
-"""Of constants whose elements are handed over: those of others say nothing about shapes."""
+"""Maximum size of constants whose elements are handed over: those of others say nothing about
+shapes.
+"""
 
 _TIMEOUT_S = 60
 

@@ -16,7 +16,8 @@ from armpy.types import DataType
 ReadTensor: TypeAlias = Callable[[onnx.TensorProto, str], tuple[Array, DataType]]
 
 MOST_DENSE_BYTES = 1 << 28
-"""Of all elements of a sparse tensor: a few bytes of a file must not become gigabytes."""
+"""Maximum size of all elements of a sparse tensor: a few bytes of a file must not become gigabytes.
+"""
 
 
 def dense_elements(

@@ -19,7 +19,7 @@ from armpy.types import DataType
 from armpy_onnx.node import Node, Operator, OperatorTable
 
 _SELU = 1.67326319217681884765625, 1.05070102214813232421875
-"""Where the function is not linear: the limit, and the factor of everything."""
+"""Constants of SELU where it is not linear: the limit, and the factor of everything."""
 
 
 def _unary(operation: UnaryOperation) -> Operator:

@@ -24,19 +24,20 @@ from armpy_onnx.node import Node, Operator, OperatorTable
 from armpy_onnx.sampling import AxisScaling, Filter, Float64Array, Taps
 
 _FEW_TAPS = 4
-"""Up to so many, elements are gathered and added up; more are a product with a matrix."""
+"""Number of taps up to which elements are gathered and added up; more are a product with a matrix.
+"""
 
 _TABLES = 2
-"""Of taps: positions and weights."""
+"""Number of tables of taps: positions and weights."""
 
 _SHARPEST = 100.0
-"""Of cubic interpolation; those that are used are -0.5 and -0.75."""
+"""Limit of the coefficient of cubic interpolation; those in use are -0.5 and -0.75."""
 
 _RULES: tuple[tuple[bool, bool], ...] = ((False, True), (True, False), (False, False))
 """Choices of `Resize`: align_corners, half_pixel_centers."""
 
 Scalings = Mapping[int, AxisScaling]
-"""How long axes become, by their numbers."""
+"""Scalings of axes, by their numbers."""
 
 
 # Sizes
@@ -240,7 +241,7 @@ _NAMED_RULES = {
         "asymmetric": (False, False),
     }.items()
 }
-"""Those of `_RULES` that interpolate as ``coordinate_transformation_mode`` says."""
+"""Rules among `_RULES` that interpolate as ``coordinate_transformation_mode`` says."""
 
 
 def _plainly_chosen(node: Node, value: Value, scalings: Scalings) -> Value | None:

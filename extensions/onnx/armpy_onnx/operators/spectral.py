@@ -15,10 +15,12 @@ from armpy_onnx.node import Node, NodeData, Operator, OperatorTable
 from armpy_onnx.operators.matrices import matrix_product
 
 _LARGEST_MATRIX_BYTES = 16 << 20
-"""Of cosines and sines; longer frames are transformed by `Dft`."""
+"""Maximum size of matrices of cosines and sines; longer frames are transformed by `Dft`."""
 
 _LARGEST_DFT_BYTES = 2 << 20
-"""Of a matrix that stands for a `Dft`, whose products grow faster than the transform's steps."""
+"""Maximum size of a matrix that stands for a `Dft`, whose products grow faster than the transform's
+steps.
+"""
 
 
 def _dft(node: Node) -> Value:

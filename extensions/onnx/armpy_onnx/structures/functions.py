@@ -31,7 +31,7 @@ MOST_WRITTEN_OUT = 8192
 """Nodes that functions and loops may become, however small the file."""
 
 MOST_COPIES = 16
-"""How often a large file's nodes may be written out on average."""
+"""Number of times that a large file's nodes may be written out on average."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -36,14 +36,14 @@ from armpy_onnx.structures.outer_scope import InnerGraph, OuterScope
 from armpy_onnx.structures.walking import Scope, Walker
 
 MOST_UNROLLED_NODES = 256
-"""Of a loop that is written out though it need not be."""
+"""Maximum number of nodes of a loop that is written out though it need not be."""
 
 _KINDS = ("If", "Loop", "Scan")
 _WEIGHT_INSIDE = 32
-"""How many plain nodes a node that runs graphs counts as: each copy has graphs of its own."""
+"""Number of plain nodes that a node that runs graphs counts as: each copy has graphs of its own."""
 
 MOST_TURNS = 4096
-"""Of a loop that is written out because it carries sequences."""
+"""Maximum number of turns of a loop that is written out because it carries sequences."""
 
 MOST_PHANTOMS = 4
 """Nested loops whose turns have to be tried out to know the shapes that they collect."""

@@ -15,7 +15,7 @@ from armpy_onnx.structures.appending import joined
 from armpy_onnx.structures.walking import Scope, Walker
 
 MOST_ELEMENTS = 4096
-"""Of a sequence that a tensor is split into."""
+"""Maximum number of elements of a sequence that a tensor is split into."""
 
 
 def _input(data: NodeData, inputs: Sequence[Item], index: int) -> Item:

@@ -474,7 +474,7 @@ class Walker:
 
 
 LARGEST_ZEROS_BYTES = 1 << 28
-"""Of what a loop collects: more is collected row by row."""
+"""Maximum size of what a loop collects at once: more is collected row by row."""
 
 _OWN_VERSION = 18
 """Version of the operators for `Walker.call`."""

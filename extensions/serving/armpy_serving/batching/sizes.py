@@ -12,7 +12,7 @@ from armpy import Model
 from armpy.errors import ArmpyError
 
 Rows: TypeAlias = "tuple[tuple[int, ...], ...]"
-"""Each input's shape without the batch: only items of the same can be run together."""
+"""Shape of each input without the batch: only items of the same can be run together."""
 
 _log = logging.getLogger("armpy_serving.batching")
 

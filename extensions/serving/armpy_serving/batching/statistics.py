@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from armpy.core.dataclass import dataclass
 
 _LATEST = 1000
-"""So many waits and executions are remembered."""
+"""Number of waits and executions that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)

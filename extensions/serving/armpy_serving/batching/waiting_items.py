@@ -11,7 +11,7 @@ from armpy.errors import InvalidArgumentError, QueueFullError
 from armpy_serving.batching.item import Item
 
 _LONGEST_S = 3600.0
-"""How long a worker sleeps at most: locks cannot wait for any number of seconds."""
+"""Longest sleep of a worker: locks cannot wait for any number of seconds."""
 
 
 class WaitingItems:

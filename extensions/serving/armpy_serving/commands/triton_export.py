@@ -62,7 +62,7 @@ class ExportRequest:
 
     repository: str
     options: dict[str, Any]  # Any: as `TritonOptions` takes them
-    """Of `TritonOptions`, but for name and labels."""
+    """Options of `TritonOptions`, but for name and labels."""
     name: str | None
     labels: str | None
 

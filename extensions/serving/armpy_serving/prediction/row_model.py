@@ -22,7 +22,7 @@ MOST_ROWS = 32
 """Rows that are executed at once, if nothing is said: more of them are hardly any faster."""
 
 MOST_BYTES = 16 << 20
-"""Of the inputs and outputs of one execution, if nothing is said."""
+"""Default limit of the inputs and outputs of one execution."""
 
 
 def with_fixed_rows(model: Model, max_rows: int | None) -> Model:

@@ -24,7 +24,7 @@ from armpy_serving.served_model import ServedModel
 from armpy_serving.status import status_of
 
 HEALTH_DEADLINE_S = 30.0
-"""How long one row may take by which a replica shows that it is alive."""
+"""Time limit of the row by which a replica shows that it is alive."""
 
 
 class ServedReplica:

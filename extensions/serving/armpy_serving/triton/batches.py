@@ -21,7 +21,7 @@ class TritonCall:
 
     index: int  # its place among them
     request: Any  # Any: of the server's module
-    """As the server has it."""
+    """Request as the server has it."""
     inputs: Mapping[str, Array]
     rows: int  # how many it has in the batch
     timeout_s: float | None  # how long it may take

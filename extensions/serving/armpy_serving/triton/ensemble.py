@@ -30,8 +30,8 @@ class EnsembleOptions:
     mean: tuple[float, ...] = ()
     std: tuple[float, ...] = ()
     top: int = 0
-    """How many of the best classes of the first output are answered, in place of all scores; 0 for
-    the outputs themselves.
+    """Number of the best classes of the first output that are answered, in place of all scores; 0
+    for the outputs themselves.
     """
 
     def names(self, name: str) -> list[str]:

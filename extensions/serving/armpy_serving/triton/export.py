@@ -42,14 +42,14 @@ class TritonExport:
 
     options: TritonOptions
     settings: InstanceSettings = field(default_factory=lambda: InstanceSettings(MODEL_FILE))
-    """Those that say how it is loaded; the name of its file is the export's own."""
+    """Settings of how the model is loaded; the name of its file is the export's own."""
     ensemble: EnsembleOptions | None = None  # steps before and after the model
     targets: Sequence[str] = ()  # machines that it is compiled for, as for `Model.save`
     sign: Callable[[bytes], FileSignature] | None = None  # as for `Model.save`
     force: bool = False
     """Whether a version that is there is replaced, and the configuration with it."""
     source_options: Mapping[str, object] = field(default_factory=dict)
-    """Of `armpy.load`: those by which the model's own file is read, should it be copied."""
+    """Options of `armpy.load` by which the model's own file is read, should it be copied."""
 
 
 def export_model(

@@ -10,7 +10,7 @@ import triton_python_backend_utils as pb_utils
 from armpy_serving.metrics import KernelCounter, Metric, ModelMetrics, process_metrics
 
 INTERVAL_S = 2.0
-"""Between two reports: each value is a message to the server, too much for every request."""
+"""Time between two reports: each value is a message to the server, too much for every request."""
 
 
 class MetricsReporter:

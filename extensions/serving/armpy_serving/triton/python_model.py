@@ -29,10 +29,10 @@ from armpy_serving.triton.tensors import array_of, tensor_of
 from armpy_serving.triton.version_file import version_folder
 
 LOOKS_FROM_S = 0.002
-"""From here on it is asked whether a request is still wanted, which takes a message."""
+"""Time from which it is asked whether a request is still wanted, which takes a message."""
 
 WATCHES_FROM_S = 0.1
-"""From here on it is asked while the model runs, too."""
+"""Time from which it is asked while the model runs, too."""
 
 WATCHES_EVERY_S = 0.02
 

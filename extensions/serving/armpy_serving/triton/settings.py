@@ -23,7 +23,7 @@ class InstanceSettings:
 
     file: str  # name of the model's file, in the folder of the version
     load_options: Mapping[str, Any] = field(default_factory=dict)  # Any: as `armpy.load` has them
-    """Of `armpy.load`, by name."""
+    """Options of `armpy.load`, by name."""
     isolation: tuple[str, ...] = ()  # backends that get processes of their own
     backend_options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by backend
     dynamic_backends_path: tuple[str, ...] = ()

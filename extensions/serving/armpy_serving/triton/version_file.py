@@ -29,9 +29,9 @@ class VersionFile:
     """Contents of the file."""
 
     config: Mapping[str, Any]  # Any: JSON
-    """What of the configuration belongs to the model, as `interface_of` has it."""
+    """Fields of the configuration that belong to the model, as `interface_of` has it."""
     settings: Mapping[str, Any]  # Any: JSON
-    """For the instances."""
+    """Settings of the instances."""
 
     def write(self, folder: Path) -> None:
         """Write it to a version's folder."""

@@ -48,7 +48,7 @@ UNARY: Mapping[int, UnaryOperation] = dict(
         )
     )
 )
-"""By the format's numbers, which are not those of Arm NN."""
+"""Operations by the format's numbers, which are not those of Arm NN."""
 COMPARISONS: Mapping[int, ComparisonOperation] = {
     operation.value: operation for operation in ComparisonOperation
 }

@@ -20,7 +20,7 @@ _RESIZE_METHODS: Mapping[int, ResizeMethod] = {
     0: ResizeMethod.NEAREST_NEIGHBOR,
     1: ResizeMethod.BILINEAR,
 }
-"""By the format's numbers, which are not those of Arm NN."""
+"""Methods by the format's numbers, which are not those of Arm NN."""
 
 _FOLLOWS = (1 << 32) - 1
 """A size of a target shape that follows from the others."""

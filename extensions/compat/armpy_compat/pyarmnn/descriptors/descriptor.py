@@ -21,7 +21,7 @@ class Descriptor(SwigObject):
     _arguments: ClassVar[tuple[str, ...]] = ()
     """Members that a constructor takes, in order."""
     _least: ClassVar[int] = 0
-    """How many of them it needs, if there are any."""
+    """Least number of arguments, if there are any."""
 
     def __init__(self, *args: object) -> None:
         name = type(self).__name__

@@ -18,12 +18,12 @@ _REFUSED: Mapping[str, str] = {
     "StandIn": "Write the operation for armpy.Network: see docs/how_to/adding_an_operation.md.",
     "Switch": "Use the operation If of armpy.Network.",
 }
-"""What to do instead of layers that nothing runs, in Arm NN neither."""
+"""Remedies for layers that nothing runs, in Arm NN neither."""
 
 LOWERINGS: Mapping[str, Converter] = {
     kind: converter for kind, converter in CONVERTERS.items() if kind not in _REFUSED
 }
-"""How layers are made, by kind: as those of .armnn files."""
+"""Functions that make layers, by kind: as those of .armnn files."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -47,7 +47,7 @@ class BackendOption(SwigObject):
             raise wrong_arguments("new_BackendOption")
         self._name = name
         self.value = value
-        """What the option is set to; PyArmNN does not show it."""
+        """Value of the option; PyArmNN does not show it."""
 
     def GetName(self) -> str:
         """Return the name."""

@@ -20,7 +20,7 @@ class ProfilerData(NamedTuple):
     inference_data: dict[str, Any]
     """``time_unit``, and ``execution_time`` with the time of each call."""
     per_workload_execution_data: dict[str, dict[str, Any]]
-    """By workload, the same of it, and ``backend``."""
+    """Times by workload, in the same form, and ``backend``."""
 
 
 def get_profiling_data(profiler: _Profile) -> ProfilerData:

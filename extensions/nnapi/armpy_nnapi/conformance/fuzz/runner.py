@@ -23,7 +23,7 @@ from armpy_nnapi.conformance.fuzz.result import Finding, FuzzRun
 ATHERIS, SEEDED = "atheris", "seeded"
 
 _BYTES = 256
-"""Of each model that chance makes up."""
+"""Bytes of each random model."""
 
 _BATCH = 20
 _ROUND = 400

@@ -32,7 +32,7 @@ _UNKNOWN = 0.1
 """Part of the tensors in between whose dimensions or rank the model leaves open."""
 
 _TRIES = 50
-"""How often operands of one operation are made up anew before another one is taken."""
+"""Number of times that operands of one operation are drawn before another one is taken."""
 
 
 MadeCall: TypeAlias = tuple[RandomOperation, list[Source]]

@@ -38,7 +38,8 @@ class Example:
     model: ModelDescription  # inputs and outputs without elements
     inputs: tuple[Array | None, ...]  # in the model's order; None for one that is left out
     outputs: tuple[Array | None, ...]
-    """In the model's order, flat where dimensions are not known; None for one that is not compared.
+    """Expected outputs in the model's order, flat where dimensions are not known; None for one that
+    is not compared.
     """
     expects_failure: bool = False  # whether compilation or execution must fail
     multinomial_tolerance: float = 0.0  # above 0, outputs are samples, and frequencies are compared
@@ -88,7 +89,7 @@ _UNREADABLE = (
     *(OSError, EOFError, zlib.error),
     *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
 )
-"""What decompressing, parsing and looking for the parts of an example can come to."""
+"""Exceptions from decompressing, parsing and looking for the parts of an example."""
 
 
 def read_file(path: Path) -> list[Example]:

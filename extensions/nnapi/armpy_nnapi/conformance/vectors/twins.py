@@ -18,7 +18,7 @@ from armpy_nnapi.model.model import Model
 
 _UNSIGNED, _SIGNED = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 _OFFSET = 128
-"""Between the stored numbers of a twin."""
+"""Difference between the stored numbers of a twin."""
 
 WITHOUT_TWIN = frozenset(
     {

@@ -8,7 +8,7 @@ from armpy_nnapi.conformance.random_graphs.call import ANY_RANK, RandomOperation
 _C = OperationCode
 _NEVER_NEGATIVE = (_C.EXP, _C.LOGISTIC, _C.SOFTMAX, _C.RELU, _C.RELU6, _C.ABS, _C.SQRT)
 _LEAST = 0.05
-"""What operations start from that are defined above 0 only."""
+"""Least input of operations that are defined above 0 only."""
 
 
 def unary(call: RandomOperation) -> None:
