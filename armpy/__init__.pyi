@@ -53,8 +53,8 @@ from armpy.execution.wrappers.debugging import DebugValue as DebugValue
 from armpy.execution.arrays.imported_tensor import ImportedTensor as ImportedTensor
 from armpy.model.model import Model as Model
 from armpy.execution.calls.network_memory import NetworkMemory as NetworkMemory
-from armpy.execution.options import RuntimeOptions as RuntimeOptions
-from armpy.execution.properties import NetworkProperties as NetworkProperties
+from armpy.execution.setup.options import RuntimeOptions as RuntimeOptions
+from armpy.execution.setup.properties import NetworkProperties as NetworkProperties
 from armpy.execution.runtime import DeviceSpec as DeviceSpec, Runtime as Runtime
 from armpy.tensor import Quantization as Quantization, TensorInfo as TensorInfo
 from armpy.types import (

@@ -174,7 +174,7 @@ def others(
 ) -> Iterator[tuple[str, dict[int, str]]]:
     """Every backend first, and random mixtures."""
     from armpy.compiler.assign import SupportOracle
-    from armpy.execution.placement_policy import choices_of
+    from armpy.execution.programs.placement_policy import choices_of
 
     choices = choices_of(network.source, SupportOracle(runtime._setup.backends), {})
     for backend_id in IDS:

@@ -14,7 +14,7 @@ from armpy.cli.registry import (
     split_option,
 )
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
+from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.model import Model
 from armpy.model.load_options import LoadOptions
 from armpy.plugins import BackendRegistry

@@ -32,9 +32,9 @@ from armpy.core.processes.fitness import LONGEST_START_S, NO_MEMORY, UnfitError
 from armpy.core.processes.protocol import error_as_fields, shortened
 from armpy.core.processes.worker import record_line
 from armpy.execution.loaded_network import LoadedNetwork
-from armpy.execution.options import RuntimeOptions
-from armpy.execution.properties import NetworkProperties
 from armpy.execution.runtime import Runtime
+from armpy.execution.setup.options import RuntimeOptions
+from armpy.execution.setup.properties import NetworkProperties
 from armpy.graph import Graph, SubgraphView
 from armpy.plugins import BackendRegistry
 from armpy.plugins.isolation.messages import (

@@ -23,17 +23,17 @@ from armpy.execution.calls.execution import Execution
 from armpy.execution.programs.cache import DEBUG, ProgramCache
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
-from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.programs.state import SharedState
+from armpy.execution.programs.subgraph_networks import SubgraphNetworks
 from armpy.execution.programs.traced.trace import Traces
-from armpy.execution.settings import NetworkSettings
-from armpy.execution.spread import Spread
+from armpy.execution.scheduling.loop_timeout import UNSET, Unset, loop_timeout
+from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
-from armpy.execution.subgraph_networks import SubgraphNetworks
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
+from armpy.execution.wrappers.spread import Spread
 from armpy.graph import Graph, nested_graphs, verify_graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy

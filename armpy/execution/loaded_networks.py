@@ -12,8 +12,8 @@ from numbers import Integral
 from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.backend_contexts import BackendContexts
 from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution.setup.contexts import BackendContexts
 
 _log = logging.getLogger("armpy.execution")
 

@@ -31,13 +31,13 @@ from armpy.execution.arrays.reshaping import input_shapes
 from armpy.execution.calls.run import run_by_name
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.loaded_networks import LoadedNetworks
-from armpy.execution.options import RuntimeOptions, names_unknown_options
-from armpy.execution.placement_policy import decide
-from armpy.execution.plugin_defaults import configured_setup
 from armpy.execution.programs.graph_split import is_shaped
-from armpy.execution.properties import NetworkProperties
+from armpy.execution.programs.placement_policy import decide
 from armpy.execution.scheduling.executors import Executors
-from armpy.execution.settings import NetworkSettings
+from armpy.execution.setup.options import RuntimeOptions, names_unknown_options
+from armpy.execution.setup.plugin_defaults import configured_setup
+from armpy.execution.setup.properties import NetworkProperties
+from armpy.execution.setup.settings import NetworkSettings
 from armpy.graph import Graph, nested_graphs, verify_graph
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite

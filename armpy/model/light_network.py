@@ -101,7 +101,7 @@ class ArchivedMemory(StepMemory):
 
     def _raise(self, step: int, error: BaseException) -> NoReturn:
         """Raise what a step raised, as `armpy.execution.steps.step.raise_for_step` does."""
-        from armpy.execution.error_attribution import blamed  # noqa: PLC0415 - as above
+        from armpy.plugins.proxy.error_attribution import blamed  # noqa: PLC0415 - as above
 
         # Nothing goes wrong as a rule.
         from armpy.plugins.proxy.guarded_call import (  # noqa: PLC0415

@@ -16,8 +16,8 @@ from armpy.model.load_request import LoadRequest, as_source, begins_prepared, fi
 # ruff: noqa: PLC0415
 
 if TYPE_CHECKING:
-    from armpy.execution.properties import NetworkProperties
     from armpy.execution.runtime import Runtime
+    from armpy.execution.setup.properties import NetworkProperties
     from armpy.model.model import Model
     from armpy.plugins.hooks.model_file import ModelSource
     from armpy.store.archive.signing import KeySource

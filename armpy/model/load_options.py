@@ -16,9 +16,9 @@ from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from armpy.execution.options import RuntimeOptions
-    from armpy.execution.properties import NetworkProperties
     from armpy.execution.runtime import Runtime
+    from armpy.execution.setup.options import RuntimeOptions
+    from armpy.execution.setup.properties import NetworkProperties
     from armpy.store.archive.signing import KeySource
 
 _INFO = "info"
@@ -262,7 +262,7 @@ class LoadOptions:
             If there is a runtime, and options that it would not look at.
         """
         if self.runtime is None:
-            from armpy.execution.options import RuntimeOptions  # noqa: PLC0415
+            from armpy.execution.setup.options import RuntimeOptions  # noqa: PLC0415
 
             return RuntimeOptions(**self.values_for_runtime())
         ignored = {n: v for n, v in self.given().items() if not OPTIONS[n].allowed_with_runtime}

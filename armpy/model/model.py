@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from armpy.execution.calls.invocation import Invocation
     from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.calls.real_numbers import RealOutputs
-    from armpy.execution.properties import NetworkProperties
     from armpy.execution.runtime import Runtime
     from armpy.execution.scheduling.tasks import ExecutionFuture
+    from armpy.execution.setup.properties import NetworkProperties
     from armpy.execution.wrappers.debugging import DebugCallback
     from armpy.graph import Graph
     from armpy.graph.network import Network

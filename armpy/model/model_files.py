@@ -15,7 +15,7 @@ from armpy.core.dataclass import dataclass
 from armpy.core.system_trace import begin_system_trace, trace_section
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendUnavailableError, ParserError
 from armpy.execution import Runtime
-from armpy.execution.properties import NetworkProperties
+from armpy.execution.setup.properties import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model.derived_models import again

@@ -13,8 +13,8 @@ from armpy.model.light_network import ArchivedNetwork
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork
     from armpy.execution.loaded_network import LoadedNetwork
-    from armpy.execution.properties import NetworkProperties
     from armpy.execution.runtime import Runtime
+    from armpy.execution.setup.properties import NetworkProperties
     from armpy.graph import Graph
     from armpy.graph.network import Network
 
@@ -183,7 +183,7 @@ class NetworkHandle:
     def properties(self) -> NetworkProperties:
         """Return how the network is loaded."""
         if self._properties is None:
-            from armpy.execution.properties import NetworkProperties  # noqa: PLC0415
+            from armpy.execution.setup.properties import NetworkProperties  # noqa: PLC0415
 
             self._properties = NetworkProperties()
         return self._properties

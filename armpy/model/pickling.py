@@ -16,7 +16,7 @@ from armpy.model.load_request import FileState, LoadRequest, check_unchanged
 from armpy.model.provenance import Derivation, Provenance
 
 if TYPE_CHECKING:
-    from armpy.execution.options import RuntimeOptions
+    from armpy.execution.setup.options import RuntimeOptions
     from armpy.graph import Graph
 
 # Models are made by what their recipes are given, so that this module knows neither their class nor

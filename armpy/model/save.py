@@ -22,13 +22,13 @@ from armpy.compiler.files.layout import CONSTANTS, MODEL, ModelRecord
 from armpy.compiler.files.plain import plain
 from armpy.compiler.files.writing import ArrayStore, NetworkWriter
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.execution.loaded_network import LoadedNetwork
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.staged_program import StagedProgram
 from armpy.execution.programs.traced.template import ResizedNetwork
 from armpy.graph import Layer, SubgraphView
+from armpy.model.compile_targets import check_targets, targets_of
 from armpy.model.load_options import options_to_save
 from armpy.model.related_models import ModelT
 from armpy.ops.backend_internal import PreCompiled
@@ -42,7 +42,7 @@ from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.backend.memory.packed_view import View
-    from armpy.execution.options import RuntimeOptions
+    from armpy.execution.setup.options import RuntimeOptions
     from armpy.plugins.hooks.metadata import ModelMetadata
     from armpy.store.archive.signing import FileSignature
 

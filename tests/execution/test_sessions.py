@@ -27,10 +27,10 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.compile_targets import check_targets, known_targets, targets_of
 from armpy.execution.programs.planning import Planner
 from armpy.graph.network import Network
 from armpy.model import Model
+from armpy.model.compile_targets import check_targets, known_targets, targets_of
 from armpy.ops import ElementwiseBinary, Softmax
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of

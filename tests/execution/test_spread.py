@@ -15,7 +15,7 @@ import pytest
 from armpy.backend import MemorySource
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.properties import NetworkProperties
+from armpy.execution.setup.properties import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model

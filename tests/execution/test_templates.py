@@ -28,7 +28,7 @@ from armpy.execution.programs.compiled_program import SizedNetwork
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.traced.template import ResizedNetwork, TracedProgram
 from armpy.execution.programs.traced.trace import MOST_TRACED, ORDINARY_PROGRAMS, Traces
-from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
+from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network

@@ -13,7 +13,7 @@ import armpy
 from armpy import Model, Runtime
 from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution import RuntimeOptions
-from armpy.execution.properties import NetworkProperties
+from armpy.execution.setup.properties import NetworkProperties
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.store.archive.container import open_container

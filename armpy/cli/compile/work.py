@@ -20,9 +20,9 @@ from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError
-from armpy.execution.compile_targets import check_targets, known_targets
 from armpy.graph import nested_graphs
 from armpy.model import Model
+from armpy.model.compile_targets import check_targets, known_targets
 from armpy.model.open_shapes import input_shapes, prepare_for
 from armpy.ops.composite import Composite
 from armpy.plugins.proxy.guard import BackendProxy

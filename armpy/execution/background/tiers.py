@@ -34,7 +34,7 @@ from armpy.execution.background.compile_process import (
     why_not_elsewhere,
 )
 from armpy.execution.programs.program import BoundProgram
-from armpy.execution.settings import NetworkSettings
+from armpy.execution.setup.settings import NetworkSettings
 from armpy.graph import nested_graphs
 from armpy.types import BackendId
 

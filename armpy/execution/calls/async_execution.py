@@ -14,7 +14,7 @@ from armpy.ops.operation import Array
 if TYPE_CHECKING:
     from armpy.execution.calls.callee import LoadedCallee
     from armpy.execution.calls.invocation import Named
-    from armpy.execution.programs.loop_timeout import Unset
+    from armpy.execution.scheduling.loop_timeout import Unset
 
 
 def start(

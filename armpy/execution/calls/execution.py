@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError, without_memory
-from armpy.execution.programs.loop_timeout import UNSET, Unset
+from armpy.execution.scheduling.loop_timeout import UNSET, Unset
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
 from armpy.ops.operation import Array
 from armpy.types import Priority

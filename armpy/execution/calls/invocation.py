@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution.calls.run import run_by_name
-from armpy.execution.programs.loop_timeout import UNSET, Unset, loop_timeout
+from armpy.execution.scheduling.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.types import Priority
 
 if TYPE_CHECKING:  # an import here slows every start of a compiled model

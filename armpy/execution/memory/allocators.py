@@ -11,9 +11,9 @@ import numpy as np
 from armpy.backend import DefaultAllocator, ExternalMemory, ICustomAllocator, MemorySource
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, MemoryLimitError
-from armpy.execution.error_attribution import blamed
 from armpy.execution.memory import idle_release
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.error_attribution import blamed
 from armpy.plugins.proxy.guarded_call import ask_method, call_method, read_backend
 from armpy.types import BackendId
 

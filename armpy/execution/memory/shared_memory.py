@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 from armpy.backend import IMemoryManager
 from armpy.errors import ArmpyError
-from armpy.execution.error_attribution import blamed
+from armpy.plugins.proxy.error_attribution import blamed
 from armpy.plugins.proxy.guarded_call import call_method
 from armpy.profiling import record_waiting
 from armpy.types import BackendId

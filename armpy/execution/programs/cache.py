@@ -22,7 +22,7 @@ from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.traced.trace import Traces
-from armpy.execution.settings import NetworkSettings
+from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.steps.session import SessionError
 from armpy.execution.steps.step import PreparationError

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from armpy.backend import WorkloadInfo, current_cancellation
 from armpy.compiler import OptimizedNetwork, Placement
 from armpy.compiler.imported import ImportedNetwork
-from armpy.execution.error_attribution import blamed
 from armpy.execution.memory import idle_release
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.programs.arenas import Constants, OutOfMemoryError, make_constants
@@ -33,6 +32,7 @@ from armpy.execution.steps.step import (
 from armpy.graph import Layer
 from armpy.ops.backend_internal import MemCopy, PreCompiled
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.error_attribution import blamed
 from armpy.profiling import phase
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId

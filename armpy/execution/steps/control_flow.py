@@ -42,7 +42,7 @@ from armpy.tensor import TensorInfo, check_shape_fits
 from armpy.types import HOST
 
 if TYPE_CHECKING:
-    from armpy.execution.settings import NetworkSettings
+    from armpy.execution.setup.settings import NetworkSettings
 
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 

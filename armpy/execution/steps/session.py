@@ -24,9 +24,9 @@ from armpy.backend import (
 from armpy.compiler.memory.memory_copies import Factories, handle_factories
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendError
-from armpy.execution.backend_contexts import close_context
 from armpy.execution.memory.allocators import CheckedAllocator
 from armpy.execution.memory.shared_memory import SharedMemory
+from armpy.execution.setup.contexts import close_context
 from armpy.execution.steps.backend_profiling import open_profiling
 from armpy.graph import Value
 from armpy.ops.operation import Array

@@ -14,7 +14,6 @@ from armpy.compiler.imported import ImportedNetwork
 from armpy.core.dataclass import dataclass
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, CompilationPostponedError
-from armpy.execution.error_attribution import blamed
 from armpy.execution.memory.shared_memory import SharedMemory
 from armpy.execution.steps.host_workloads import CopyWorkloadFactory
 from armpy.execution.steps.session import BackendSession
@@ -22,6 +21,7 @@ from armpy.graph import Graph, Layer
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.operation import Array, Operation
+from armpy.plugins.proxy.error_attribution import blamed
 from armpy.plugins.proxy.guarded_call import (
     ask_method,
     call_method,

@@ -20,7 +20,7 @@ from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
 from armpy.execution.programs.state import SharedState, VariableState
-from armpy.execution.settings import NetworkSettings
+from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.execution.wrappers.fallback import WeakProgramWithout, falling_back
 from armpy.execution.wrappers.importing import ImportBinding

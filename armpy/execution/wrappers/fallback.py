@@ -8,13 +8,13 @@ from typing import NamedTuple, TypeAlias
 
 from armpy.backend import Cancellation
 from armpy.errors import ArmpyError, MemoryLimitError
-from armpy.execution.error_attribution import FAILURES, backend_of
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.program import ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram
 from armpy.execution.steps.control_flow import Targets
 from armpy.execution.wrappers.runs import Runs
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.error_attribution import FAILURES, backend_of
 from armpy.types import BackendId
 
 _FAILURES = (*FAILURES, MemoryLimitError)

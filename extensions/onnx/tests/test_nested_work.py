@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.errors import ParserError
-from armpy.execution import subgraph_networks as family
+from armpy.execution.programs import subgraph_networks as family
 from armpy_onnx.structures.walking import Walker
 
 node, value = helper.make_node, helper.make_tensor_value_info

@@ -20,7 +20,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.settings import NetworkSettings
+    from armpy.execution.setup.settings import NetworkSettings
 
 
 def is_resizable(layer: Layer) -> bool:

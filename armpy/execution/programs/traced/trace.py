@@ -23,9 +23,9 @@ from armpy.compiler import Evaluator, OptimizerOptions, optimize_graph, speciali
 from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import SymbolicTrace, elements_of
 from armpy.errors import ArmpyError
-from armpy.execution.memory_limits import check_layers
 from armpy.execution.programs.compiled_program import CompiledProgram, SizedNetwork
 from armpy.execution.programs.graph_split import Split, is_shaped
+from armpy.execution.programs.memory_limits import check_layers
 from armpy.execution.programs.traced.cut import cut_graph
 from armpy.execution.programs.traced.template import TracedProgram, is_fixed, is_resizable
 from armpy.execution.steps.control_flow import Shapes
@@ -39,7 +39,7 @@ from armpy.tensor import shapes_agree
 if TYPE_CHECKING:
     from armpy.execution.programs.planning import Planner
     from armpy.execution.programs.staged_program import NetworkProgram
-    from armpy.execution.settings import NetworkSettings
+    from armpy.execution.setup.settings import NetworkSettings
 
 MOST_TRACED, _MOST_LAYERS = 16, 2048
 """Kept for one network, or of how many layers; the one that was used longest ago goes first."""

@@ -20,9 +20,9 @@ from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import why_exposed
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
-from armpy.execution.compile_targets import check_targets, targets_of
 from armpy.graph import SubgraphView
 from armpy.model import input_shapes, prepare_for
+from armpy.model.compile_targets import check_targets, targets_of
 from armpy.model.save import compiled_views
 from armpy.plugins import BackendRegistry, PluginOptions, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy

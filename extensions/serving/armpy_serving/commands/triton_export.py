@@ -17,7 +17,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
 from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
-from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
+from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.model import prepare_for
 from armpy.plugins.isolation.backend import check_isolated
 from armpy_serving.triton import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from armpy.backend import IBackendInternal
 from armpy.compiler.assign import Exclusions, SupportOracle
-from armpy.execution.placement_policy import choices_of
+from armpy.execution.programs.placement_policy import choices_of
 from armpy.graph import Layer, Value
 from armpy.ops import ElementwiseBinary
 from armpy.types import BackendId

@@ -18,7 +18,7 @@ from armpy.compiler.assign import Exclusions
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, CompilationPostponedError, InvalidArgumentError
 from armpy.execution.memory.allocators import UnseenAllocator
-from armpy.execution.settings import NetworkSettings
+from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import InnerNetwork, InnerProgram, Shapes
 from armpy.execution.steps.host_workloads import host_session
 from armpy.execution.steps.session import BackendSession, SessionError, Sessions, open_session

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from armpy.core.arguments import check_instance
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.backend_setup import BackendSetup
-from armpy.execution.options import RuntimeOptions, backend_preferences
+from armpy.execution.setup.backends import BackendSetup
+from armpy.execution.setup.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry
 from armpy.plugins.discovery.candidate import Failure
 from armpy.plugins.proxy.guarded_call import exact

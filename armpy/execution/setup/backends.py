@@ -30,8 +30,8 @@ from armpy.errors import (
     DeviceNotFoundError,
     InvalidArgumentError,
 )
-from armpy.execution.backend_contexts import BackendContexts
-from armpy.execution.options import RuntimeOptions, backend_preferences
+from armpy.execution.setup.contexts import BackendContexts
+from armpy.execution.setup.options import RuntimeOptions, backend_preferences
 from armpy.plugins import BackendRegistry, CandidateStatus, preferred_backends
 from armpy.plugins.isolation.limits import is_isolated
 from armpy.plugins.proxy.facts import DEVICE_OPTION

@@ -24,12 +24,12 @@ from armpy.errors import (
     MemoryLimitError,
 )
 from armpy.execution.background.tiers import TieredNetwork
-from armpy.execution.error_attribution import FAILURES
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.staged_program import NetworkProgram
-from armpy.execution.properties import NetworkProperties
+from armpy.execution.setup.properties import NetworkProperties
 from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.ops.operation import Array
+from armpy.plugins.proxy.error_attribution import FAILURES
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId
 

@@ -22,8 +22,8 @@ from armpy.core.arguments import (
 )
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, did_you_mean
-from armpy.execution.programs.loop_timeout import check_loop_timeout
-from armpy.execution.settings import DEFAULT_PROGRAM_CACHE_SIZE
+from armpy.execution.scheduling.loop_timeout import check_loop_timeout
+from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.isolation.limits import Isolation, IsolationLimits, check_isolation
 from armpy.store.archive.signing import KeySource, trusted_keys

@@ -11,9 +11,9 @@ from armpy.backend.control_flow import DEFAULT_LOOP_TIMEOUT_S
 from armpy.compiler import OptimizerOptions
 from armpy.compiler.compiled_parts import ArchivedParts
 from armpy.core.dataclass import dataclass
-from armpy.execution.backend_contexts import BackendContexts
-from armpy.execution.properties import NetworkProperties
 from armpy.execution.scheduling.executors import Executors
+from armpy.execution.setup.contexts import BackendContexts
+from armpy.execution.setup.properties import NetworkProperties
 from armpy.plugins.placement import PlacementDecision, PlacementQuestion
 from armpy.profiling import Profiler
 from armpy.types import DEFAULT_MEMORY_LIMIT_BYTES, BackendId

@@ -10,8 +10,8 @@ from typing import Any
 from armpy.backend import Capability, has_matching_capability
 from armpy.compiler import Evaluator
 from armpy.compiler.assign import Exclusions, SupportOracle
-from armpy.execution.properties import NetworkProperties
-from armpy.execution.settings import NetworkSettings
+from armpy.execution.setup.properties import NetworkProperties
+from armpy.execution.setup.settings import NetworkSettings
 from armpy.graph import Graph
 from armpy.plugins.placement import PlacementDecision, PlacementQuestion
 from armpy.plugins.proxy.guard import BackendProxy

@@ -1,0 +1,1 @@
+"""Setup of a runtime: its options, the settings of its networks, its backends."""
