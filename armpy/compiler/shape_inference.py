@@ -7,7 +7,7 @@ from armpy.graph import Graph
 from armpy.tensor import format_shape
 
 
-def default_shapes(graph: Graph) -> list[tuple[int, ...]] | None:
+def default_shapes(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
     """Return the shape of each input to prepare for; None if one is not known."""
     shapes = []
     for value, default in zip(graph.inputs, graph.default_shapes, strict=True):
@@ -15,7 +15,7 @@ def default_shapes(graph: Graph) -> list[tuple[int, ...]] | None:
         if shape is None:
             return None
         shapes.append(shape)
-    return shapes
+    return tuple(shapes)
 
 
 def check_shapes_known(

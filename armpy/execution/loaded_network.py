@@ -136,17 +136,20 @@ class LoadedNetwork:
         self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
         if original is not None:
             original._users.add(self)
-        self.tiers = None if again is None else background.Tiers(self, settings, again)
-        self.program_cache.tiers = None if self.tiers is None else self.tiers.prepared
+        surround = self._wrappers.surrounded
+        self.tiers: background.Tiers | None = None
+        if again is not None:
+            self.tiers = background.Tiers(self, surround, settings, again)
+            self.program_cache.tiers = self.tiers.prepared
         self.spread: Spread | None = None if original is None else original.spread
         if settings.spread and not is_inner and original is None:
             rows = settings.spread == "rows"
             self.spread = Spread(self, settings.properties, divides_rows=rows)
         if self.spread is not None:
-            self.program_cache.spread = partial(self.spread.prepared, self._wrappers.surrounded)
+            self.program_cache.spread = partial(self.spread.prepared, surround)
         if not is_inner:  # an inner one is given its shapes
             try:
-                _prepare_default(self)
+                self._prepare_default()
             except BaseException:
                 if original is None:
                     self.subgraphs.sessions.close()  # the error's traceback keeps the objects
@@ -170,6 +173,22 @@ class LoadedNetwork:
         if self.is_closed:  # by another thread, meanwhile
             self.latest = None
         return prepared
+
+    def _prepare_default(self) -> None:
+        """Make the program for the default shapes, if there are any that work.
+
+        Where dimensions are open, a file's default (often all 1) can be too small for the network's
+        windows. That is for the caller's shapes to decide.
+        """
+        shapes = default_shapes(self.graph)
+        if shapes is None:
+            return
+        try:
+            self.prepare(shapes)
+        except LayerValidationError as error:
+            if all(value.info.is_fully_shaped for value in self.graph.inputs):
+                raise
+            _log.info("not prepared for the default shapes %s: %s", shapes, error)
 
     def prepare_together(self, several: Sequence[Sequence[tuple[int, ...]]]) -> int:
         """Make programs for several sets of input shapes that share packed constants.
@@ -207,7 +226,8 @@ class LoadedNetwork:
         latest = self.latest
         if latest is None:
             return None
-        report = _maker_of(self, latest).subgraphs.placement(latest.program)
+        maker: LoadedNetwork = latest.maker or self
+        report = maker.subgraphs.placement(latest.program)
         for backend_id, program in latest.others.items():
             report = report.followed_by(program.placement.inside(backend_id))
         return report if self.tiers is None else self.tiers.reported(report, latest)
@@ -277,7 +297,7 @@ class LoadedNetwork:
                 expected=self.describe_shapes(),
                 fix="Give them, or prepare for some with Model.prepare",
             )
-        return tuple(shapes)
+        return shapes
 
     def create_working_memory(
         self, shapes: Sequence[tuple[int, ...]] | None = None
@@ -337,7 +357,8 @@ class LoadedNetwork:
         with self._lock:
             # By the imports and their backends, and not by the tensors: equal ones share a program.
             if key not in prepared.importing:
-                planner = _maker_of(self, prepared).program_cache.planner
+                maker: LoadedNetwork = prepared.maker or self
+                planner = maker.program_cache.planner
                 program = planner.importing_program(prepared.program, inputs, targets)
                 prepared.importing[key] = self._wrappers.prepared(prepared.shapes, program)
             return prepared.importing[key]
@@ -358,7 +379,7 @@ class LoadedNetwork:
             if self.tiers is not None:
                 self.tiers.settle()  # memory is imported for what runs from then on
             prepared = self.prepare(self.latest_shapes())
-        maker = _maker_of(self, prepared)
+        maker: LoadedNetwork = prepared.maker or self
         return Importer(self, prepared.program, maker.subgraphs.sessions)
 
     def program_for(self, shapes: Shapes, *, is_passing: bool = False) -> NetworkProgram:
@@ -424,10 +445,6 @@ class LoadedNetwork:
             self._check_open()
             return self.program_cache.made(shapes)
 
-    def surrounded(self, shapes: Shapes, program: NetworkProgram) -> BoundProgram:
-        """Add to a program of this graph what every execution of this network does."""
-        return self._wrappers.surrounded(shapes, program)
-
     def exchange(self, prepared: BoundProgram) -> None:
         """Let calls from now on run another program for its shapes; others end on the former."""
         with self._lock:
@@ -447,26 +464,3 @@ class LoadedNetwork:
 
 # The next number is one step, so that threads need no lock for it.
 _numbers = count()
-
-
-def _prepare_default(network: LoadedNetwork) -> None:
-    """Make the program for the default shapes, if there are any that work.
-
-    Where dimensions are open, a file's default (often all 1) can be too small for the network's
-    windows. That is for the caller's shapes to decide.
-    """
-    shapes = default_shapes(network.graph)
-    if shapes is None:
-        return
-    try:
-        network.prepare(tuple(shapes))
-    except LayerValidationError as error:
-        if all(value.info.is_fully_shaped for value in network.graph.inputs):
-            raise
-        _log.info("not prepared for the default shapes %s: %s", shapes, error)
-
-
-def _maker_of(network: LoadedNetwork, prepared: BoundProgram | None) -> LoadedNetwork:
-    """The network that has made a program: the given one, or another one on other backends."""
-    maker = None if prepared is None else prepared.maker
-    return maker if isinstance(maker, LoadedNetwork) else network

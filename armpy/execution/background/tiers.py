@@ -41,7 +41,7 @@ from armpy.types import BackendId
 if TYPE_CHECKING:
     from armpy.backend import Cancellation
     from armpy.execution.programs.program import Bind, Run
-    from armpy.execution.programs.staged_program import NetworkProgram
+    from armpy.execution.programs.staged_program import NetworkProgram, Surround
     from armpy.execution.steps.control_flow import Shapes, Targets
     from armpy.graph import Graph
     from armpy.ops.operation import Array
@@ -75,9 +75,6 @@ class TieredNetwork(Protocol):
 
     def program_for(self, shapes: Shapes) -> NetworkProgram:
         """The program for some input shapes."""
-
-    def surrounded(self, shapes: Shapes, program: NetworkProgram) -> BoundProgram:
-        """Another network's program of the same graph, with what executions of this one do."""
 
     def exchange(self, prepared: BoundProgram) -> None:
         """Let calls from now on run another program for its shapes."""
@@ -168,6 +165,7 @@ class Tiers:
     def __init__(
         self,
         network: TieredNetwork,  # Not kept alive
+        surround: Surround,  # in what every execution of the network does
         settings: NetworkSettings,
         # Returns what another process makes the same network with: something that can be pickled,
         # and called for a model that waits for compilations. Raises an `ArmpyError` where that
@@ -175,6 +173,7 @@ class Tiers:
         again: Callable[[], object],
     ) -> None:
         self._network = weakref.ref(network)
+        self._surround = surround
         self._again = again
         self._why_waiting = _why_waiting(settings)
         # A process for each of any number of shapes would cost more than it saves.
@@ -239,7 +238,7 @@ class Tiers:
                 with postponed_compilation():
                     maker = self._slower = self._slower or network.on(left)
                     program = maker.program_for(shapes)
-                bound = network.surrounded(shapes, program)
+                bound = self._surround(shapes, program)
                 run, bind = counter.counted(bound.run), counter.counted_binding(bound.bind)
                 # Its maker is kept as long as the program may be executed.
                 return bound.with_runs(run, bind, maker)
@@ -287,7 +286,7 @@ class Tiers:
         if network is None or self._is_closed:
             return None
         if not reason:
-            is_default = tuple(default_shapes(network.graph) or ()) == exchange.shapes
+            is_default = (default_shapes(network.graph) or ()) == exchange.shapes
             try:
                 again: Callable[[], object] = self._again()  # type: ignore[assignment]
                 shapes = None if is_default else exchange.shapes

@@ -20,7 +20,7 @@ from armpy.execution.programs.graph_split import (
 )
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, ProgramKey
-from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram
+from armpy.execution.programs.staged_program import NetworkProgram, StagedProgram, Surround
 from armpy.execution.programs.traced.trace import Traces
 from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
@@ -56,8 +56,7 @@ class ProgramCache:
         planner: Planner,  # makes programs of graphs whose shapes are known
         traces: Traces,  # for any shapes, traced from those that were made
         lock: AbstractContextManager[object],  # of a network and those that its control flow runs
-        # Adds to a program what every execution of the network does.
-        surround: Callable[[Shapes, NetworkProgram], BoundProgram],
+        surround: Surround,  # in what every execution of the network does
         original: ProgramCache | None = None,  # of the same network under other names
     ) -> None:
         self._graph = graph

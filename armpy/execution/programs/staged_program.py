@@ -15,8 +15,9 @@ from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.graph_split import GraphPart, Split
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.loop_limits import limited_layers, limited_steps, run_apart
+from armpy.execution.programs.program import BoundProgram
 from armpy.execution.scheduling.executors import Executors
-from armpy.execution.steps.control_flow import Targets
+from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.execution.steps.profiled import Measure
 from armpy.execution.steps.session import BackendSession
 from armpy.execution.steps.step import memory_of, prepare_steps, raise_for_step
@@ -276,3 +277,6 @@ class StagedProgram:
 
 NetworkProgram: TypeAlias = CompiledProgram | StagedProgram
 """Program of a network for some input shapes."""
+
+Surround: TypeAlias = Callable[[Shapes, NetworkProgram], BoundProgram]
+"""Adds to the program for some shapes what every execution of a network does."""

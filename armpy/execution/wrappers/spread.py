@@ -25,7 +25,7 @@ from armpy.errors import (
 )
 from armpy.execution.background.tiers import TieredNetwork
 from armpy.execution.programs.program import BoundProgram
-from armpy.execution.programs.staged_program import NetworkProgram
+from armpy.execution.programs.staged_program import Surround
 from armpy.execution.setup.properties import NetworkProperties
 from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.ops.operation import Array
@@ -50,8 +50,6 @@ _LEAST_GAIN_S = 5e-4
 
 AnswerT = TypeVar("AnswerT")
 Part: TypeAlias = "tuple[SpreadBackend, slice, BoundProgram]"
-Surround: TypeAlias = "Callable[[Shapes, NetworkProgram], BoundProgram]"
-"""Adds to a program what every execution of a network does."""
 
 _log = logging.getLogger("armpy.execution")
 
