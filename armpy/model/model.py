@@ -339,24 +339,24 @@ class Model:
     @property
     def inputs(self) -> TensorSpecs:
         """Names, shapes, types and quantisation of the inputs."""
-        graph = (self.handle.current or self.handle.loaded).graph  # the latter raises
+        graph = self.handle.running.graph
         return TensorSpecs([TensorSpec(v.name, v.info) for v in graph.inputs])
 
     @property
     def outputs(self) -> TensorSpecs:
         """Names, shapes, types and quantisation of the outputs, as the network stores them."""
-        graph = (self.handle.current or self.handle.loaded).graph  # the latter raises
+        graph = self.handle.running.graph
         return TensorSpecs(map(TensorSpec, graph.output_names, graph.described_outputs))
 
     @property
     def default_shapes(self) -> tuple[tuple[int, ...] | None, ...]:
         """A shape of each input to prepare for, as its file says or is made for; or None."""
-        return (self.handle.current or self.handle.loaded).graph.default_shapes  # the latter raises
+        return self.handle.running.graph.default_shapes
 
     @property
     def placement(self) -> Placement | None:
         """Which layer runs where and why; None until the first input shapes are known."""
-        return (self.handle.current or self.handle.loaded).placement  # the latter raises
+        return self.handle.running.placement
 
     @property
     def profiler(self) -> Profiler | None:

@@ -152,6 +152,11 @@ class NetworkHandle:
             return self.current  # type: ignore[return-value]  # a whole one by now
 
     @property
+    def running(self) -> LoadedNetwork | ArchivedNetwork:
+        """The network that calls run, whole or archived; an error once the model is closed."""
+        return self.current or self.loaded
+
+    @property
     def light(self) -> ArchivedNetwork | None:
         """The runner of a compiled model; None once anything else has been loaded."""
         network = self.current
