@@ -124,5 +124,8 @@ class IBackendCache(ABC):
     def clear(self) -> int:
         """Delete every entry; returns how many there were.
 
-        Raises OSError if one cannot be deleted.
+        Raises
+        ------
+        OSError
+            If one cannot be deleted.
         """

@@ -78,8 +78,12 @@ class Cancellation:
     def check(self) -> None:
         """Raise `error` if executions are to stop.
 
-        Raises ExecutionTimeoutError if the deadline has passed; ExecutionCancelledError if it was
-        cancelled.
+        Raises
+        ------
+        ExecutionTimeoutError
+            If the deadline has passed.
+        ExecutionCancelledError
+            If it was cancelled.
         """
         # Between any two layers it comes by here, where properties would take most of the time.
         if self._flag[0] or (self.deadline_s is not None and self.is_late):

@@ -157,8 +157,11 @@ class Extension:
 def check_extension_name(name: object) -> None:
     """Check the form of an extension's name.
 
-    Raises InvalidArgumentError if it is not a reversed domain name: at least two parts of lowercase
-    letters, digits and underscores, separated by dots.
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not a reversed domain name: at least two parts of lowercase letters, digits and
+        underscores, separated by dots.
 
     References
     ----------

@@ -191,13 +191,15 @@ class IBackendInternal(ABC):
     def create_backend_context(self, options: OptionValues) -> IBackendContext | None:
         """Make the observer of loads and unloads of networks, or None.
 
-        Raises BackendUnavailableError if the device is not there; the backend is then left out,
-        with this reason.
-
         Parameters
         ----------
         options : mapping of str to value
             As for `for_runtime`.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If the device is not there; the backend is then left out, with this reason.
         """
         return None
 
@@ -279,12 +281,15 @@ class IBackendInternal(ABC):
     def allocate_device_memory(self, request: DeviceMemoryRequest) -> IDeviceMemory | None:
         """Make a buffer for a tensor that stays there between executions.
 
-        Raises ArmpyError if there is not as much memory.
-
         Returns
         -------
         IDeviceMemory or None
             None, the default, if it has none for such a tensor: ordinary memory is used then.
+
+        Raises
+        ------
+        ArmpyError
+            If there is not as much memory.
 
         References
         ----------

@@ -77,14 +77,17 @@ class BackendOption:
     def check(self, value: object, where: str = "") -> OptionValue:
         """A value that is allowed, in the option's own type.
 
-        Raises InvalidArgumentError if type or value are not allowed.
-
         Parameters
         ----------
         value : object
             An integer is taken for a float option too.
         where : str
             Whose option it is, for the message.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If type or value are not allowed.
         """
         wanted = type(self.default)
         # A truth value is an int in Python, and no number to a user.
@@ -140,9 +143,6 @@ def check_options(
 ) -> dict[OptionScope, OptionValues]:
     """Check the options given for one backend and complete them with defaults.
 
-    Raises InvalidArgumentError if the backend does not know an option, naming the nearest one that
-    it knows; or if a value is not allowed.
-
     Parameters
     ----------
     where : str
@@ -154,6 +154,12 @@ def check_options(
     -------
     dict of OptionScope to mapping of str to value
         Every declared option, by scope.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the backend does not know an option, naming the nearest one that it knows; or if a value
+        is not allowed.
     """
     by_name = {option.name: option for option in declared}
     for name in given:

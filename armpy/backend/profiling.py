@@ -46,24 +46,31 @@ class IBackendProfiling(ABC):
     def declare_counter(self, counter: Counter) -> None:
         """Announce a counter, which is 0 until something is added.
 
-        Raises InvalidArgumentError if the backend has announced another counter of that name; the
-        same one again is fine.
+        Raises
+        ------
+        InvalidArgumentError
+            If the backend has announced another counter of that name; the same one again is fine.
         """
 
     @abstractmethod
     def add_to_counter(self, name: str, value: float) -> None:
         """Add to a counter of kind TOTAL, or set one of kind GAUGE.
 
-        Raises InvalidArgumentError if no such counter was declared, or the value is not a finite
-        number.
+        Raises
+        ------
+        InvalidArgumentError
+            If no such counter was declared, or the value is not a finite number.
         """
 
     @abstractmethod
     def add_event(self, event: Measurement) -> None:
         """Add something that took time.
 
-        Raises InvalidArgumentError if the times are not numbers.
-
         Where that is much in every execution, it is better kept until
         `IBackendProfilingContext.take_events` asks for it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the times are not numbers.
         """

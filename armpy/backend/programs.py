@@ -126,7 +126,10 @@ class IPrograms(ABC):
     def load(self, saved: SavedProgram) -> object:
         """The program, for a `PreCompiled` layer; not None.
 
-        Raises ArmpyError if it cannot be used after all: the layers are prepared anew.
+        Raises
+        ------
+        ArmpyError
+            If it cannot be used after all: the layers are prepared anew.
         """
 
     def create_workload(

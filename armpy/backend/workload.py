@@ -145,5 +145,8 @@ class IWorkloadFactory(ABC):
     def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """Prepare one layer; work to be done once (packing weights) belongs here.
 
-        Raises ArmpyError if it cannot be prepared; the layer then moves to the next backend.
+        Raises
+        ------
+        ArmpyError
+            If it cannot be prepared; the layer then moves to the next backend.
         """

@@ -14,7 +14,10 @@ T = TypeVar("T")
 def begin_apart(task: Callable[[], T], name: str) -> Future[T]:
     """Begin a task on a thread of its own, in the caller's context; its answer or error to come.
 
-    Raises RuntimeError if the process can have no more threads.
+    Raises
+    ------
+    RuntimeError
+        If the process can have no more threads.
     """
     done: Future[T] = Future()
     # A new thread has an empty context, in which profiles and reports of caches would be lost.

@@ -25,7 +25,10 @@ def check_instance(
 ) -> None:
     """Check that an argument is an instance of a class.
 
-    Raises InvalidArgumentError if it is an instance of none of them.
+    Raises
+    ------
+    InvalidArgumentError
+        If it is an instance of none of them.
     """
     if isinstance(given, kinds):
         return
@@ -77,7 +80,10 @@ def check_whole(
 ) -> int:
     """Check a whole number, of Python's or NumPy's.
 
-    Raises InvalidArgumentError if it is none, or not within the bounds.
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none, or not within the bounds.
     """
     fault = "the value is not a whole number"
     if isinstance(given, Integral) and not isinstance(given, bool):
@@ -97,7 +103,10 @@ def check_whole(
 def check_positive(given: object, where: str, *, failed: str = "") -> float:
     """Check a number above 0, which may be infinite; parameters as for `check_whole`.
 
-    Raises InvalidArgumentError if it is none.
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none.
     """
     fault = "the value is not a number"
     if isinstance(given, Real) and not isinstance(given, bool):

@@ -23,11 +23,14 @@ def open_regular(path: str) -> FileIO:
 def content_digest(path: str) -> str:
     """SHA-256 of a file's contents, in hexadecimal digits.
 
-    Raises OSError if the file cannot be read, or is not a regular one.
-
     The contents are read at each call. Device, inode, size and times do not prove that a file is
     unchanged: a write through a memory mapping shows in them when the page is written back, and on
     tmpfs never.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be read, or is not a regular one.
     """
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

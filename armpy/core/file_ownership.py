@@ -73,14 +73,17 @@ def steps_to(
 ) -> Iterator[tuple[str, os.stat_result]]:
     """Every directory and link that the system passes on the way to a file, then the file.
 
-    Raises OSError if there is no such file, or links lead in a circle.
-
     Yields
     ------
     path : str
         Without links before its last part.
     info : os.stat_result
         Of the link itself, where it is one.
+
+    Raises
+    ------
+    OSError
+        If there is no such file, or links lead in a circle.
     """
     place = os.sep
     yield place, os.lstat(place)
@@ -189,12 +192,15 @@ def _why_shared(info: os.stat_result, subject: str) -> str:
 def cache_directory(environment: Mapping[str, str] | None = None) -> Path:
     """Return the folder of armpy's and its backends' caches.
 
-    Raises RuntimeError if nothing is said and the user has no home.
-
     Parameters
     ----------
     environment : mapping of str to str, optional
         The process's own if left out.
+
+    Raises
+    ------
+    RuntimeError
+        If nothing is said and the user has no home.
 
     Notes
     -----
@@ -226,10 +232,13 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> str:
 def make_own_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder, and those above it that are missing, for the user alone.
 
-    Raises OSError if it cannot be made, or is not a folder.
-
     `os.makedirs` makes those above as the process's umask says: for everybody, where it is 0, who
     could then put other folders in the place of their contents.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made, or is not a folder.
     """
     missing = [os.fspath(path)]
     # Part by part of the path as it is: what `..` leads out of has to be there, too.

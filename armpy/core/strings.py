@@ -43,8 +43,6 @@ def is_text(array: npt.NDArray[Any]) -> bool:  # Any: of every type
 def as_strings(array: npt.NDArray[Any]) -> Strings:  # Any: of every type
     """Make an array of canonical strings.
 
-    Raises InvalidArgumentError if an element is not a string, or cannot be encoded as UTF-8.
-
     Returns `array` itself if it is canonical.
 
     Parameters
@@ -52,6 +50,11 @@ def as_strings(array: npt.NDArray[Any]) -> Strings:  # Any: of every type
     array : ndarray of str, bytes or objects
         NumPy's types ``S``, ``U`` and ``T`` (``StringDType``), or objects that are ``str`` or
         ``bytes``.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an element is not a string, or cannot be encoded as UTF-8.
     """
     elements = array.reshape(-1).tolist()
     canonical = [_canonical(element) for element in elements]
@@ -94,7 +97,10 @@ def packed(
     TFLite's form, in little-endian int32: the number of strings, the offset of each from the first
     byte, and the offset of the last one's end; then the bytes of all strings.
 
-    Raises InvalidArgumentError if the bytes are more than 2 GiB.
+    Raises
+    ------
+    InvalidArgumentError
+        If the bytes are more than 2 GiB.
     """
     elements = [encoded(element) for element in strings.reshape(-1).tolist()]
     offsets = np.cumsum([_WORD_BYTES * (len(elements) + 2), *map(len, elements)], dtype=np.int64)
@@ -114,8 +120,11 @@ def unpacked(
 ) -> Strings:
     """The strings of `packed` bytes.
 
-    Raises InvalidArgumentError if the bytes hold another number of strings, or an offset is outside
-    of the bytes or below the previous one.
+    Raises
+    ------
+    InvalidArgumentError
+        If the bytes hold another number of strings, or an offset is outside of the bytes or below
+        the previous one.
     """
     actual = int(stored[:_WORD_BYTES].copy().view("<i4")[0]) if stored.size >= _WORD_BYTES else 0
     begin = _WORD_BYTES * (count + 2)

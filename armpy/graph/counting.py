@@ -44,12 +44,23 @@ class LoopCount:
         return counter.start + counter.step * max(self.num_turns - 1, 0)
 
 
-def counted(
-    loop: While,
-    inputs: Sequence[Value | None],  # the layer's; a counter begins with a constant
-) -> LoopCount | None:
+def counted(loop: While, inputs: Sequence[Value | None]) -> LoopCount | None:
     """Return how often a loop runs, where its condition compares counters with constants.
 
+    Parameters
+    ----------
+    loop : While
+        Loop whose graphs' layers have operands that become attributes as attributes.
+    inputs : sequence of (Value or None)
+        Inputs of the layer; a counter begins with a constant.
+
+    Returns
+    -------
+    LoopCount or None
+        None if the count is unknown.
+
+    Notes
+    -----
     The condition is ``counter < constant``, or several of these that must all hold. A counter is
     a carried integer to which the body adds a constant above 0.
     """

@@ -102,7 +102,10 @@ class Layer:
     def __getitem__(self, operand: str) -> Value:
         """The operand of a name that the operation's definition gives it, such as ``weights``.
 
-        Raises InvalidArgumentError if there is no such operand, or it is left out.
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such operand, or it is left out.
         """
         return Operands(self.operation, self.inputs)[operand]
 

@@ -49,8 +49,10 @@ def graphs_of(operation: Operation, where: str = "") -> tuple[tuple[str, Graph],
 def nested_graphs(graph: Graph) -> tuple[Graph, ...]:
     """Every graph that layers run, at any depth, each once, inner ones before outer ones.
 
-    Raises GraphValidationError if graphs lie too deep in each other or in themselves, or
-    `graphs_of` raises.
+    Raises
+    ------
+    GraphValidationError
+        If graphs lie too deep in each other or in themselves, or `graphs_of` raises.
     """
     depths: dict[Graph, int] = {}
     opened: set[Graph] = set()

@@ -190,8 +190,12 @@ class Network:
     def assign(self, variable: Value, value: Value) -> None:
         """Say what a variable holds when the next execution begins.
 
-        Raises GraphValidationError if `variable` is not one of this network's variables;
-        InvalidArgumentError if shape, type or quantisation differ.
+        Raises
+        ------
+        GraphValidationError
+            If `variable` is not one of this network's variables.
+        InvalidArgumentError
+            If shape, type or quantisation differ.
         """
         self._check_known(value, "assign")
         self._check_known(variable, "assign")
@@ -317,7 +321,10 @@ class Network:
     def build(self) -> Graph:
         """The graph as it stands; the network can go on growing.
 
-        Raises GraphValidationError if there is no output.
+        Raises
+        ------
+        GraphValidationError
+            If there is no output.
         """
         if not self._outputs:
             raise GraphValidationError(
@@ -393,7 +400,10 @@ def constant_value(
 def check_assigned(variable: Value, value: Value) -> None:
     """Check that a variable can hold a value.
 
-    Raises InvalidArgumentError if shape, type or quantisation differ.
+    Raises
+    ------
+    InvalidArgumentError
+        If shape, type or quantisation differ.
     """
     old, new = variable.info, value.info
     same_type = old.data_type is new.data_type and old.quantization == new.quantization
@@ -493,8 +503,10 @@ def _strings(array: Array, where: str) -> Array:
 def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:
     """A shape that an application has chosen for an input, checked.
 
-    Raises InvalidArgumentError if it leaves a dimension open, is not a sequence of sizes, or does
-    not fit.
+    Raises
+    ------
+    InvalidArgumentError
+        If it leaves a dimension open, is not a sequence of sizes, or does not fit.
     """
     try:
         shape = tuple(operator.index(size) for size in given)

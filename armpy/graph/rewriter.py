@@ -104,8 +104,6 @@ class Rewriter:
     ) -> Layer:
         """Add a layer that stands for one of the old graph, with its id and name.
 
-        Raises LayerValidationError if operands and attributes do not go together.
-
         Parameters
         ----------
         inputs : sequence of (Value or None)
@@ -114,6 +112,11 @@ class Rewriter:
             As before if left out.
         origins : sequence of Layer
             All the layers that it does the work of, if there are others.
+
+        Raises
+        ------
+        LayerValidationError
+            If operands and attributes do not go together.
         """
         declared = layer.output_infos if outputs is None else outputs
         infos = _inferred(layer.where, operation, inputs, declared)
@@ -194,8 +197,6 @@ class Rewriter:
     ) -> Graph:
         """Make the new graph.
 
-        Raises InvalidArgumentError if the next value of a variable does not have its type or shape.
-
         Parameters
         ----------
         inputs, outputs : sequence of Value, optional
@@ -206,6 +207,11 @@ class Rewriter:
             Per input.
         drop_dead : bool
             Whether layers that no result depends on are left out.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the next value of a variable does not have its type or shape.
         """
         graph = self.graph
         if next_values is None:

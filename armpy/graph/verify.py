@@ -12,9 +12,12 @@ from armpy.graph.graph import Graph, Value
 def verify_graph(graph: Graph) -> None:
     """Check order, single assignment, ids and names.
 
-    Raises GraphValidationError if a value is read before it is written (so also where there is a
-    cycle), written twice, or unknown; if ids, names or variables' keys repeat; if a constant's
-    elements do not have the shape and dtype of its info.
+    Raises
+    ------
+    GraphValidationError
+        If a value is read before it is written (so also where there is a cycle), written twice, or
+        unknown; if ids, names or variables' keys repeat; if a constant's elements do not have the
+        shape and dtype of its info.
     """
     for kind, noun, notes, values in (
         ("outputs", "names", graph.output_names, graph.outputs),

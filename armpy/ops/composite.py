@@ -79,8 +79,6 @@ class Composite(Operation):
     def expand(self, build: LayerBuilder, inputs: Sequence[Any]) -> Sequence[Any]:
         """Add the layers that this operation stands for.
 
-        Raises LayerValidationError if the operands break a rule of the operation.
-
         Parameters
         ----------
         inputs
@@ -90,4 +88,9 @@ class Composite(Operation):
         -------
         sequence of Value
             One per output.
+
+        Raises
+        ------
+        LayerValidationError
+            If the operands break a rule of the operation.
         """

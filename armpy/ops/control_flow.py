@@ -54,7 +54,10 @@ class ControlFlow(Operation):
     ) -> tuple[TensorInfo, ...]:
         """Check the operands and graphs; see `Operation.infer`.
 
-        Raises LayerValidationError if the operands or graphs do not go together.
+        Raises
+        ------
+        LayerValidationError
+            If the operands or graphs do not go together.
         """
         known = self._known_outputs(inputs)
         infos = [declared[i] if i < len(declared) else None for i in range(len(known))]

@@ -29,7 +29,10 @@ class Operands(Generic[ItemT]):
     def __getitem__(self, name: str) -> ItemT:
         """The item of an operand that is there.
 
-        Raises InvalidArgumentError if the operation has no such operand, or it is left out.
+        Raises
+        ------
+        InvalidArgumentError
+            If the operation has no such operand, or it is left out.
         """
         item = self.get(name)
         if item is None:

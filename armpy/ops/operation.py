@@ -135,9 +135,6 @@ class Operation(ABC):
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
         """Shapes of the outputs, as far as they follow from the inputs.
 
-        Raises LayerValidationError if no output is possible for these inputs; `require` helps to
-        say why.
-
         Parameters
         ----------
         inputs
@@ -145,6 +142,11 @@ class Operation(ABC):
             a rank that `Operand.ranks` allows. Unknown dimensions do occur. Left-out
             optional operands are None, or missing at the end, which only operations that
             declare such operands need to think of.
+
+        Raises
+        ------
+        LayerValidationError
+            If no output is possible for these inputs; `require` helps to say why.
         """
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
@@ -154,7 +156,10 @@ class Operation(ABC):
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
         """Check what types and shapes alone do not say; nothing by default.
 
-        Raises LayerValidationError if a rule of the operation is broken.
+        Raises
+        ------
+        LayerValidationError
+            If a rule of the operation is broken.
         """
         return
 
@@ -208,9 +213,6 @@ class Operation(ABC):
     ) -> tuple[TensorInfo, ...]:
         """Check the operands and complete the outputs' properties.
 
-        Raises LayerValidationError if the operands' number, ranks, types or shapes break a rule;
-        BackendError if the rules of a vendor's operation raise anything else.
-
         Parameters
         ----------
         inputs
@@ -223,6 +225,13 @@ class Operation(ABC):
         tuple of TensorInfo
             Shape merged from both sides; type and quantisation as declared, else the
             inferred type and, for quantised types, the first input's quantisation.
+
+        Raises
+        ------
+        LayerValidationError
+            If the operands' number, ranks, types or shapes break a rule.
+        BackendError
+            If the rules of a vendor's operation raise anything else.
         """
         try:
             return self._infer(inputs, declared)

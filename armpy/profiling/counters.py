@@ -51,7 +51,10 @@ class Counters:
     def declare(self, backend: str, counter: Counter) -> None:
         """Announce a counter; once more is not a mistake, if it is the same.
 
-        Raises InvalidArgumentError if it cannot be used, or there is another one of that name.
+        Raises
+        ------
+        InvalidArgumentError
+            If it cannot be used, or there is another one of that name.
         """
         value = _declared(backend, counter)
         with self._lock:
@@ -67,8 +70,10 @@ class Counters:
     def add(self, backend: str, name: str, value: float) -> None:
         """Add to a counter of kind TOTAL, or set one of kind GAUGE.
 
-        Raises InvalidArgumentError if no such counter was declared, or the value is not a finite
-        number.
+        Raises
+        ------
+        InvalidArgumentError
+            If no such counter was declared, or the value is not a finite number.
         """
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value):

@@ -107,13 +107,18 @@ def _queued(number: int, event: ProfilingEvent) -> list[_Document]:
 def read_summary(path: str | os.PathLike[str]) -> Summary:
     """Read where all of the time went from a file.
 
-    Raises ParserError if there is none in it; OSError if it cannot be read.
-
     Parameters
     ----------
     path : path
         A trace of ``armpy run --profile FILE.json`` or `to_chrome_trace`, or what
         `to_json` gives.
+
+    Raises
+    ------
+    ParserError
+        If there is none in it.
+    OSError
+        If it cannot be read.
     """
     where = os.fspath(path)
     with open(path, "rb") as file:

@@ -137,7 +137,10 @@ class Profiler:
     def events(self) -> tuple[ProfilingEvent, ...]:
         """All events of executions since the last `clear`, in order of completion.
 
-        Raises ArmpyError if a backend fails to give its own measurements; it is not asked again.
+        Raises
+        ------
+        ArmpyError
+            If a backend fails to give its own measurements; it is not asked again.
         """
         with self._lock:
             self._gather()

@@ -39,8 +39,12 @@ def refuse(reason: str) -> NoReturn:
 def opened(path: str | os.PathLike[str]) -> Iterator[int]:
     """Open a regular file that only the user can have written.
 
-    Raises UnusableError if others can have written it; OSError if it cannot be opened; a symbolic
-    link cannot.
+    Raises
+    ------
+    UnusableError
+        If others can have written it.
+    OSError
+        If it cannot be opened; a symbolic link cannot.
     """
     flags = os.O_RDONLY
     # No links, which others may have put there; no waiting for a pipe; no line ends of Windows.

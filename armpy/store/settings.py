@@ -29,8 +29,10 @@ _MOST_DIGITS = 12
 class CompilationCaching:
     """Settings of keeping compiled parts of networks from one process to the next.
 
-    Raises InvalidArgumentError if the token has another length, the folder's name cannot be one, or
-    there is no room.
+    Raises
+    ------
+    InvalidArgumentError
+        If the token has another length, the folder's name cannot be one, or there is no room.
 
     References
     ----------
@@ -75,7 +77,10 @@ class CompilationCaching:
     def resolved(self, environment: Mapping[str, str] | None = None) -> tuple[Path, int] | None:
         """The folder, and how much it may take; None if nothing is to be kept.
 
-        Raises InvalidArgumentError if a variable has a value that it cannot have.
+        Raises
+        ------
+        InvalidArgumentError
+            If a variable has a value that it cannot have.
         """
         variables = os.environ if environment is None else environment
         switch = variables.get(SWITCH_VARIABLE, "").strip().lower()

@@ -59,12 +59,15 @@ class IDeviceMemory(ABC):
     def copy_in_from(self, source: Array) -> None:
         """Overwrite the tensor.
 
-        Raises ArmpyError if it does not fit.
-
         Parameters
         ----------
         source : ndarray, dtype of the request's info, C-contiguous
             Of a shape that agrees with the request's; the tensor has it from now on.
+
+        Raises
+        ------
+        ArmpyError
+            If it does not fit.
         """
 
     @abstractmethod

@@ -127,13 +127,15 @@ class ExternalMemory:
     def of_array(cls, array: Array) -> ExternalMemory:
         """Memory of the process that an array's elements lie in.
 
-        Raises InvalidArgumentError if it is not an array, its elements do not lie side by side, or
-        are Python objects.
-
         Parameters
         ----------
         array : ndarray, any dtype and shape, C-contiguous
             Kept alive.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If it is not an array, its elements do not lie side by side, or are Python objects.
         """
         if not isinstance(array, np.ndarray):
             raise _no_array(array)
@@ -158,9 +160,6 @@ class ExternalMemory:
     ) -> ExternalMemory:
         """Wrap the memory of a file descriptor, which stays the caller's.
 
-        Raises InvalidArgumentError if `file_descriptor` is negative, or `source` is MALLOC or
-        DEVICE.
-
         Parameters
         ----------
         file_descriptor : int
@@ -169,6 +168,11 @@ class ExternalMemory:
             Any kind but MALLOC and DEVICE.
         keep_alive : object
             Object that closes the file descriptor when it is freed, if any.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `file_descriptor` is negative, or `source` is MALLOC or DEVICE.
         """
         return cls(source, size_bytes, None, file_descriptor, offset_bytes, keep_alive)
 
@@ -189,14 +193,19 @@ class ExternalMemory:
     def shared(cls, size_bytes: int, name: str = "armpy") -> ExternalMemory:
         """Allocate shared memory of zeros, which is freed with its last user.
 
-        Raises InvalidArgumentError if `size_bytes` is not a whole number of 0 or more;
-        UnimplementedError if the system is not Linux; MemoryLimitError if the system has no more
-        memory, or the process can have no more descriptors.
-
         Parameters
         ----------
         name : str
             Shown in listings of a process's open files.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `size_bytes` is not a whole number of 0 or more.
+        UnimplementedError
+            If the system is not Linux.
+        MemoryLimitError
+            If the system has no more memory, or the process can have no more descriptors.
 
         Notes
         -----
@@ -233,9 +242,6 @@ class ExternalMemory:
     def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The bytes as the host sees them.
 
-        Raises MemoryImportError if the memory is protected or a backend's own, the file is too
-        short or not open as it needs to be, or the memory is to be written and cannot be.
-
         Parameters
         ----------
         read, write : bool
@@ -245,6 +251,12 @@ class ExternalMemory:
         -------
         ndarray, uint8, shape (size_bytes,)
             Keeps what it needs alive, a duplicate of the file descriptor included.
+
+        Raises
+        ------
+        MemoryImportError
+            If the memory is protected or a backend's own, the file is too short or not open as it
+            needs to be, or the memory is to be written and cannot be.
 
         Notes
         -----

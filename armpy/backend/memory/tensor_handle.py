@@ -55,7 +55,10 @@ class ITensorHandle(ABC):
     def copy_in_from(self, source: Array) -> None:
         """Overwrite the elements with those of `source` (same dtype).
 
-        Raises LayerValidationError if `source` has another shape.
+        Raises
+        ------
+        LayerValidationError
+            If `source` has another shape.
         """
         if source.shape != self.info.shape:
             raise _other_shape(self.info, source.shape)
@@ -78,12 +81,15 @@ class ITensorHandle(ABC):
     def export_memory(self, source: MemorySource) -> ExternalMemory:
         """The memory that the tensor lies in, for others to import.
 
-        Raises MemoryExportError if it cannot be exported; so it is by default.
-
         Parameters
         ----------
         source : MemorySource
             One of its factory's `export_sources`.
+
+        Raises
+        ------
+        MemoryExportError
+            If it cannot be exported; so it is by default.
         """
         raise MemoryExportError(
             "the tensor's memory cannot be exported",
@@ -167,13 +173,17 @@ class DynamicTensorHandle(ITensorHandle):
     def resize(self, shape: tuple[int, ...]) -> Array:
         """Say which shape the output has, and get its memory.
 
-        Raises LayerValidationError if the shape contradicts the known dimensions; MemoryLimitError
-        if the tensor is larger than one execution allows.
-
         Returns
         -------
         ndarray, dtype of `info`, shape `shape`, C-contiguous
             Not initialised; to be written completely.
+
+        Raises
+        ------
+        LayerValidationError
+            If the shape contradicts the known dimensions.
+        MemoryLimitError
+            If the tensor is larger than one execution allows.
         """
         if not shapes_agree(self._info.shape, shape):
             raise _other_shape(self._info, shape)
@@ -193,7 +203,10 @@ class DynamicTensorHandle(ITensorHandle):
     def map(self, *, read: bool = True, write: bool = True) -> Array:
         """The elements.
 
-        Raises InvalidArgumentError if there are none yet.
+        Raises
+        ------
+        InvalidArgumentError
+            If there are none yet.
         """
         if self._array is None:
             raise InvalidArgumentError(

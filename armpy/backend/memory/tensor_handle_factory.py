@@ -143,14 +143,17 @@ class ITensorHandleFactory(ABC):
     ) -> ITensorHandle:
         """Make a handle for a tensor in external memory.
 
-        Raises MemoryImportError if it cannot be imported after all.
-
         Parameters
         ----------
         info : TensorInfo
             Fully shaped.
         read, write : bool
             What workloads do with it: inputs are read, outputs written.
+
+        Raises
+        ------
+        MemoryImportError
+            If it cannot be imported after all.
         """
         raise MemoryImportError(
             "the memory cannot be imported", where=self.factory_id, actual=str(memory.source)
@@ -273,7 +276,10 @@ class TensorHandleFactoryRegistry:
     def register_factory(self, factory: ITensorHandleFactory) -> None:
         """Add a factory; one whose id is taken is left out, as in Arm NN.
 
-        Raises InvalidArgumentError if it is something else.
+        Raises
+        ------
+        InvalidArgumentError
+            If it is something else.
         """
         _check_type(factory, ITensorHandleFactory)
         self._factories.setdefault(factory.factory_id, factory)
@@ -281,7 +287,10 @@ class TensorHandleFactoryRegistry:
     def register_memory_manager(self, manager: IMemoryManager) -> None:
         """Add a memory manager that is acquired and released around executions.
 
-        Raises InvalidArgumentError if it is something else.
+        Raises
+        ------
+        InvalidArgumentError
+            If it is something else.
         """
         _check_type(manager, IMemoryManager)
         # Factories may share a manager, which is to be acquired once.

@@ -81,7 +81,10 @@ class Ledger:
     def charge(self, num_bytes: int) -> None:
         """Count bytes that are about to be read or copied.
 
-        Raises ParserError if the file's allowance is used up.
+        Raises
+        ------
+        ParserError
+            If the file's allowance is used up.
         """
         self.left_bytes -= num_bytes
         if self.left_bytes < 0:
@@ -199,7 +202,10 @@ class TableReader:
     def real(self, field: str) -> float:
         """A finite number.
 
-        Raises ParserError if it is NaN or infinite.
+        Raises
+        ------
+        ParserError
+            If it is NaN or infinite.
         """
         value = float(self._number(field))
         if not math.isfinite(value):
@@ -258,7 +264,10 @@ class TableReader:
     def external_data(self, offset: int, size: int) -> npt.NDArray[np.uint8]:
         """A view of bytes of the file at a place counted from its beginning.
 
-        Raises ParserError if the file ends before.
+        Raises
+        ------
+        ParserError
+            If the file ends before.
         """
         if offset + size > self._ledger.size_bytes:
             raise self.error(
@@ -319,13 +328,16 @@ class TableReader:
     def union(self, field: str, name: str) -> TableReader:
         """The table that a union field holds.
 
-        Raises ParserError if the union holds another table.
-
         Parameters
         ----------
         name : str
             Name of the table in the schema. A union that the file leaves out gives a table
             whose fields all have their defaults.
+
+        Raises
+        ------
+        ParserError
+            If the union holds another table.
         """
         stored, place = self._stored_kind(field), self._place(field)
         if not stored or not place:

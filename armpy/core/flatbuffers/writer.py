@@ -50,14 +50,17 @@ class FlatTable:
 def write_flatbuffer(root: FlatTable, identifier: bytes, schema: Schema) -> bytes:
     """A file that holds a table.
 
-    Raises UnimplementedError if it is larger than offsets can say.
-
     Parameters
     ----------
     identifier : bytes
         The four bytes that name the format.
     schema : Schema
         Of the format.
+
+    Raises
+    ------
+    UnimplementedError
+        If it is larger than offsets can say.
     """
     writer = _Writer(identifier, schema)
     writer.finish(root)

@@ -69,7 +69,10 @@ def _no_check() -> None:
 class RegularExpression:
     """A regular expression in RE2's syntax.
 
-    Raises PatternError if it is not one, or needs more than 10,000 steps.
+    Raises
+    ------
+    PatternError
+        If it is not one, or needs more than 10,000 steps.
 
     References
     ----------

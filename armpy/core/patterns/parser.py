@@ -136,7 +136,10 @@ def parse(pattern: str) -> Node:
 
     Reference: RE2, "Syntax".
 
-    Raises PatternError if it is not one in RE2's syntax, or has a class of Unicode.
+    Raises
+    ------
+    PatternError
+        If it is not one in RE2's syntax, or has a class of Unicode.
     """
     parser = _Parser(pattern)
     node = parser.choice(0)

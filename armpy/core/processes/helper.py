@@ -67,7 +67,10 @@ def _leave_without(owner: int) -> None:
 def start_sending(process: subprocess.Popen[bytes], message: bytes) -> threading.Thread:
     """Write to the standard input of a process in a thread: a stopped process reads nothing.
 
-    Raises RuntimeError if the system has no more threads.
+    Raises
+    ------
+    RuntimeError
+        If the system has no more threads.
     """
     assert process.stdin is not None
     sender = threading.Thread(target=_send, args=(process.stdin, message), daemon=True)

@@ -84,13 +84,17 @@ def receive_answer(
 ) -> dict[str, Any]:  # Any: the reader checks
     """The answer to a request.
 
-    Raises WorkerGoneError if it is missing or invalid; OSError if the connection fails, or the
-    time-out passes.
-
     Parameters
     ----------
     timeout_s : float
         For the whole answer, however many pieces it comes in.
+
+    Raises
+    ------
+    WorkerGoneError
+        If it is missing or invalid.
+    OSError
+        If the connection fails, or the time-out passes.
     """
     end_s = time.monotonic() + timeout_s
     try:
@@ -150,8 +154,12 @@ def shortened(fields: Mapping[str, str], length: int) -> dict[str, str]:
 def error_from_fields(fields: object) -> ArmpyError:
     """Rebuild the error of a worker; a `BackendError` if its class is not one of armpy's.
 
-    Raises UnfitError if it says that it cannot serve any more; WorkerGoneError if these are not the
-    fields of an error: each one is a text, and one says what failed.
+    Raises
+    ------
+    UnfitError
+        If it says that it cannot serve any more.
+    WorkerGoneError
+        If these are not the fields of an error: each one is a text, and one says what failed.
     """
     known = ("kind", *_FIELDS)
     if not isinstance(fields, Mapping) or not fields.keys() <= set(known):

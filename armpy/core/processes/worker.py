@@ -82,13 +82,16 @@ class WorkerSettings:
 class Worker:
     """A process that answers requests, whatever becomes of it.
 
-    Raises OSError if no process can be started.
-
     It is started anew with the same interpreter and ``sys.path``, but without Python's own
     environment variables and without standard input, and ends with the last reference to this, or
     with the application, together with all that it has started: a `keeper` stands in between.
     A child that is forked from the application has none of its workers: their answers would
     go to whichever process reads first.
+
+    Raises
+    ------
+    OSError
+        If no process can be started.
     """
 
     def __init__(
@@ -183,8 +186,12 @@ class Worker:
     ) -> dict[str, Any]:  # Any: the reader checks
         """Ask for something and wait for the answer.
 
-        Raises ArmpyError (what went wrong there); DeadObjectError if the process has ended, or does
-        not answer in time, and is ended therefore.
+        Raises
+        ------
+        ArmpyError
+            What went wrong there.
+        DeadObjectError
+            If the process has ended, or does not answer in time, and is ended therefore.
         """
         with self._lock:
             try:
@@ -276,7 +283,10 @@ class Worker:
 class Output:
     """Reads a pipe until its end, and keeps the last of it.
 
-    Raises OSError if the process can have no more descriptors or threads.
+    Raises
+    ------
+    OSError
+        If the process can have no more descriptors or threads.
     """
 
     def __init__(
@@ -412,7 +422,10 @@ def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
     Time for which the process wanted a processor and others had them does not count, up to three
     times the limit: slow work on a busy machine has not hung.
 
-    Raises TimeoutError if nothing came in time.
+    Raises
+    ------
+    TimeoutError
+        If nothing came in time.
     """
     start, starved = time.monotonic(), starved_s(pid)
     end = start + timeout_s

@@ -138,8 +138,10 @@ class TfliteOperator(Composite):
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:
         """Add the layers.
 
-        Raises LayerValidationError if their outputs are not as many as the file has, or of other
-        types.
+        Raises
+        ------
+        LayerValidationError
+            If their outputs are not as many as the file has, or of other types.
         """
         answer = self.expansion(ComposedOperator(build, inputs, self.declared, self.options))
         outputs = [answer] if isinstance(answer, Value) else list(answer)

@@ -36,7 +36,10 @@ Entry: TypeAlias = Number | tuple[Number, ...]
 def read_options(data: bytes) -> Mapping[str, Number]:
     """The numbers of a map by name; entries of other kinds are left out.
 
-    Raises ParserError if the bytes are not a map.
+    Raises
+    ------
+    ParserError
+        If the bytes are not a map.
     """
     entries = read_entries(data)
     return {name: entry for name, entry in entries.items() if not isinstance(entry, tuple)}
@@ -45,7 +48,10 @@ def read_options(data: bytes) -> Mapping[str, Number]:
 def read_entries(data: bytes) -> Mapping[str, Entry]:
     """The numbers and the typed vectors of a map by name; other entries are left out.
 
-    Raises ParserError if the bytes are not a map.
+    Raises
+    ------
+    ParserError
+        If the bytes are not a map.
     """
     try:
         return _read(data)

@@ -56,7 +56,10 @@ def read_metadata(
 ) -> ModelMetadata:
     """Read the metadata of a .tflite file.
 
-    Raises ParserError if the metadata, or a file of labels, is damaged.
+    Raises
+    ------
+    ParserError
+        If the metadata, or a file of labels, is damaged.
     """
     try:
         return _read(file, signature)

@@ -156,7 +156,10 @@ def flat_bias(node: BoundOperator, index: int) -> Value | None:
 def require_no_activation(options: TableReader) -> None:
     """Refuse an activation of an operator that TFLite computes none for.
 
-    Raises ParserError if the options name one.
+    Raises
+    ------
+    ParserError
+        If the options name one.
     """
     activation = options.integer("FusedActivationFunction")
     if activation:

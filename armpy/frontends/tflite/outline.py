@@ -42,7 +42,10 @@ def read_outline(
 ) -> FileOutline:
     """The operators and tensors of a .tflite file.
 
-    Raises ParserError if the file is damaged, or has no such signature.
+    Raises
+    ------
+    ParserError
+        If the file is damaged, or has no such signature.
     """
     try:
         return _outline(read_model(file.data), signature)

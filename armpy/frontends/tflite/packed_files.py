@@ -32,7 +32,10 @@ _DAMAGE = (
 class PackedFiles:
     """The files packed after a model.
 
-    Raises ParserError if the archive is damaged, or its directory too large.
+    Raises
+    ------
+    ParserError
+        If the archive is damaged, or its directory too large.
     """
 
     def __init__(
@@ -55,7 +58,10 @@ class PackedFiles:
     def read(self, name: str) -> bytes:
         """The contents of a file.
 
-        Raises ParserError if there is no such file, or it is damaged, encrypted or too large.
+        Raises
+        ------
+        ParserError
+            If there is no such file, or it is damaged, encrypted or too large.
         """
         where = f"packed file '{name}'"
         if self._archive is None or name not in self._archive.namelist():

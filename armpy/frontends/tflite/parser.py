@@ -89,8 +89,12 @@ def parse_file(
 def signatures(source: ModelSource) -> dict[str, TfliteSignature]:
     """The signatures of a .tflite file by name; empty if it has none.
 
-    Raises ParserError if there is no such file, or it is damaged or not understood;
-    InvalidArgumentError if `source` is neither a path nor bytes.
+    Raises
+    ------
+    ParserError
+        If there is no such file, or it is damaged or not understood.
+    InvalidArgumentError
+        If `source` is neither a path nor bytes.
     """
     return file_signatures(open_model_file(source))
 

@@ -58,8 +58,10 @@ def read_element_type(
 ) -> tuple[DataType, Quantization | None]:
     """Data type and quantisation that a tensor's type and quantisation table stand for.
 
-    Raises ParserError if the scales or zero points are unusable or do not go with the type and
-    shape.
+    Raises
+    ------
+    ParserError
+        If the scales or zero points are unusable or do not go with the type and shape.
     """
     plain = _PLAIN_TYPES[type_name]
     table = tensor.table("Quantization")

@@ -30,7 +30,10 @@ class TfliteTable(TableReader):
 def read_model(data: memoryview) -> TableReader:
     """The root table of a .tflite file.
 
-    Raises ParserError if the bytes are not a .tflite file of schema version 3.
+    Raises
+    ------
+    ParserError
+        If the bytes are not a .tflite file of schema version 3.
     """
     check_identifier(data)
     (position,) = struct.unpack_from("<I", data)

@@ -51,7 +51,10 @@ class Resources:
     def read(self, table: TableReader, handle: int) -> Value:
         """Return the value of a variable at this point.
 
-        Raises ParserError if nothing has given it elements.
+        Raises
+        ------
+        ParserError
+            If nothing has given it elements.
         """
         key = _key_of(table, handle, self._handles)
         value = self._current.get(key) or self._variable(key)
@@ -99,7 +102,10 @@ class Resources:
     def initialize(self, index: int) -> None:
         """Take in the variables that a subgraph assigns constants to, when it is called once.
 
-        Raises ParserError if the subgraph does something else, or the variables are too large.
+        Raises
+        ------
+        ParserError
+            If the subgraph does something else, or the variables are too large.
         """
         handles: dict[int, Key] = {}
         for operator in self.subgraphs.operators(index):
@@ -270,7 +276,10 @@ def _without_repeats(keys: Array, values: Array) -> _TableContents:
 def _numbers(table: TableReader, where: str, count: int) -> list[int]:
     """The tensors that an operator reads or writes.
 
-    Raises ParserError if there are more or fewer of them.
+    Raises
+    ------
+    ParserError
+        If there are more or fewer of them.
     """
     indexes: list[int] = table.numbers(where)
     if len(indexes) != count:

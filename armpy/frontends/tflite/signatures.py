@@ -27,7 +27,10 @@ class TfliteSignature:
 def read_signatures(model: TableReader) -> dict[str, TfliteSignature]:
     """Every signature by its name, in the file's order.
 
-    Raises ParserError if a name occurs twice.
+    Raises
+    ------
+    ParserError
+        If a name occurs twice.
     """
     signatures: dict[str, TfliteSignature] = {}
     for table in model.tables("SignatureDefs", "signature"):
@@ -96,7 +99,10 @@ def tensor_edge(
 def signature_edge(subgraph: TableReader, field: str, names: Mapping[str, int], where: str) -> Edge:
     """Inputs or outputs with the names that a signature gives them.
 
-    Raises ParserError if the signature names another tensor, or leaves an input without a name.
+    Raises
+    ------
+    ParserError
+        If the signature names another tensor, or leaves an input without a name.
     """
     indexes = _indexes(subgraph, field)
     positions = {index: position for position, index in enumerate(indexes)}

@@ -27,7 +27,10 @@ _NO_MODELS: tuple[tuple[bytes, str], ...] = (
 def is_tflite(source: ModelSource) -> bool:
     """Return whether a model is a .tflite file by its contents, whatever it is called.
 
-    Raises ParserError if it cannot be read.
+    Raises
+    ------
+    ParserError
+        If it cannot be read.
     """
     return _has_identifier(open_model_file(source).data)
 
@@ -40,7 +43,10 @@ def _has_identifier(data: memoryview) -> bool:
 def check_identifier(data: memoryview) -> None:
     """Check that the bytes say of themselves that they are a .tflite file.
 
-    Raises ParserError if they do not; the text says what they look like instead.
+    Raises
+    ------
+    ParserError
+        If they do not; the text says what they look like instead.
     """
     if not _has_identifier(data):
         head = bytes(data[:64])

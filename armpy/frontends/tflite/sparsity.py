@@ -37,9 +37,12 @@ def densified(
 ) -> Array:
     """All elements of a sparse constant.
 
-    Raises ParserError if the file's description does not fit the shape or the elements.
-
     Returns an array, dtype of `stored`, of the given shape.
+
+    Raises
+    ------
+    ParserError
+        If the file's description does not fit the shape or the elements.
 
     References
     ----------

@@ -105,8 +105,12 @@ class Subgraphs:
     ) -> None:
         """Check the operators of a subgraph and of all that it runs.
 
-        Raises UnsupportedOperatorError if there are others; it names all of them; ParserError if
-        subgraphs run themselves or lie too deep in each other.
+        Raises
+        ------
+        UnsupportedOperatorError
+            If there are others; it names all of them.
+        ParserError
+            If subgraphs run themselves or lie too deep in each other.
         """
         inner = self._order(main)
         initial = {i for op in self.operators(main) if op.name == "CALL_ONCE" for i in op.subgraphs}
@@ -159,7 +163,10 @@ class Subgraphs:
     def charge(self, index: int) -> None:
         """Count that a subgraph is built; it may have to be for several sets of shapes.
 
-        Raises ParserError if that happens too often.
+        Raises
+        ------
+        ParserError
+            If that happens too often.
         """
         self._built_operators += 1 + len(self.operators(index))
         own = sum(map(len, self._operators.values()))

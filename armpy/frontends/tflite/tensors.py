@@ -111,11 +111,15 @@ class Tensors:
     def constant(self, tensor: Tensor) -> Array | None:
         """The elements of a constant.
 
-        Raises ParserError if the file holds fewer bytes than the shape says, or in a form that is
-        not supported. Bytes after the elements are padding, as LiteRT takes them.
+        Bytes after the elements are padding, as LiteRT takes them.
 
         Returns a read-only view of the file where its alignment allows that. None if the file holds
         no elements for the tensor.
+
+        Raises
+        ------
+        ParserError
+            If the file holds fewer bytes than the shape says, or in a form that is not supported.
         """
         table = tensor.table
         stored = stored_bytes(self._buffers, table)

@@ -38,7 +38,10 @@ def check_once(
 ) -> None:
     """Check a file's sections, unless the same state of it has been checked before.
 
-    Raises ParserError if a checksum is wrong.
+    Raises
+    ------
+    ParserError
+        If a checksum is wrong.
     """
     if container.info is None or container.path is None:
         container.check(always)

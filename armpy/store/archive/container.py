@@ -63,8 +63,6 @@ class FileSection(NamedTuple):
 class Container:
     """A compiled model that was opened; its sections are read-only arrays over the mapped file.
 
-    Raises ParserError if the file is damaged or of another version.
-
     Attributes
     ----------
     manifest : dict
@@ -73,6 +71,11 @@ class Container:
         SHA-256 of the manifest, and through it of everything.
     key, signature : bytes
         Ed25519 public key and signature; zeros if the file is not signed.
+
+    Raises
+    ------
+    ParserError
+        If the file is damaged or of another version.
     """
 
     def __init__(

@@ -39,8 +39,11 @@ def public_key(pem: bytes) -> bytes:
 def sign(message: bytes, pem: bytes, password: bytes | None) -> tuple[bytes, bytes]:
     """The public key, 32 bytes, and the signature, 64, that a private key makes of a message.
 
-    Raises PasswordError if the key is encrypted and there is no password, or the other way round;
-    UnreadableKeyError, OtherKeyError if it is not such a key, or has another password.
+    Raises
+    ------
+    PasswordError
+        If the key is encrypted and there is no password, or the other way round;
+        UnreadableKeyError, OtherKeyError if it is not such a key, or has another password.
     """
     try:
         key = serialization.load_pem_private_key(pem, password)

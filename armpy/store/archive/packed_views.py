@@ -121,11 +121,14 @@ def read_view(
 ) -> Array:
     """Read an array out of packed bytes.
 
-    Raises ParserError if the recipe is of another form, reads outside the bytes, or makes more of
-    them than there are.
-
     The result is not to be written to: a view of the bytes where one strided view says it all and
     nothing is to be added, else a copy.
+
+    Raises
+    ------
+    ParserError
+        If the recipe is of another form, reads outside the bytes, or makes more of them than there
+        are.
     """
     # Checked as a whole, before memory is taken for anything that it says.
     view = checked(recipe, blob.size)

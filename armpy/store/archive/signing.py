@@ -64,8 +64,12 @@ def sign(
 ) -> FileSignature:
     """Sign a compiled model.
 
-    Raises InvalidArgumentError if the file cannot be read, or holds no such key, or the password is
-    another one; UnimplementedError if the ``cryptography`` package is not installed.
+    Raises
+    ------
+    InvalidArgumentError
+        If the file cannot be read, or holds no such key, or the password is another one.
+    UnimplementedError
+        If the ``cryptography`` package is not installed.
     """
     ed25519 = _ed25519("files are signed")
     name = os.fspath(key_file)
@@ -92,8 +96,12 @@ def sign(
 def verify(message: bytes, signature: FileSignature) -> None:
     """Check a signature; whether its key is to be trusted is another question.
 
-    Raises WrongSignatureError if the key has not signed this message; UnimplementedError if the
-    ``cryptography`` package is not installed.
+    Raises
+    ------
+    WrongSignatureError
+        If the key has not signed this message.
+    UnimplementedError
+        If the ``cryptography`` package is not installed.
     """
     ed25519 = _ed25519("a signature is checked")
     if not ed25519.is_signed(_PURPOSE + message, signature.public_key, signature.signature):
@@ -108,8 +116,12 @@ def generate_keys(
 ) -> tuple[str, bytes]:
     """Make a pair of keys.
 
-    Raises InvalidArgumentError if a file is there or cannot be written, or the password is empty;
-    UnimplementedError if the ``cryptography`` package is not installed.
+    Raises
+    ------
+    InvalidArgumentError
+        If a file is there or cannot be written, or the password is empty.
+    UnimplementedError
+        If the ``cryptography`` package is not installed.
     """
     ed25519 = _ed25519("keys are made")
     if password == b"":
@@ -140,8 +152,12 @@ def read_public_key(
 ) -> bytes:
     """The 32 bytes of a public key.
 
-    Raises InvalidArgumentError if it is none of these; UnimplementedError if it is a file, and the
-    ``cryptography`` package is not installed.
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none of these.
+    UnimplementedError
+        If it is a file, and the ``cryptography`` package is not installed.
     """
     if isinstance(source, bytes):
         key, where = source, "trusted_keys"

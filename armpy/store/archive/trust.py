@@ -66,8 +66,10 @@ def judge(
     keys. Without one, files in the user's own places are still taken: keys add places that files
     may come from, and take none away unless `code` is "signed".
 
-    Raises UnimplementedError if there is a signature by a trusted key, and the ``cryptography``
-    package is not installed.
+    Raises
+    ------
+    UnimplementedError
+        If there is a signature by a trusted key, and the ``cryptography`` package is not installed.
     """
     return _judged(container, _why_exposed(container), trusted_keys, code)
 
@@ -82,8 +84,10 @@ def open_judged(
     What others can write to is read and not mapped, so that they can no longer change or truncate
     what a signature is over.
 
-    Raises ParserError if the file cannot be read, is damaged or of another version; not if it is
-    refused.
+    Raises
+    ------
+    ParserError
+        If the file cannot be read, is damaged or of another version; not if it is refused.
     """
     container = open_container(source)
     # Before it may be read anew from memory, which has no owner.

@@ -84,8 +84,11 @@ def _squared_difference(node: BoundOperator) -> ElementwiseBinary:
 def _check_scale(node: BoundOperator, power: int, num_bits: int) -> None:
     """Check that values computed with some bits more are not finer than the output.
 
-    Raises ParserError if twice the larger scale of the inputs, to some power, is `num_bits` bits or
-    more above the output's: fixed point has no such multiplier, and TFLite ends the process.
+    Raises
+    ------
+    ParserError
+        If twice the larger scale of the inputs, to some power, is `num_bits` bits or more above the
+        output's: fixed point has no such multiplier, and TFLite ends the process.
     """
     infos = [value.info for value in node.inputs if value is not None]
     output = node.outputs[0]

@@ -172,7 +172,10 @@ class SessionSource:
     def _take_external_data(self, options: SessionOptions) -> None:
         """Read external data from files in memory, or from the folder that the options name.
 
-        Raises Fail if data is missing or shorter than the model states.
+        Raises
+        ------
+        Fail
+            If data is missing or shorter than the model states.
         """
         for tensor in self.model.graph.initializer:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
