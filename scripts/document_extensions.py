@@ -23,7 +23,7 @@ import click
 
 from armpy.core.dataclass import dataclass
 from armpy.plugins.discovery.references import load_reference
-from armpy.plugins.hooks import FrontEnd
+from armpy.plugins.hooks import CustomOperator, FrontEnd
 
 ROOT = Path(__file__).parents[1]
 PATH = ROOT / "armpy" / "plugins" / "extension_tables.py"
@@ -88,6 +88,15 @@ class Project:
             for suffix in front_end.suffixes
         ]
 
+    @cached_property
+    def custom_operators(self) -> list[str]:
+        """Names of the custom operators of .tflite files that it has layers for."""
+        return [
+            operator.name
+            for plugin in self.plugins("armpy.custom_operators")
+            for operator in _listed(plugin.armpy_register_custom_operators(), CustomOperator)
+        ]
+
 
 def main() -> int:
     """Write the module, or compare it."""
@@ -133,6 +142,11 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
             "SUFFIXES",
             {suffix: _quoted(p.name) for p in extensions for suffix in p.suffixes},
             "Distributions by the suffix of the files that they read.",
+        ),
+        _mapping(
+            "CUSTOM_OPERATORS",
+            {name: _quoted(p.name) for p in extensions for name in p.custom_operators},
+            "Distributions by the custom operators of .tflite files that they have layers for.",
         ),
         _tuple(
             "PLACERS",

@@ -9,7 +9,6 @@ from typing import Any
 from armpy.backend.options import BackendOption, OptionScope
 from armpy.graph.network import Network
 from armpy.plugins.hooks import (
-    CustomOperator,
     FrontEnd,
     Magic,
     ModelFile,
@@ -40,22 +39,6 @@ def armpy_register_front_end() -> list[FrontEnd]:
         outline=partial(_call, "tflite.outline", "read_outline"),
     )
     return [tflite]
-
-
-@hookimpl
-def armpy_register_custom_operators() -> list[CustomOperator]:
-    """MediaPipe's operators of .tflite files."""
-    return [
-        CustomOperator(name, partial(_call, f"mediapipe.{module}", function))
-        for name, module, function in (
-            ("Convolution2DTransposeBias", "images", "transposed_convolution"),
-            ("Landmarks2TransformMatrix", "landmarks", "crop_matrix"),
-            ("MaxPoolingWithArgmax2D", "images", "pooling_with_positions"),
-            ("MaxUnpooling2D", "images", "unpooling"),
-            ("TransformLandmarks", "landmarks", "transformed"),
-            ("TransformTensorBilinear", "images", "bilinear_transform"),
-        )
-    ]
 
 
 def _call(module: str, function: str, *arguments: object) -> Any:  # Any: the function's result

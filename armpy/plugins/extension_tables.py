@@ -37,12 +37,23 @@ SUFFIXES: Mapping[str, str] = {
 }
 """Distributions by the suffix of the files that they read."""
 
+CUSTOM_OPERATORS: Mapping[str, str] = {
+    "Convolution2DTransposeBias": "armpy-mediapipe",
+    "Landmarks2TransformMatrix": "armpy-mediapipe",
+    "MaxPoolingWithArgmax2D": "armpy-mediapipe",
+    "MaxUnpooling2D": "armpy-mediapipe",
+    "TransformLandmarks": "armpy-mediapipe",
+    "TransformTensorBilinear": "armpy-mediapipe",
+}
+"""Distributions by the custom operators of .tflite files that they have layers for."""
+
 PLACERS = ("armpy-tools",)
 """Distributions that decide by cost where layers run."""
 
 INSTALL: Mapping[str, str] = {
     "armpy-compat": "pip install ./extensions/compat (in a checkout of armpy)",
     "armpy-conformance": "pip install ./extensions/conformance (in a checkout of armpy)",
+    "armpy-mediapipe": "pip install ./extensions/mediapipe (in a checkout of armpy)",
     "armpy-nnapi": "pip install ./extensions/nnapi (in a checkout of armpy)",
     "armpy-onnx": "pip install ./extensions/onnx (in a checkout of armpy)",
     "armpy-serving": "pip install ./extensions/serving (in a checkout of armpy)",
@@ -55,6 +66,7 @@ INSTALL: Mapping[str, str] = {
 FOLDERS: Mapping[str, str] = {
     "armpy-compat": "extensions/compat",
     "armpy-conformance": "extensions/conformance",
+    "armpy-mediapipe": "extensions/mediapipe",
     "armpy-nnapi": "extensions/nnapi",
     "armpy-numba-acc": "backends/numba_acc",
     "armpy-onnx": "extensions/onnx",

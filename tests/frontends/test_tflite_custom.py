@@ -11,8 +11,8 @@ import pytest
 from flatbuffers import flexbuffers
 
 import armpy
+from armpy.core.flatbuffers.flexbuffers import read_options
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.frontends.tflite.flexible import read_options
 from armpy.graph import Value
 from armpy.ops import ElementwiseBinary
 from armpy.plugins.hooks import CustomOperator, OperatorParts, hookimpl

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from armpy.core.flatbuffers.flexbuffers import read_options
 from armpy.errors import ParserError
 from armpy.frontends.tflite.composed import ComposedOperator, Expansion
-from armpy.frontends.tflite.flexible import read_options
 from armpy.graph import Value
 from armpy.ops.detection import DetectionPostProcess
 from armpy.tensor import TensorInfo

@@ -10,6 +10,7 @@ from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import UnsupportedOperatorError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.tensors import Tensors
+from armpy.plugins.extension_tables import CUSTOM_OPERATORS, INSTALL
 
 MAX_NESTING = 32
 """Maximum depth of subgraphs that run each other; far more than any model has."""
@@ -192,11 +193,14 @@ def _refuse_unsupported(unsupported: Counter[str]) -> None:
     """Raise one error that names every operator that armpy does not have."""
     if not unsupported:
         return
+    of_extensions = {custom_name(code): INSTALL[name] for code, name in CUSTOM_OPERATORS.items()}
+    commands = {of_extensions[name] for name in unsupported if name in of_extensions}
     error = UnsupportedOperatorError(
         "the model uses operators that armpy does not have",
         expected="operators that docs/reference/tflite_operators.md lists",
         actual=", ".join(f"{name} x{count}" for name, count in unsupported.items()),
-        fix="Convert the model with other operators, or install a plugin that has them",
+        fix=" and ".join(f"Run: {command}" for command in sorted(commands))
+        or "Convert the model with other operators, or install a plugin that has them",
     )
     error.operators = dict(unsupported)
     raise error

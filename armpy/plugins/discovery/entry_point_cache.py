@@ -31,6 +31,7 @@ PLUGINS_GROUP = "armpy.plugins"
 HOOK_OF_GROUP = {
     PLUGINS_GROUP: "",
     "armpy.commands": "armpy_add_cli_commands",
+    "armpy.custom_operators": "armpy_register_custom_operators",
     "armpy.front_ends": "armpy_register_front_end",
     "armpy.placement": "armpy_register_placer",
 }
@@ -56,7 +57,7 @@ _SETTLED_NS = 2_000_000_000
 
 # Environments come and go, and no other file says which of them are gone.
 _MOST_FILES = 32
-_VERSION = "armpy installed 3"
+_VERSION = "armpy installed 4"
 _INFOS = (".dist-info", "egg-info")
 
 

@@ -16,9 +16,9 @@ from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, did_you_
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
-from armpy.plugins.extension_tables import INSTALL, SUFFIXES
+from armpy.plugins.extension_tables import CUSTOM_OPERATORS, INSTALL, SUFFIXES
 from armpy.plugins.front_ends.validate import checked_graph, checked_signatures, plain_front_end
-from armpy.plugins.hook_plugins import OWN, Answer, HookPlugins
+from armpy.plugins.hook_plugins import Answer, HookPlugins
 from armpy.plugins.hooks import (
     CustomOperator,
     FrontEnd,
@@ -384,14 +384,14 @@ def _is_installed(module: str) -> bool:
 def custom_operators(plugins: HookPlugins) -> Mapping[str, CustomConverter]:
     """Converters of custom operators by name.
 
-    Of two plugins the first counts; armpy's own operators are those of no other plugin.
+    Of two plugins the first counts; those of armpy's extensions count if no other plugin has them.
     """
     hook = "armpy_register_custom_operators"
     own: dict[str, CustomConverter] = {}
     registered: dict[str, CustomConverter] = {}
     for answer in plugins.ask(hook, CustomOperator, exactly=True):
         name = answer.value.name
-        if answer.candidate.name == OWN[1]:
+        if answer.candidate.distribution == CUSTOM_OPERATORS.get(name):
             own[name] = _guarded(answer)
         elif name in registered:
             reason = f"the custom operator '{name}' is another plugin's already"

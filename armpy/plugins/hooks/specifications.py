@@ -61,7 +61,8 @@ class HookSpecifications:
     ) -> CustomOperator | Sequence[CustomOperator] | None:
         """Custom operators of .tflite files, asked for when such a file is loaded.
 
-        Returns one whose name is another plugin's is left out; a plugin's comes before armpy's own.
+        Returns one whose name is another plugin's is left out; a plugin's comes before those of
+        armpy's extensions.
         """
 
     @_hookspec

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import struct
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,36 +16,13 @@ import armpy
 from armpy.errors import ArmpyError
 from armpy.graph import Value
 from armpy.plugins.hooks import CustomOperator, OperatorParts, hookimpl
-from armpy_testing.models.tflite_writer import TfliteModel
+
+from .custom_files import custom_file
 
 Floats = npt.NDArray[np.float32]
 
 SAME, VALID = 1, 2
 RELU6 = 3
-
-
-def custom_file(
-    code: str,
-    inputs: Sequence[Floats | tuple[int, ...]],
-    outputs: Sequence[tuple[int, ...]],
-    options: bytes,
-) -> bytes:
-    """A file of one custom operator; arrays are constants, shapes are inputs."""
-    model = TfliteModel()
-    graph = model.subgraph()
-    operands = [
-        graph.tensor(f"x{i}", operand)
-        if isinstance(operand, tuple)
-        else graph.tensor(f"x{i}", operand.shape, data=operand)
-        for i, operand in enumerate(inputs)
-    ]
-    results = [graph.tensor(f"y{i}", shape) for i, shape in enumerate(outputs)]
-    graph.operator("CUSTOM", operands, results, custom_code=code, custom_options=options)
-    graph.inputs(
-        *(x for x, operand in zip(operands, inputs, strict=True) if isinstance(operand, tuple))
-    )
-    graph.outputs(*results)
-    return model.to_bytes()
 
 
 def run(file: bytes, *arrays: Floats, backend: str = "CpuRef") -> tuple[Floats, ...]:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.errors import ParserError
-from armpy.frontends.mediapipe.arithmetic import Arithmetic, number, option
-from armpy.frontends.tflite.flexible import read_options
 from armpy.graph import Value
 from armpy.ops import (
     ArgMinMax,
@@ -33,8 +31,10 @@ from armpy.ops import (
 from armpy.ops.operation import require
 from armpy.ops.shapes import Padding
 from armpy.plugins.hooks import OperatorParts
+from armpy.plugins.hooks.flatbuffers import read_options
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_mediapipe.arithmetic import Arithmetic, number, option
 
 _SAME, _VALID = 1, 2
 _MOST_TAPS = 256

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from armpy.errors import ParserError
-from armpy.frontends.mediapipe.arithmetic import Arithmetic, number, option
-from armpy.frontends.tflite.flexible import Entry, read_entries
 from armpy.graph import Value
 from armpy.ops import Concat, Gather, Reduce, ReduceOperation, Reshape, Slice, UnaryOperation
 from armpy.ops.operation import require
 from armpy.plugins.hooks import OperatorParts
+from armpy.plugins.hooks.flatbuffers import Entry, read_entries
+from armpy_mediapipe.arithmetic import Arithmetic, number, option
 
 
 def transformed(parts: OperatorParts) -> Value:

@@ -1,1 +1,0 @@
-"""Custom operators of MediaPipe's .tflite files, registered through the hook that plugins use."""

@@ -1,0 +1,1 @@
+"""MediaPipe's custom operators of .tflite files."""
