@@ -38,8 +38,8 @@ from armpy.backend.caches import KEEPS_NOTHING, model_name
 from armpy.backend.preparation import LOOK_UP
 from armpy.compiler.compiled_parts import Programs, current_parts
 from armpy.compiler.compiled_programs import saved_program
-from armpy.compiler.machine import machine_identity
 from armpy.compiler.substitute import check_answer, offer
+from armpy.core.machine import machine_identity
 from armpy.errors import ArmpyError, BackendCapabilityError
 from armpy.graph import Graph, Layer, SubgraphView
 from armpy.ops.backend_internal import PreCompiled

@@ -7,8 +7,7 @@ from dataclasses import field, replace
 
 from armpy.backend import IMemoryOptimizerStrategy
 from armpy.compiler.memory.memory_copies import Factories, hands_on
-from armpy.compiler.memory.plan import MemoryPlan, plan_memory
-from armpy.compiler.optimize import working_memory
+from armpy.compiler.memory.plan import MemoryPlan, plan_memory, working_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.placement import LayerPlacement, Placement
 from armpy.core.dataclass import dataclass

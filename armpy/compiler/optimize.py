@@ -34,7 +34,7 @@ from armpy.compiler.memory.memory_copies import (
     bridge,
     handle_factories,
 )
-from armpy.compiler.memory.plan import MemoryPlan, plan_memory
+from armpy.compiler.memory.plan import MemoryPlan, plan_memory, working_memory
 from armpy.compiler.optimized import OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions
 from armpy.compiler.pass_selection import worthwhile
@@ -44,7 +44,6 @@ from armpy.core.symbolic import is_traced
 from armpy.core.vlog import is_on, vlog, wants_traceback
 from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, CompilationPostponedError
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
-from armpy.ops.backend_internal import PreCompiled
 from armpy.plugins.placement import PlacementDecision
 from armpy.plugins.proxy.guard import device_of, keeps_programs
 from armpy.plugins.proxy.guarded_call import failed_support
@@ -370,19 +369,6 @@ def _report(
         () if decision is None else decision.alternatives,
         tuple(cache_uses),
     )
-
-
-def working_memory(
-    graph: Graph, backend_ids: Mapping[int, BackendId], memory: MemoryPlan
-) -> dict[BackendId, int]:
-    """Bytes that one execution needs, by backend: arenas, and programs' own memory."""
-    sizes = dict(memory.arena_bytes)
-    for layer in graph.layers:
-        operation = layer.operation
-        if isinstance(operation, PreCompiled) and operation.working_bytes:
-            backend_id = backend_ids[layer.id]
-            sizes[backend_id] = sizes.get(backend_id, 0) + operation.working_bytes
-    return sizes
 
 
 def _act_on_fallback(

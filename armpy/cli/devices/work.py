@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.printer import Printer, print_json
 from armpy.compiler.devices import FigureSource, device_facts
-from armpy.compiler.machine import machine_identity
 from armpy.core.dataclass import dataclass
+from armpy.core.machine import machine_identity
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, PluginOptions

@@ -16,6 +16,7 @@ from armpy.compiler.memory.memory_copies import Factories
 from armpy.compiler.memory.strategies import DEFAULT_STRATEGY, pack
 from armpy.core.dataclass import dataclass
 from armpy.graph import Graph, Value
+from armpy.ops.backend_internal import PreCompiled
 from armpy.profiling import phase
 from armpy.types import BackendId
 
@@ -101,3 +102,16 @@ def plan_memory(
         for (value, block), offset in zip(arena_blocks.items(), offsets, strict=True):
             plan.tensors[value] = PlannedTensor(arena, offset, (block.start, block.end))
     return plan
+
+
+def working_memory(
+    graph: Graph, backend_ids: Mapping[int, BackendId], memory: MemoryPlan
+) -> dict[BackendId, int]:
+    """Bytes that one execution needs, by backend: arenas, and programs' own memory."""
+    sizes = dict(memory.arena_bytes)
+    for layer in graph.layers:
+        operation = layer.operation
+        if isinstance(operation, PreCompiled) and operation.working_bytes:
+            backend_id = backend_ids[layer.id]
+            sizes[backend_id] = sizes.get(backend_id, 0) + operation.working_bytes
+    return sizes

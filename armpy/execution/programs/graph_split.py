@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from armpy.compiler.assign import is_dynamic
+from armpy.compiler.required_capabilities import is_dynamic
 from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
 from armpy.graph import SIZE_TYPES, Graph, Layer, Value, graphs_of

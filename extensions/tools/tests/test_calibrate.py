@@ -14,7 +14,7 @@ from armpy_numba_acc import NumbaBackend
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.cli.__main__ import main
-from armpy.compiler.machine import machine_identity
+from armpy.core.machine import machine_identity
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins.modules import forget_module
 from armpy.types import DataType

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from armpy.compiler.machine import describe_machine
+from armpy.core.machine import describe_machine
 from armpy_tools.benchmark.results import MachineState
 
 BUSY = 0.15

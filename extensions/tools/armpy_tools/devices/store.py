@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from armpy.backend import cache_directory
-from armpy.compiler.machine import machine_identity
 from armpy.core.file_ownership import make_own_folder, mark_choices, why_not_own
+from armpy.core.machine import machine_identity
 from armpy.store.owned_files import write_whole
 from armpy.types import BackendId
 from armpy_tools.devices.records import DeviceRecord, Fields, record_fields, record_from

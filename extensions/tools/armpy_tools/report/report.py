@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import armpy
-from armpy.compiler.machine import describe_machine
 from armpy.core.dataclass import dataclass
+from armpy.core.machine import describe_machine
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
 from armpy_conformance.pages import (

@@ -15,7 +15,7 @@ import pytest
 
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.compiler.devices import FigureSource
-from armpy.compiler.machine import machine_identity
+from armpy.core.machine import machine_identity
 from armpy.types import DataType
 from armpy_tools.devices.cache import DevicesCache
 from armpy_tools.devices.costs import BackendCosts, CopyRate, Rate

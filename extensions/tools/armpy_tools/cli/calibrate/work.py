@@ -13,7 +13,7 @@ from armpy.cli.files import model_files
 from armpy.cli.options import EXIT_PROBLEMS
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
-from armpy.compiler.machine import describe_machine
+from armpy.core.machine import describe_machine
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.proxy.figures import figures_fields
 from armpy_tools.calibrate import OUT_OF_TIME, CalibrationReport, ModelTime
