@@ -109,8 +109,10 @@ def _columns(
         return np.ones((), np.float32), np.zeros((), np.int32)
     scales = np.array(quantization.scales, np.float32)
     zero_points = np.array(quantization.zero_points, np.int32)
-    axis = quantization.axis
-    shape = () if axis is None else tuple(-1 if i == axis % rank else 1 for i in range(rank))
+    shape: list[int] = []
+    if quantization.axis is not None:
+        shape = [1] * rank
+        shape[quantization.axis % rank] = -1
     return scales.reshape(shape), zero_points.reshape(shape)
 
 

@@ -71,7 +71,8 @@ class ProtocolTensor:
 
 def tensor_metadata(spec: TensorSpec) -> ProtocolTensor:
     """An input or output of a model in the protocol's words."""
-    shape = (-1,) if spec.shape is None else tuple(-1 if n is None else n for n in spec.shape)
+    dims = (None,) if spec.shape is None else spec.shape
+    shape = tuple(-1 if dim is None else dim for dim in dims)
     return ProtocolTensor(spec.name, datatype_of(spec.data_type), shape, _parameters(spec))
 
 

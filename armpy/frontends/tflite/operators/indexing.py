@@ -213,14 +213,14 @@ def _embedding_sparse(node: BoundOperator) -> Sequence[Value]:
             return sums
         if combiner == "SQRTN":
             weights = parts.layer(ElementwiseUnary(UnaryOperation.SQUARE), weights)
-        total = parts.layer(add, zeros(parts, weights, outer), rows, weights)
+        divisor = parts.layer(add, zeros(parts, weights, outer), rows, weights)
         if combiner == "SQRTN":
-            total = parts.layer(ElementwiseUnary(UnaryOperation.SQRT), total)
+            divisor = parts.layer(ElementwiseUnary(UnaryOperation.SQRT), divisor)
         # Nothing is divided by a sum of weights that is 0.
-        none = parts.layer(Comparison(), total, parts.like(total, 0))
-        total = parts.layer(Select(), none, parts.like(total, 1), total)
-        total = parts.layer(Reshape((*outer, *(1,) * len(inner))), total)
-        return parts.layer(ElementwiseBinary(BinaryOperation.DIV), sums, total)
+        is_zero = parts.layer(Comparison(), divisor, parts.like(divisor, 0))
+        divisor = parts.layer(Select(), is_zero, parts.like(divisor, 1), divisor)
+        divisor = parts.layer(Reshape((*outer, *(1,) * len(inner))), divisor)
+        return parts.layer(ElementwiseBinary(BinaryOperation.DIV), sums, divisor)
 
     return composed(node, expand, decides=(2,))
 

@@ -79,10 +79,10 @@ def gemm(node: Node) -> Value:
         wide = widened(node)
         a, b, c = wide.value(0), wide.value(1), wide.input(2)
         addend = None if c is None or beta == 0 else scaled(node, c, beta)
-    product = scaled(node, matrix_product(node, a, b, transposes_a, transposes_b), alpha)
+    result = scaled(node, matrix_product(node, a, b, transposes_a, transposes_b), alpha)
     if addend is not None:
-        product = node.layer(ElementwiseBinary(BinaryOperation.ADD), product, addend)
-    return node.cast(product, data_type)
+        result = node.layer(ElementwiseBinary(BinaryOperation.ADD), result, addend)
+    return node.cast(result, data_type)
 
 
 def _fused_gemm(node: Node) -> Value:

@@ -274,5 +274,7 @@ def _type_proto(info: TensorInfo | None) -> onnx.TypeProto:
     """ONNX's type of a tensor; an empty one for an omitted tensor."""
     if info is None or info.data_type not in _ELEMENT_TYPES:
         return onnx.TypeProto()
-    shape = None if info.shape is None else [dim if dim is not None else "" for dim in info.shape]
+    shape: list[int | str] | None = None
+    if info.shape is not None:
+        shape = ["" if dim is None else dim for dim in info.shape]
     return onnx.helper.make_tensor_type_proto(_ELEMENT_TYPES[info.data_type], shape)

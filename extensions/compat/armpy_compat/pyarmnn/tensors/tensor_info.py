@@ -121,9 +121,11 @@ class TensorInfo(SwigObject):
         if not args:
             self._shape = TensorShape.copy_of(None)
         elif len(args) == 1 and isinstance(args[0], TensorInfo):
-            self.__dict__.update(args[0].__dict__)
-            self.thisown = True
-            self._shape = TensorShape.copy_of(args[0]._shape)
+            other = args[0]
+            self._scale = other._scale
+            self._offset, self._is_constant = other._offset, other._is_constant
+            self._data_type = other._data_type
+            self._shape = TensorShape.copy_of(other._shape)
         elif 2 <= len(args) <= 5 and isinstance(args[0], TensorShape):
             self._shape = TensorShape.copy_of(args[0])
             settings = [*args[1:], *(0.0, 0, False)[len(args) - 2 :]]
