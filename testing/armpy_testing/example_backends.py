@@ -1,4 +1,7 @@
-"""The example backends and plugins of the checkout: built, installed and run as anybody would."""
+"""The example backends and plugins of the checkout: built, installed and run as anybody would.
+
+Outside of a checkout, modules of tests that import this one are skipped.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,11 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from armpy_testing.checkout import ROOT
+from armpy_testing.checkout import checkout_path
 from armpy_testing.effort import IS_FULL
 
-EXAMPLES = ROOT / "backends" / "dynamic_examples"
-PLUGINS = ROOT / "examples" / "plugins"
-DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
+EXAMPLES = checkout_path("backends", "dynamic_examples")
+PLUGINS = checkout_path("examples", "plugins")
 
 
 def install(project: str, folder: Path, examples: Path = EXAMPLES) -> Path:

@@ -85,15 +85,15 @@ os.environ["ARMPY_KERNELS"] = "off"  # what is compiled is compiled, whatever is
 def _make_cache(rootpath: Path) -> None:
     """Make this run's cache, which begins empty but for compiled kernels of earlier runs.
 
-    Runs of one checkout have one folder of compiled kernels, never the user's own cache. Workers,
-    and what tests start, inherit the run's cache.
+    Runs of one checkout have one folder of compiled kernels, never the user's own cache, or that
+    which ARMPY_TESTS_KEPT names. Workers, and what tests start, inherit the run's cache.
     """
     if "PYTEST_XDIST_WORKER" in os.environ or "ARMPY_TESTS_CACHE" in os.environ:
         return
-    projects = [
-        path for path in (rootpath, *rootpath.parents) if (path / "pyproject.toml").exists()
-    ]
-    kept = (projects[-1] if projects else rootpath) / ".cache" / "armpy-tests"
+    folders = (rootpath, *rootpath.parents)
+    projects = [folder for folder in folders if (folder / "pyproject.toml").exists()]
+    own = (projects[-1] if projects else rootpath) / ".cache" / "armpy-tests"
+    kept = Path(os.environ.get("ARMPY_TESTS_KEPT", own))
     kept.mkdir(mode=0o700, parents=True, exist_ok=True)
     cache = tempfile.TemporaryDirectory(prefix="run-", dir=kept.parent)
     os.environ["ARMPY_TESTS_CACHE"] = os.environ["ARMPY_CACHE_DIR"] = cache.name

@@ -21,7 +21,7 @@ from armpy.core import system_trace
 from armpy.core.system_trace import has_marks, name_code, set_system_trace
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 
 
 @pytest.fixture(autouse=True)

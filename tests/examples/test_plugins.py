@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy_testing.example_backends import DIGITS, PLUGINS, install, own_tests, run_beside
+from armpy_testing.digits import MODEL as DIGITS
+from armpy_testing.example_backends import PLUGINS, install, own_tests, run_beside
 
 pytestmark = pytest.mark.slow
 

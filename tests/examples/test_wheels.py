@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy_testing.example_backends import DIGITS, EXAMPLES, install, own_tests, run_beside
+from armpy_testing.digits import MODEL as DIGITS
+from armpy_testing.example_backends import EXAMPLES, install, own_tests, run_beside
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 pytestmark = pytest.mark.slow

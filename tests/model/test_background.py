@@ -35,7 +35,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.background import compile_process, tiers
 from armpy.plugins.isolation.limits import IsolationLimits
 from armpy_testing.descendants import await_end, is_running
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import floats, placement_of
 from armpy_testing.models.tflite_control_flow import variable_model
 from armpy_testing.models.tflite_writer import TfliteModel

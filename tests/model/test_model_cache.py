@@ -23,7 +23,7 @@ from armpy.model.load_options import LoadOptions
 from armpy.model.load_request import LoadRequest
 from armpy.plugins.front_ends.registry import FrontEndProxy
 from armpy.store.archive import checksum_cache as verified
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.networks import placement_of
 from tests.support.prepared_models import use_own_model_cache

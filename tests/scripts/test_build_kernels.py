@@ -9,7 +9,7 @@ from armpy_numba_acc.machine.kernel import Kernel
 
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import KernelPack
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 from scripts import build_kernels
 
 pytest.importorskip("numba")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 from scripts.find_models import files_of, find, main
 
 SHAPE = (1, 16, 16, 1)

@@ -20,7 +20,7 @@ from armpy.ops import PreCompiled
 from armpy.store.archive import kernel_packs
 from armpy.store.archive.container import HEADER_BYTES, open_container, write_container
 from armpy.store.archive.kernel_packs import KernelPack, found_packs, packs_of, write_pack
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 
 KERNELS = {f"kernel_{n}": bytes([n]) * (50 + n) + os.urandom(20) for n in range(40)} | {"none": b""}
 

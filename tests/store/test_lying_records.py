@@ -11,7 +11,7 @@ import pytest
 import armpy
 from armpy.errors import ParserError
 from armpy.store.archive.container import open_container, write_container
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 
 LIMIT_BYTES = 1 << 20
 

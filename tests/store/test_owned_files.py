@@ -16,7 +16,7 @@ from armpy.core.file_ownership import make_own_folder
 from armpy.store.digests import UnknownContentsError, digest_of
 from armpy.store.owned_files import replacing, write_whole
 from armpy.types import DataType, Priority
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 
 
 def mode_of(path: Path) -> int:

@@ -24,9 +24,9 @@ pytest.importorskip("armpy_litert")
 from armpy_litert import LiteRtBackend, delegate_backend
 from armpy_litert.engine import interpreter_module
 
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import part_of_kit
 
-DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 OPTIONS: dict[str, OptionValue] = {"num_threads": 0, "delegate": "", "delegate_options": ""}
 
 

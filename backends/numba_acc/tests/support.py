@@ -239,7 +239,9 @@ def run_apart(script: str, seconds: float = 120) -> subprocess.CompletedProcess[
         name: value for name, value in os.environ.items() if not name.startswith(("COV", "PYTEST"))
     }
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    command = [sys.executable, "-c", script]
+    # The script may import what lies beside this module by relative names; -P leaves the working
+    # directory out, whose tests/ may be another one.
+    command = [sys.executable, "-P", "-c", f"__package__ = {__package__!r}\n{script}"]
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, check=False, timeout=seconds
     )

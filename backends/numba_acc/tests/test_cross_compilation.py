@@ -20,6 +20,7 @@ import pytest
 import armpy
 from armpy import Model, Network
 from armpy.ops.operation import Array
+from armpy_testing.digits import MODEL as DIGITS
 
 from .networks import convolutions, image
 from .random_networks import random_network
@@ -28,7 +29,6 @@ from .support import check_outputs
 ROOT = Path(__file__).resolve().parents[3]
 TOOL = ROOT.parent / "shared/tools/arm64.sh"
 HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arm64-python"
-DIGITS = ROOT / "examples/digits/digits_int8.tflite"
 
 TARGETS = ("neoverse-n1", "cortex-a72")
 SEEDS = (3, 5, 14)

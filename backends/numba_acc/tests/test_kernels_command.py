@@ -12,6 +12,7 @@ import pytest
 
 from armpy.cli.__main__ import main
 from armpy.store.archive import kernel_packs
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.installed import skip_without_commands_of_backends
 
 for library in ("click", "rich", "PIL"):
@@ -19,7 +20,7 @@ for library in ("click", "rich", "PIL"):
 skip_without_commands_of_backends()
 pytest.importorskip("numba")
 
-MODEL = "examples/digits/digits_int8.tflite"
+MODEL = str(DIGITS)
 
 
 @pytest.fixture(autouse=True)

@@ -19,10 +19,13 @@ from armpy_numba_acc.store.packs import OWN_PACKS, own_packs, why_not
 
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import KernelPack
+from armpy_testing.digits import MODEL
 from armpy_testing.effort import effort
-from scripts.build_kernels import TARGETS, listed
 
 from .support import instructions
+
+pytest.importorskip("scripts.build_kernels", reason="scripts/ is in a checkout of armpy alone")
+from scripts.build_kernels import TARGETS, listed
 
 REMEDY = "run scripts/build_kernels.py and commit what it writes"
 
@@ -82,7 +85,7 @@ def test_a_first_start_compiles_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path))
     # With measured figures, another kernel may be best from one run to the next.
     monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "typical")
-    command = [sys.executable, "-c", _FIRST_START, "examples/digits/digits_int8.tflite"]
+    command = [sys.executable, "-c", _FIRST_START, str(MODEL)]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert "compiled" not in printed
     assert f"from {OWN_PACKS}" in printed
@@ -120,7 +123,7 @@ def test_a_pack_with_a_changed_byte_gives_the_same_answer(
     def start(number: int) -> tuple[str, list[str]]:
         """The answer of a first start, and the lines about packs."""
         monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / f"cache {number}"))
-        model = "examples/digits/digits_int8.tflite"
+        model = str(MODEL)
         command = [sys.executable, "-c", _DAMAGED_START, model, str(changed.parent)]
         ended = subprocess.run(command, check=True, capture_output=True, text=True)
         return ended.stdout, [line for line in ended.stderr.splitlines() if "pack" in line]

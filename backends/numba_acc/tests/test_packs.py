@@ -35,6 +35,7 @@ from armpy.errors import BackendUnavailableError
 from armpy.store.archive import kernel_packs
 from armpy.store.archive.container import open_container
 from armpy.store.archive.kernel_packs import write_pack
+from armpy_testing.digits import MODEL
 
 from .support import forget_sources, instructions, note_compiled
 
@@ -216,7 +217,7 @@ print(json.dumps({"compiler": "numba" in sys.modules, "y": y.tolist()}))
 def test_a_model_runs_from_a_pack_as_from_what_is_compiled_here(
     folder: Path, tmp_path: Path
 ) -> None:
-    model = "examples/digits/digits_int8.tflite"
+    model = str(MODEL)
     environment = {**os.environ, "ARMPY_CACHE_DIR": str(tmp_path / "one")}
 
     def run(**changed: str) -> str:

@@ -24,6 +24,7 @@ from armpy import Model, Runtime, RuntimeOptions
 from armpy.errors import BackendUnavailableError
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
+from armpy_testing.digits import MODEL
 
 from .networks import convolutions, image
 from .support import addresses_of
@@ -156,9 +157,8 @@ print("loaded")
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="others keep directories that are used")
 def test_a_deleted_working_directory_is_named_by_the_error(tmp_path: Path) -> None:
-    model = Path("examples/digits/digits_int8.tflite").absolute()
     ended = subprocess.run(
-        [sys.executable, "-c", _FROM_A_DELETED_DIRECTORY, str(model)],
+        [sys.executable, "-c", _FROM_A_DELETED_DIRECTORY, str(MODEL)],
         env={**os.environ, "ARMPY_CACHE_DIR": str(tmp_path), "ARMPY_KERNELS": "off"},
         check=True,
         capture_output=True,

@@ -269,8 +269,8 @@ def test_networks_run_where_nothing_can_be_kept(hindrance: str, folder: Path) ->
             pytest.skip("nothing is read-only for this user")
         folder.chmod(0o500)
     done = subprocess.run(
-        [sys.executable, "-B", "-c", HINDERED, hindrance],
-        cwd=Path(__file__).parents[3],
+        [sys.executable, "-B", "-c", f"__package__ = {__package__!r}\n{HINDERED}", hindrance],
+        cwd=Path(__file__).parents[__name__.count(".")],
         capture_output=True,
         text=True,
         check=False,

@@ -16,13 +16,14 @@ from armpy.ops import Pooling2d, PoolingAlgorithm
 from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.digits import MODEL
 from armpy_testing.installed import skip_without_commands_of_backends
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 skip_without_commands_of_backends()
 
-DIGITS = str(Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite")
+DIGITS = str(MODEL)
 
 TUNER = """
     import signal

@@ -24,10 +24,9 @@ from armpy_openvino.engine import available_devices, core, openvino
 from armpy_openvino.programs import OpenVinoProgram, OpenVinoPrograms
 
 from armpy_testing.backends.fake_backends import registry_of
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import part_of_kit
 from armpy_testing.models.tflite_writer import TfliteModel
-
-DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
 
 
 def test_a_quantised_network_is_one_partition_with_the_answers_of_the_reference() -> None:

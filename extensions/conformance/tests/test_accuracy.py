@@ -37,7 +37,8 @@ from armpy_conformance.accuracy.runner import AccuracySettings, ModelJudge, samp
 from armpy_conformance.accuracy.verdict import verdict
 from armpy_conformance.compare.errors import errors
 from armpy_conformance.differences.real_numbers import real_numbers
-from armpy_testing.example_backends import DIGITS, EXAMPLES
+from armpy_testing.checkout import checkout_path
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import f32, floats
 from armpy_testing.models.tflite_writer import TfliteModel
 
@@ -324,7 +325,8 @@ def test_what_is_planted_is_found(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, faults: str, status: Status, text: str
 ) -> None:
     monkeypatch.setenv("ARMPY_SAMPLE_FAULTS", faults)
-    options = RuntimeOptions(dynamic_backends_path=EXAMPLES / "drivers")
+    drivers = checkout_path("backends", "dynamic_examples", "drivers")
+    options = RuntimeOptions(dynamic_backends_path=drivers)
     path = tmp_path / "sum.tflite"
     path.write_bytes(sum_model())
     run = run_accuracy([path], "SampleFaulty", runtime_options=options, settings=QUICK)
@@ -348,7 +350,8 @@ def sum_model(shape: tuple[int, ...] = (4,)) -> bytes:
 def test_a_model_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ARMPY_SAMPLE_FAULTS", "execute=hang")
     monkeypatch.setattr("armpy_conformance.workers._START_S", 5.0)
-    options = RuntimeOptions(dynamic_backends_path=EXAMPLES / "drivers")
+    drivers = checkout_path("backends", "dynamic_examples", "drivers")
+    options = RuntimeOptions(dynamic_backends_path=drivers)
     path = tmp_path / "sum.tflite"
     path.write_bytes(sum_model())
     run = run_accuracy([path], "SampleFaulty", runtime_options=options, settings=QUICK, timeout_s=3)

@@ -16,12 +16,14 @@ from armpy_conformance.cli.conformance.trials import report_all
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
 from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.checkout import checkout_path
+from armpy_testing.digits import MODEL
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[3]
-DIGITS = str(ROOT / "examples" / "digits" / "digits_int8.tflite")
-SAMPLE = ["--dynamic-backends-path", str(ROOT / "backends" / "dynamic_examples" / "single_file")]
+EXAMPLES = checkout_path("backends", "dynamic_examples")
+DIGITS = str(MODEL)
+SAMPLE = ["--dynamic-backends-path", str(EXAMPLES / "single_file")]
 
 
 @pytest.fixture
@@ -130,7 +132,7 @@ def test_listed_cases_are_those_that_are_run(capsys: pytest.CaptureFixture[str])
 
 def broken_options(folder: Path, name: str) -> list[str]:
     """Options that find one of the broken examples, and nothing else."""
-    broken = ROOT / "backends" / "dynamic_examples" / "broken"
+    broken = EXAMPLES / "broken"
     shutil.copy(broken / f"Broken_{name}_backend.py", folder)
     shutil.copytree(broken / "Broken_common", folder / "Broken_common", dirs_exist_ok=True)
     return ["--dynamic-backends-path", str(folder)]
@@ -175,7 +177,7 @@ def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_case_that_ends_its_process_takes_no_other_with_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    folder = str(ROOT / "backends" / "dynamic_examples" / "drivers")
+    folder = str(EXAMPLES / "drivers")
     options = ["--dynamic-backends-path", folder, "--jobs", "1"]
     for name in ("arm-nn-sample", "sub", "mul-row"):
         options += ["--filter", f"ElementwiseBinary/by-hand-{name}/float32"]

@@ -24,7 +24,7 @@ from armpy.store.digests import digest_of
 from armpy_conformance import Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract import CONTRACT_CASES, ContractCase, judge_contract
-from armpy_testing.example_backends import EXAMPLES
+from armpy_testing.checkout import checkout_path
 
 from .kit_runs import options_for, run_one
 
@@ -38,7 +38,11 @@ KEPT, ANEW = (
 def backend(tmp_path: Path) -> Iterator[Any]:  # Any: its class is in a file that only armpy loads
     """The sample driver that keeps compiled parts; tests change its methods."""
     place = tmp_path / "drivers"
-    shutil.copytree(EXAMPLES / "drivers", place, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        checkout_path("backends", "dynamic_examples", "drivers"),
+        place,
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     with Runtime(RuntimeOptions(["SampleCaching"], dynamic_backends_path=place)) as runtime:
         yield runtime.registry.get("SampleCaching")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
@@ -16,8 +14,7 @@ from armpy_conformance import ModelDifference, first_difference
 from armpy_testing.backends.fake_backends import CompilingBackend, FakeBackend, registry_of
 from armpy_testing.backends.lying_backends import WrongWhenFused
 from armpy_testing.backends.tampering_backend import Tampering
-
-DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
+from armpy_testing.digits import MODEL as DIGITS
 
 
 def diff(backend: FakeBackend, **options: object) -> ModelDifference:

@@ -9,8 +9,9 @@ import pytest
 
 from armpy.execution import RuntimeOptions
 from armpy_conformance import ConformanceResult, Outcome, run_conformance
+from armpy_testing.checkout import checkout_path
 
-EXAMPLES = Path(__file__).parents[3] / "backends" / "dynamic_examples"
+EXAMPLES = checkout_path("backends", "dynamic_examples")
 
 
 def run_in(folder: Path, backend_id: str) -> ConformanceResult:

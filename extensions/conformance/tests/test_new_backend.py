@@ -17,6 +17,7 @@ import pytest
 from armpy.cli.__main__ import main
 from armpy.errors import InvalidArgumentError
 from armpy_conformance.cli.new_backend.work import STYLES, BackendName, write_project
+from armpy_testing.checkout import checkout_path
 from armpy_testing.installed import skip_without
 from armpy_testing.models.tflite_writer import TfliteModel
 
@@ -24,7 +25,6 @@ pytestmark = pytest.mark.slow
 
 skip_without("click", "rich", "pillow", "pip", "setuptools>=77")
 
-ROOT = Path(__file__).parents[3]
 
 LONGEST = "Abcdefghij" * 3
 
@@ -241,8 +241,9 @@ def test_the_types_are_strict(
     if importlib.util.find_spec("mypy") is None:
         pytest.skip("mypy is not installed")
     # Where armpy is installed in place, mypy does not find it by itself.
-    folders = [ROOT, *(ROOT / "backends" / name for name in ("reference", "native"))]
-    folders.append(ROOT / "extensions" / "tools")
+    root = checkout_path("backends").parent
+    folders = [root, *(root / "backends" / name for name in ("reference", "native"))]
+    folders.append(root / "extensions" / "tools")
     monkeypatch.setenv("MYPYPATH", os.pathsep.join(map(str, folders)))
     write_project(BackendName("acme", style), style, tmp_path / "p")
     cache = tmp_path_factory.getbasetemp() / "mypy"  # of armpy's own types, for both styles

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from armpy_conformance import all_cases
+from armpy_testing.checkout import checkout_path
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = Path(__file__).parents[3] / "backends" / "dynamic_examples"
+EXAMPLES = checkout_path("backends", "dynamic_examples")
 
 
 def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:

@@ -21,6 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import armpy
 from armpy.ops.operation import Array
+from armpy_testing.checkout import checkout_path
 from armpy_testing.preparations import watch_preparations
 
 VOCABULARY, WIDTH, HEADS, LAYERS, POSITIONS = 61, 128, 4, 2, 224
@@ -516,7 +517,7 @@ def test_the_example_generates_what_onnx_runtime_does(tmp_path: Path) -> None:
         logits = peer.run({"input_ids": np.array([new]), "attention_mask": mask})
         new = [int(logits[0, -1].argmax())]
         tokens = tokens + new
-    example = runpy.run_path(str(Path(__file__).parents[3] / "examples/decoder/generate.py"))
+    example = runpy.run_path(str(checkout_path("examples", "decoder", "generate.py")))
     with mock.patch("armpy.load", partial(armpy.load, backends=["CpuRef"])):
         text = example["generate"](tmp_path, "w5 w17 w3")
     assert text == " ".join(f"w{token}" for token in tokens)

@@ -17,8 +17,7 @@ from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, inst
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.plugins.front_ends.registry import FrontEnds
 from armpy.plugins.hooks import open_model_file
-
-TFLITE = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
+from armpy_testing.digits import MODEL as TFLITE
 
 
 def imported_by(code: str, cache: Path) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import armpy
-from armpy_testing.models.row_models import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 
 
 @contextmanager

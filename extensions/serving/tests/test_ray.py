@@ -16,8 +16,9 @@ import pytest
 import armpy
 import armpy_serving.ray
 from armpy.errors import InvalidArgumentError
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import IS_FULL, effort
-from armpy_testing.models.row_models import DIGITS, WIDTH, weights, write_row_model
+from armpy_testing.models.row_models import WIDTH, weights, write_row_model
 
 from .ray_node import expected, pixels, ray_node
 

@@ -23,7 +23,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
-from armpy_testing.models.row_models import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.tflite_writer.tflite import write_tflite
 
 from .ray_node import expected, pixels

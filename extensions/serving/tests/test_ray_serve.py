@@ -20,8 +20,8 @@ import pytest
 
 import armpy
 import armpy_serving.ray
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import effort
-from armpy_testing.models.row_models import DIGITS
 
 from .ray_node import expected, pixels, ray_node
 

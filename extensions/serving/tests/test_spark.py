@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import effort
-from armpy_testing.models.row_models import CLASSES, DIGITS, WIDTH, weights, write_row_model
+from armpy_testing.models.row_models import CLASSES, WIDTH, weights, write_row_model
 
 pytest.importorskip("pyspark", reason="Spark is an engine of its own: the extra 'spark' has it")
 pytest.importorskip("pandas", reason="Spark's functions of arrays need it: the extra 'spark'")

@@ -9,6 +9,7 @@ import pytest
 from armpy.cli.__main__ import main
 from armpy_conformance.measure.latency import latency_of
 from armpy_testing.backends.dynamic_modules import write_two_cards
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.row_models import write_row_model
 from armpy_tools.benchmark import (
     BenchmarkResult,
@@ -25,7 +26,7 @@ from armpy_tools.cli.benchmark.work import subjects_of
 for library in ("click", "rich", "PIL", "jinja2"):
     pytest.importorskip(library)
 
-MODEL = str(Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite")
+MODEL = str(DIGITS)
 INPUT = "serving_default_image:0"
 QUICK = ["--runs", "6", "--processes", "1", "--warm-up", "0"]
 

@@ -19,7 +19,7 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins.modules import forget_module
 from armpy.types import DataType
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
-from armpy_testing.example_backends import DIGITS
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.devices.store import FiguresStore
 
 for library in ("click", "rich"):

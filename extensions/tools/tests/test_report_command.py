@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.cli.app import app
 from armpy_testing.backends.dynamic_modules import write_two_cards
+from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.row_models import write_row_model
 from armpy_tools.report import comparison
 
-DIGITS = Path(__file__).parents[3] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
 
 

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from armpy_testing.checkout import ROOT
 from armpy_testing.models.tflite_writer import TfliteModel
 
 WIDTH, CLASSES = 6, 3
-DIGITS = ROOT / "examples" / "digits" / "digits_int8.tflite"
 
 
 def weights(width: int = WIDTH, classes: int = CLASSES) -> npt.NDArray[np.float32]:

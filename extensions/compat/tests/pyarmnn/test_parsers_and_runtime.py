@@ -11,10 +11,9 @@ import pytest
 
 import armpy
 import armpy_compat.pyarmnn as ann
+from armpy_testing.digits import MODEL as _DIGITS
 
 from ..armnn_texts import armnn_file
-
-_DIGITS = Path(__file__).parents[4] / "examples" / "digits" / "digits_int8.tflite"
 
 _CPU_REF = [ann.BackendId("CpuRef")]
 

@@ -21,6 +21,7 @@ _LENGTH = struct.Struct("<Q")
 _CHILD = """\
 import pickle, struct, sys
 sys.path[:] = {path!r}
+__package__ = {package!r}
 from .arithmetic import by_reference
 source, sink = sys.stdin.buffer, sys.stdout.buffer
 while start := source.read(8):
@@ -58,7 +59,7 @@ class _Child:
         """The process."""
         if self._process is None or self._owner != os.getpid():
             self._owner = os.getpid()
-            command = [sys.executable, "-c", _CHILD.format(path=sys.path)]
+            command = [sys.executable, "-c", _CHILD.format(path=sys.path, package=__package__)]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe)
             weakref.finalize(self, _end, self._process)

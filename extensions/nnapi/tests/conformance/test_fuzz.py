@@ -17,9 +17,11 @@ from armpy_nnapi.conformance.fuzz.runner import bytes_of
 from armpy_nnapi.conformance.vectors import run_vectors
 from armpy_nnapi.validation.validate_model import validate_model
 from armpy_testing.backends.lying_backends import write_liar
-from armpy_testing.example_backends import EXAMPLES
+from armpy_testing.checkout import checkout_path
 
-DRIVERS = RuntimeOptions(dynamic_backends_path=EXAMPLES / "drivers")
+DRIVERS = RuntimeOptions(
+    dynamic_backends_path=checkout_path("backends", "dynamic_examples", "drivers")
+)
 SEED = bytes(8)
 
 

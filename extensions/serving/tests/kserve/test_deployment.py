@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from armpy_testing.checkout import checkout_path
 
 from .kserve_server import KServeProcess
 
 yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
 
-FOLDER = Path(__file__).parents[4] / "examples" / "serving" / "kserve"
+FOLDER = checkout_path("examples", "serving", "kserve")
 
 
 def document(name: str) -> dict[str, Any]:

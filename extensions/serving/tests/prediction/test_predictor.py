@@ -25,8 +25,9 @@ from armpy_serving.prediction.model_source import ModelSource
 from armpy_serving.prediction.node_files import compiled_file, node_folder
 from armpy_serving.prediction.process_models import ProcessModels
 from armpy_serving.prediction.thread_budget import assigned_threads
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import effort
-from armpy_testing.models.row_models import CLASSES, DIGITS, WIDTH, scores, write_row_model
+from armpy_testing.models.row_models import CLASSES, WIDTH, scores, write_row_model
 from armpy_tools.tflite_writer.tflite import write_tflite
 
 from .fake_cluster import FakeCluster

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import armpy_testing
 from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy_serving.triton import InstanceSettings, TritonExport, TritonOptions, export_model
 from armpy_testing.effort import effort
@@ -308,8 +309,8 @@ def test_crash_of_an_isolated_backend_ends_its_own_requests(start: Start, tmp_pa
     (plugins / "Tests_Faulty_backend.py").write_text(FAULTY)
     settings = InstanceSettings("", {"backends": ["Faulty"]}, ("Faulty",), {}, (str(plugins),))
     put(tmp_path / "repository", times(2, WIDTH), settings, max_batch=0)
-    root = Path(__file__).parents[4]
-    server = start(tmp_path / "repository", variables={"PYTHONPATH": str(root)})
+    packages = Path(armpy_testing.__file__).parents[1]
+    server = start(tmp_path / "repository", variables={"PYTHONPATH": str(packages)})
     last = 0.0
 
     def ask(client: Any, number: int, turn: int) -> bool:

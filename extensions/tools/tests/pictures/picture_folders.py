@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-DIGITS = Path(__file__).parents[4] / "examples" / "digits"
+from armpy_testing.digits import FOLDER as DIGITS
+
 MODEL = str(DIGITS / "digits_int8.tflite")
 LABELS = str(DIGITS / "labels.txt")
 NAMES = Path(LABELS).read_text("utf-8").split()

@@ -18,6 +18,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.tensor import Shape
+from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_tools.cli.pictures.one_picture import PictureRequest
@@ -29,7 +30,6 @@ for library in ("click", "rich", "PIL"):
 
 Image = pytest.importorskip("PIL.Image")
 
-DIGITS = Path(__file__).parents[4] / "examples" / "digits"
 MODEL = str(DIGITS / "digits_int8.tflite")
 LABELS = str(DIGITS / "labels.txt")
 NAMES = Path(LABELS).read_text("utf-8").split()

@@ -37,6 +37,7 @@ from armpy_conformance.pages import (
 )
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.tampering_backend import Tampering
+from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
@@ -45,8 +46,6 @@ from armpy_tools.report.headlines import placement_text, size_headline, speed_he
 from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import needed_bytes
 from armpy_tools.report.time_parts import kind_stack
-
-DIGITS = Path(__file__).parents[4] / "examples" / "digits" / "digits_int8.tflite"
 
 
 def profiled(path: Path, **options: object) -> Model:

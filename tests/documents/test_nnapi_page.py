@@ -7,7 +7,7 @@ from pathlib import Path
 
 import armpy_nnapi as nnapi
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "nnapi.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "nnapi.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 
 

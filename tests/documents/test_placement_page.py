@@ -9,7 +9,7 @@ from armpy.types import Preference
 from armpy_tools.placement import trials
 from armpy_tools.placement.partition import WIDTH
 
-PAGE = Path(__file__).parents[4] / "docs" / "how_to" / "placement.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how_to" / "placement.md"
 TEXT = " ".join(PAGE.read_text(encoding="utf-8").split())
 
 
