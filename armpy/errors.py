@@ -255,7 +255,7 @@ class PreparationTimeoutError(ExecutionTimeoutError):
 
 
 class QueueFullError(ArmpyError):
-    """So much is waiting that no more is taken; it can be tried again later."""
+    """The queue is full, so that no more is taken; it can be tried again later."""
 
 
 class ExecutionCancelledError(ArmpyError):

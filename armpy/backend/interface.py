@@ -118,7 +118,7 @@ class IBackendInternal(ABC):
 
     @property
     def version(self) -> str:
-        """Its own version, for reports; programs of another one are not used."""
+        """Version of the backend, for reports; programs of another one are not used."""
         return ""
 
     def get_devices(self) -> Sequence[DeviceInfo]:

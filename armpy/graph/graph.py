@@ -64,12 +64,12 @@ class SizesValue(Value):
 
     @property
     def data(self) -> Array:
-        """Its elements, plain: results made of them hold for these sizes alone."""
+        """Elements of a constant, plain: results made of them hold for these sizes alone."""
         return self.sizes.astype(self.info.data_type.dtype)
 
     @property
     def is_constant(self) -> bool:
-        """As of `Value`."""
+        """Whether the value is a constant, as of `Value`."""
         return True
 
 

@@ -79,7 +79,7 @@ class Activation(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = (*_ACTIVATION_RULES, *same(DataType.FLOAT64))
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return (inputs[0].shape,)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
@@ -147,7 +147,7 @@ class Softmax(Operation):
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return _check_axis(self.axis, inputs)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
@@ -177,7 +177,7 @@ class LogSoftmax(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = (*_ACTIVATION_RULES, *same(DataType.FLOAT64))
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return _check_axis(self.axis, inputs)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
@@ -207,5 +207,5 @@ class L2Normalization(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = _ACTIVATION_RULES
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return _check_axis(self.axis, inputs)

@@ -37,7 +37,7 @@ class PreCompiled(Operation):
         return len(self.output_shapes)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the backend said."""
+        """Shapes that the backend said."""
         return self.output_shapes
 
 
@@ -83,9 +83,9 @@ class UnfitGraph(Operation):
     def infer(
         self, inputs: OperandInfos, declared: Sequence[TensorInfo | None] = ()
     ) -> tuple[TensorInfo, ...]:
-        """As of the other branch."""
+        """Infos of the other branch's outputs."""
         return self.infos
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As of the other branch."""
+        """Shapes of the other branch's outputs."""
         return tuple(info.shape for info in self.infos)

@@ -126,7 +126,7 @@ class BidirectionalSequenceLstm(Operation):
         return (*states, *_output_shapes(sizes, time_axes, "op", self.merge_outputs))
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Which optional operands go together, and clips."""
+        """Check which optional operands go together, and clips."""
         present = present_operands(self, inputs)
         has_aux_weights = "forward_aux_to_output_weights" in present
         _require_aux_input(present, has_aux_weights)
@@ -200,7 +200,7 @@ class BidirectionalSequenceRnn(Operation):
         return (*states, *_output_shapes(sizes, time_axes, "nm", self.merge_outputs))
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Which optional operands go together."""
+        """Check which optional operands go together."""
         present = present_operands(self, inputs)
         has_aux_weights = "forward_aux_weights" in present
         require_presence(present, "backward_aux_weights", has_aux_weights)

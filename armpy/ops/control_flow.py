@@ -69,7 +69,7 @@ class ControlFlow(Operation):
         return super().infer(inputs, [i if i and i.shape is not None else own for i, own in pairs])
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As far as the graphs' outputs say it."""
+        """Shapes as far as the graphs' outputs say them."""
         return tuple(info.shape for info in self._known_outputs(inputs))
 
 
@@ -103,7 +103,7 @@ class If(ControlFlow):
 
     @property
     def num_outputs(self) -> int:
-        """As many as the graphs'."""
+        """Number of the graphs' outputs."""
         return len(self.then_graph.output_infos)
 
     def _known_outputs(self, inputs: OperandInfos) -> tuple[TensorInfo, ...]:
@@ -157,7 +157,7 @@ class While(ControlFlow):
 
     @property
     def num_outputs(self) -> int:
-        """As many as the body's."""
+        """Number of the body's outputs."""
         return len(self.body_graph.output_infos)
 
     def _known_outputs(self, inputs: OperandInfos) -> tuple[TensorInfo, ...]:

@@ -152,7 +152,7 @@ class BoxWithNmsLimit(Operation):
         return (None,), (None, _BOX_LENGTH), (None,), (None,)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the scores, as the boxes, and two indices."""
+        """Types of the scores, of the boxes, and of two indices."""
         return inputs[0].data_type, inputs[1].data_type, _INDICES, _INDICES
 
 
@@ -215,7 +215,7 @@ class GenerateProposals(Operation):
         return (None,), (None, _BOX_LENGTH), (None,)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the scores; floats or stored boxes; indices."""
+        """Types of the scores, of floats or stored boxes, and of indices."""
         scores = inputs[0].data_type
         return scores, _BOXES if scores.is_quantized else scores, _INDICES
 

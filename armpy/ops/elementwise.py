@@ -236,7 +236,7 @@ class ElementwiseUnary(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_NUMERIC_TYPES, DataType.BOOLEAN)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return (inputs[0].shape,)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
@@ -404,5 +404,5 @@ class Select(Operation):
         return _broadcast(inputs)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the second input."""
+        """The second input's type."""
         return (inputs[1].data_type,)

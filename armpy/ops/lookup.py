@@ -51,7 +51,7 @@ class HashtableLookup(Operation):
         return (sizes["k"], *(inputs[2].shape or ())[1:]), (sizes["k"],)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the values, and plain bytes."""
+        """The values' type, and plain bytes."""
         return inputs[2].data_type, DataType.UNSIGNED8
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:

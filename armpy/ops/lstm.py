@@ -68,7 +68,7 @@ class Lstm(Operation):
         return (batch, scratch), (batch, output), (batch, cells), (batch, output)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Which optional operands go together, and clips."""
+        """Check which optional operands go together, and clips."""
         require_whole_parts(present_operands(self, inputs))
         require_clips(self)
 
@@ -141,7 +141,7 @@ class UnidirectionalSequenceLstm(Operation):
         return lstm_types(inputs)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Which optional operands go together, clips, and the quantisation of integers."""
+        """Check which optional operands go together, clips, and the quantisation of integers."""
         present = present_operands(self, inputs)
         require_whole_parts(present)
         require_clips(self)

@@ -52,7 +52,7 @@ class Normalization(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(*FLOAT_TYPES, *QUANTIZED_TYPES)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         shape = inputs[0].shape or ()
         distinct_axes(self.axes, len(shape))
         require(
@@ -94,7 +94,7 @@ class InstanceNormalization(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(*FLOAT_TYPES)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return (inputs[0].shape,)
 
 
@@ -128,7 +128,7 @@ class LayerNormalization(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_REALS)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return _normalized_shape(self.axes, inputs)
 
 
@@ -159,7 +159,7 @@ class RmsNormalization(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = same(*_REALS)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return _normalized_shape(self.axes, inputs)
 
 

@@ -79,7 +79,7 @@ class QLstm(Operation):
         return lstm_types(inputs)
 
     def validate(self, inputs: Sequence[TensorInfo], outputs: Sequence[TensorInfo]) -> None:
-        """Which optional operands go together, clips, and the quantisation."""
+        """Check which optional operands go together, clips, and the quantisation."""
         present = present_operands(self, inputs)
         require_whole_parts(present)
         require_clips(self)

@@ -48,7 +48,7 @@ class Quantize(Operation):
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return (inputs[0].shape,)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
@@ -96,7 +96,7 @@ class Dequantize(Operation):
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return (inputs[0].shape,)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
@@ -135,7 +135,7 @@ class Cast(Operation):
     """Rounding to FLOAT8_E8M0: ``nearest``, ``up`` or ``down``."""
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return (inputs[0].shape,)
 
     def identity_of(

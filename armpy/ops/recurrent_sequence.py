@@ -37,7 +37,7 @@ class RecurrentCell(enum.Enum):
 
     @property
     def functions(self) -> tuple[GateFunction, ...]:
-        """Its functions where none are given."""
+        """Functions of the cell where none are given."""
         both = GateFunction.SIGMOID, GateFunction.TANH, GateFunction.TANH
         return {1: both[1:2], 3: both[:2], 4: both}[self.value]
 

@@ -223,5 +223,5 @@ class HeatmapMaxKeypoint(Operation):
         return (sizes["r"], keypoints), (sizes["r"], keypoints, 2)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the heat map, and as the regions."""
+        """Types of the heat map, and of the regions."""
         return inputs[0].data_type, inputs[1].data_type

@@ -43,7 +43,7 @@ class StandIn(Operation):
 
     @property
     def num_outputs(self) -> int:
-        """As many as the file has."""
+        """Number of outputs that the file has."""
         return self.num_results
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:

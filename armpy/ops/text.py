@@ -58,7 +58,7 @@ class TableLookup(Operation):
     )
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         (num_keys,), (num_values,) = inputs[1].shape or (None,), inputs[2].shape or (None,)
         require(
             num_keys is None or num_values is None or num_keys == num_values,
@@ -75,7 +75,7 @@ class TableLookup(Operation):
         return (inputs[0].shape,)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the values."""
+        """The values' type."""
         return (inputs[2].data_type,)
 
 
@@ -202,7 +202,7 @@ class RegexFullMatch(Operation):
     type_rules: ClassVar[tuple[TypeRule, ...]] = (rule((_STRING,), (DataType.BOOLEAN,)),)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the input."""
+        """The input's shape."""
         return (inputs[0].shape,)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:

@@ -120,7 +120,7 @@ class TfliteOperator(Composite):
 
     @property
     def num_outputs(self) -> int:
-        """As many as the file has."""
+        """Number of outputs that the file has."""
         return len(self.declared)
 
     def decides(self, index: int) -> bool:
@@ -132,7 +132,7 @@ class TfliteOperator(Composite):
         return (None,) * self.num_outputs
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the file says."""
+        """Types that the file says."""
         return tuple(info.data_type for info in self.declared)
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:

@@ -102,7 +102,7 @@ class OnnxRuntimeBackend(IEngineBackend):
         return support.is_layer_supported(Activation(ActivationFunction.RELU), [info], [info]).text
 
     def get_engine(self) -> OnnxPrograms:
-        """What makes sessions of models."""
+        """The engine, which makes sessions of models."""
         return OnnxPrograms(self._provider)
 
 

@@ -41,7 +41,7 @@ class OpenVinoBackend(IEngineBackend):
         return "2.6"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
-        """Those that OpenVINO finds, the processor first."""
+        """Devices that OpenVINO finds, the processor first."""
         try:
             names = available_devices()
         except BackendUnavailableError:

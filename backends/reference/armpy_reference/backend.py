@@ -58,7 +58,7 @@ class ReferenceBackend(IBackendInternal):
 
     @property
     def version(self) -> str:
-        """That of the distribution it comes with."""
+        """Version of the distribution that the backend comes with."""
         return __version__
 
     def get_capabilities(self) -> Capabilities:

@@ -68,7 +68,7 @@ def philox_uniform(seed: int, stream: int, count: int) -> npt.NDArray[np.float64
 
 
 def philox_uniform_singles(seed: int, stream: int, count: int) -> npt.NDArray[np.float32]:
-    """As `philox_uniform` with 23 bits, one word each."""
+    """Uniform numbers as of `philox_uniform` with 23 bits, one word each."""
     words = _words(seed, stream, count)
     return (words & np.uint64(0x7FFFFF)).astype(np.float32) * np.float32(2.0**-23)
 

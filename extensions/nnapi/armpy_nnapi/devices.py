@@ -135,7 +135,7 @@ class Device:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Its speed and power by type of operand, as it declares or ``armpy calibrate`` measured.
+        """Speed and power by type of operand, as declared or as ``armpy calibrate`` measured.
 
         References
         ----------

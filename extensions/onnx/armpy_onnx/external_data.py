@@ -68,7 +68,7 @@ class ExternalData:
         self._files: dict[Path, memoryview] = {}
 
     def read(self, tensor: onnx.TensorProto, where: str) -> tuple[Array, DataType]:
-        """As `read_tensor`, from wherever the elements lie.
+        """Read a tensor like `read_tensor`, from wherever the elements lie.
 
         Raises
         ------

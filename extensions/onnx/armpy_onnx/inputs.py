@@ -42,11 +42,11 @@ class TiedDimensions(Composite):
         return False
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the inputs'."""
+        """The inputs' shapes."""
         return tuple(info.shape for info in inputs)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the inputs'."""
+        """The inputs' types."""
         return tuple(info.data_type for info in inputs)
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Any]) -> Sequence[Any]:

@@ -119,12 +119,12 @@ class Node(Layers):
 
     @property
     def kind(self) -> str:
-        """As of `NodeData`."""
+        """Kind of the node, as of `NodeData`."""
         return self.data.kind
 
     @property
     def version(self) -> int:
-        """As of `NodeData`."""
+        """Version of the operator set, as of `NodeData`."""
         return self.data.version
 
     # Attributes
@@ -334,7 +334,7 @@ class OnnxNode(Composite):
 
     @property
     def num_outputs(self) -> int:
-        """As many as the file names."""
+        """Number of outputs that the file names."""
         return self.data.num_outputs
 
     def decides(self, index: int) -> bool:
@@ -350,7 +350,7 @@ class OnnxNode(Composite):
         return (None,) * self.num_outputs
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the operator says."""
+        """Types that the operator says."""
         types = [None if info is None else info.data_type for info in inputs]
         return tuple(_output_types(self.data, self.operator, types))
 

@@ -62,14 +62,14 @@ class FixedPointRescaling(OutputRescaling):
     def rounding_twice(
         cls, multiplier: Multiplier, bias: Int64Array, keeps_negatives: bool
     ) -> OutputRescaling:
-        """As for 32-bit accumulators; `bias` of shape () or (channels,)."""
+        """Requantisation as for 32-bit accumulators; `bias` of shape () or (channels,)."""
         if np.abs(bias).max(initial=0) > _LARGEST_BIAS:
             return WideRescaling(multiplier, bias)
         return cls(Requantization.rounding_twice(multiplier, bias, keeps_negatives))
 
     @classmethod
     def rounding_once(cls, multiplier: Multiplier, bias: Int64Array) -> OutputRescaling:
-        """As for 64-bit accumulators: a 16-bit multiplier, halves up."""
+        """Requantisation as for 64-bit accumulators: a 16-bit multiplier, halves up."""
         reduced, shift = reduced_multiplier(multiplier)
         bias = np.clip(bias, -_MOST, _MOST)
         if (shift < 1).any() or np.abs(bias).max(initial=0) > _LARGEST_BIAS:

@@ -52,7 +52,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class FreeSamples:
-    """Those sampling positions of a region anywhere that are not 0, along one axis."""
+    """Sampling positions, along one axis, of a region anywhere that are not 0."""
 
     samples: Samples
     inside: Float32Array

@@ -73,7 +73,7 @@ class TransposeConvolution2dWorkload(WeightedWorkload[TransposeConvolution2d]):
 
 
 def meeting(count: int, offset: int, stride: int, size: int) -> tuple[slice, slice]:
-    """Which of some elements meet the output, and where: element i is at offset + i * stride."""
+    """Elements that meet the output, and their places: element i is at offset + i * stride."""
     first = max(0, -(offset // stride))
     end = min(count, (size - 1 - offset) // stride + 1)
     if first >= end:

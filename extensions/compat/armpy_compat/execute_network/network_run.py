@@ -187,7 +187,7 @@ def compared(options: argparse.Namespace, results: Results, others: Results) -> 
 
 
 def _usable_backends(options: argparse.Namespace, compute: Sequence[str]) -> list[str]:
-    """Those of the wanted backends that are installed; an error if there are none."""
+    """The wanted backends that are installed; an error if there are none."""
     with Runtime(RuntimeOptions(dynamic_backends_path=options.dynamic_backends_path)) as runtime:
         installed = runtime.get_device_spec().supported_backends
     usable = list(dict.fromkeys(armpy_id(name) for name in compute if armpy_id(name) in installed))

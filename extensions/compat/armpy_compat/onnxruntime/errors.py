@@ -147,7 +147,7 @@ def _wrong_types(model: Any) -> Iterator[str]:  # Any: onnx.ModelProto
 
 
 def _most_inputs(parameters: Sequence[Any]) -> int | None:  # Any: OpSchema.FormalParameter
-    """How many inputs an operator may have; None if there is no limit."""
+    """Maximum number of inputs of an operator; None if there is no limit."""
     variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
     is_open = bool(parameters) and parameters[-1].option == variadic
     return None if is_open else len(parameters)

@@ -153,7 +153,7 @@ class IConnectableLayer(SwigReference):
 
     @property
     def where(self) -> str:
-        """Its kind and name, for messages."""
+        """Kind and name of the layer, for messages."""
         return f"{self.kind} layer '{self.name}'" if self.name else f"{self.kind} layer"
 
     def GetName(self) -> str:

@@ -54,11 +54,11 @@ class NnapiOperation(Composite):
         return self.arguments.match.decides(index)
 
     def infer_shapes(self, inputs: Sequence[TensorInfo]) -> tuple[Shape | None, ...]:
-        """As the model declares them."""
+        """Shapes that the model declares."""
         return tuple(operand.shape for operand in self.arguments.outputs)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the model declares them."""
+        """Types that the model declares."""
         return tuple(operand.data_type for operand in self.arguments.outputs)
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:

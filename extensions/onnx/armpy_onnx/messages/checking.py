@@ -71,7 +71,7 @@ _MOST_FAULTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What a node of an operator may have, as ONNX defines it for one operator set."""
+    """Inputs, outputs and attributes of an operator, as ONNX defines them for one operator set."""
 
     attributes: Mapping[str, int]  # their types
     required: tuple[str, ...]  # attributes that have to be there
@@ -282,7 +282,7 @@ class _Check:
 
 
 def _faults_of(attribute: onnx.AttributeProto) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with an attribute by itself: the failure, what was expected, what is there."""
+    """Faults of an attribute by itself: the failure, the expected and the actual value."""
     expected = _VALUES.get(attribute.type)
     if expected is None:
         yield "it has no type", ", ".join(map(_type, _VALUES)), _type(attribute.type)

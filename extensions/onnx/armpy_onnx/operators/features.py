@@ -135,7 +135,7 @@ def _feature_vectorizer(node: Node) -> Value:
 
 
 def _equals(node: Node, value: Value, keys: Value) -> Value:
-    """Which key each element equals, with a last axis for the keys; NaN equals NaN."""
+    """Whether each element equals each key, with a last axis for the keys; NaN equals NaN."""
     shape = value.info.known_shape
     check_table(node, (*shape, *keys.info.known_shape))
     spread = reshaped(node, value, (*shape, 1))

@@ -154,7 +154,7 @@ def _by_heads(node: Node, value: Value, bias: Value | None, heads: int) -> Value
 
 
 def _mask(node: Node, mask: Value | None, keys: Sequence[int]) -> Value | None:
-    """Which keys each query sees: (batch, 1, 1 or queries, keys)."""
+    """Mask of the keys that each query sees: (batch, 1, 1 or queries, keys)."""
     if mask is None:
         return None
     batch, length, shape = keys[0], keys[2], mask.info.known_shape

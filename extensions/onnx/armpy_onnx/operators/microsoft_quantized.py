@@ -194,7 +194,7 @@ def _halves(node: Node, packed: Value) -> Value:
 
 
 def _first_columns(node: Node, value: Value, like: Value) -> Value:
-    """As many columns as another value has."""
+    """The first columns, as many as another value has."""
     rank, count = len(value.info.known_shape), like.info.known_shape[-1]
     return taken(node, value, rank - 1, 0, min(count, value.info.known_shape[-1]))
 

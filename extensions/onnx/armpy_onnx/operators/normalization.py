@@ -224,7 +224,7 @@ def _mean_variance_normalization(node: Node) -> Value:
 
 
 def _mean_variance_of_images(node: Node) -> Value:
-    """As ONNX Runtime knows the operator from before it was standardised."""
+    """MeanVarianceNormalization as ONNX Runtime knows it from before it was standardised."""
     image = node.value(0)
     if node.rank(0) != 4:
         raise node.error("the input has the wrong rank", expected="4", actual=node.shape(0))

@@ -114,7 +114,7 @@ def _dropout(node: Node) -> Sequence[Value]:
 
 
 def _dropped_share(node: Node) -> float:
-    """Which part of the elements becomes 0: none unless the node is in training mode."""
+    """Share of the elements that becomes 0: none unless the node is in training mode."""
     if node.version >= 12:
         is_training = node.has(2) and bool(node.array(2).any())
         share = float(node.number(1)) if node.has(1) else 0.5

@@ -322,7 +322,7 @@ class ControlFlowNode(Composite):
 
     @property
     def num_outputs(self) -> int:
-        """As many as the file names."""
+        """Number of outputs that the file names."""
         return len(self.types)
 
     def decides(self, index: int) -> bool:
@@ -334,7 +334,7 @@ class ControlFlowNode(Composite):
         return (None,) * len(self.types)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the graphs give them."""
+        """Types of the graphs' outputs."""
         return self.types
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:

@@ -498,7 +498,7 @@ class PostponedNodes(Composite):
 
     @property
     def num_outputs(self) -> int:
-        """As many as are needed."""
+        """Number of outputs that are needed."""
         return len(self.types)
 
     def decides(self, index: int) -> bool:
@@ -510,7 +510,7 @@ class PostponedNodes(Composite):
         return (None,) * len(self.types)
 
     def infer_types(self, inputs: Sequence[TensorInfo]) -> tuple[DataType, ...]:
-        """As the file declares them."""
+        """Types that the file declares."""
         return tuple(self.types.values())
 
     def expand(self, build: LayerBuilder, inputs: Sequence[Value | None]) -> Sequence[Value]:

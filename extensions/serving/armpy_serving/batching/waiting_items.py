@@ -203,7 +203,7 @@ class WaitingItems:
                 self._changed.notify()
 
     def _ready(self) -> tuple[object, float]:
-        """Which items come next, and how long they wait for others."""
+        """Items that come next, and how long they wait for others."""
         first = self._items[0]
         wait_s = first.arrived_s + self._max_wait_s - time.perf_counter()
         if wait_s <= 0 or self.is_closed:

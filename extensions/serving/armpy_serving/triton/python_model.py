@@ -141,7 +141,7 @@ class TritonModel:
         )
 
     def _wanted(self, group: list[TritonCall], answers: list[Any]) -> list[TritonCall]:
-        """Those whose callers still wait, as far as it is worth while to ask."""
+        """Requests whose callers still wait, as far as it is worth while to ask."""
         if self._last_s < LOOKS_FROM_S:
             return group
         wanted = []

@@ -38,7 +38,7 @@ class InstanceSettings:
 
     @classmethod
     def of(cls, folder: str) -> InstanceSettings:
-        """Those of a version, from its folder.
+        """Settings of a version, from its folder.
 
         Raises
         ------

@@ -32,7 +32,7 @@ class StepSettings:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> StepSettings:  # Any: JSON
-        """Those of a document."""
+        """Settings of a document."""
         tensors = tuple(map(_spec, found["tensors"]))
         return cls(tensors, tuple(found["mean"]), tuple(found["std"]), found["top"])
 

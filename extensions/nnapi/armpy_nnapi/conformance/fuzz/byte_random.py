@@ -43,7 +43,7 @@ class ByteRandom(np.random.Generator):
     def integers(  # type: ignore[override]  # overloads by type
         self, low: Any, high: Any = None, size: Any = None, **rest: Any
     ) -> Any:
-        """As of the base class; a single integer of few choices is one byte."""
+        """Random integers; a single one of few choices takes one byte."""
         if size is not None or np.ndim(low) or np.ndim(high):
             return super().integers(low, high, size, **rest)
         first, last = (0, int(low)) if high is None else (int(low), int(high))
@@ -52,20 +52,20 @@ class ByteRandom(np.random.Generator):
         return super().integers(low, high, **rest) if number is None else first + number % span
 
     def random(self, size: Any = None, *args: Any, **rest: Any) -> Any:
-        """As of the base class; a single number is two bytes."""
+        """Random numbers from 0 to 1; a single one takes two bytes."""
         number = self._take(_BYTES_OF_A_REAL) if size is None else None
         if number is None:
             return super().random(size, *args, **rest)
         return number / (1 << 8 * _BYTES_OF_A_REAL)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
-        """As of the base class; a single number is two bytes."""
+        """Uniform random numbers; a single one takes two bytes."""
         if size is not None or np.ndim(low) or np.ndim(high):
             return super().uniform(low, high, size)
         return low + (high - low) * self.random()
 
     def choice(self, a: Any, size: Any = None, *args: Any, **rest: Any) -> Any:
-        """As of the base class; a single choice is one byte or two."""
+        """Random choices; a single one takes one byte or two."""
         weights = rest.get("p")
         if size is not None or args or np.ndim(a) != 1:
             return super().choice(a, size, *args, **rest)

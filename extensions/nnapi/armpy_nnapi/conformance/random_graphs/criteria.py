@@ -149,7 +149,7 @@ def compare_closely(example: Example, position: int, expected: Array, actual: Ar
 
 
 def _counts(expected: Array, operand: Operand) -> npt.NDArray[np.bool_]:
-    """Which elements are compared."""
+    """Mask of the elements that are compared."""
     largest = _LARGEST.get(operand.data_type)
     if largest is None:
         return np.ones(expected.shape, np.bool_)

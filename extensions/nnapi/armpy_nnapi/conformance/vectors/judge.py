@@ -234,7 +234,7 @@ class VectorJudge:
         return self._subject.reason_to_give_back(lower_model(example.model, ()))
 
     def _unsupported(self, model: Model, example: Example) -> str:
-        """Which operations are not taken; empty if the backend takes all of them."""
+        """Operations that are not taken; empty if the backend takes all of them."""
         device = self._devices[0]
         supported = self._manager.get_supported_operations_for_devices(model, [device])
         nodes = zip(example.model.main.operations, supported, strict=True)

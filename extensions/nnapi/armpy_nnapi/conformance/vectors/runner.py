@@ -143,7 +143,7 @@ def run_vectors(
 
 
 def variations_of(example: Example) -> Iterator[Variation]:
-    """As declared, with unknown output dimensions, and its signed twin if it has one."""
+    """The example as declared, with unknown output dimensions, and its signed twin if any."""
     yield Variation(example, has_unknown_outputs=False)
     yield Variation(example, has_unknown_outputs=True)
     if has_signed_twin(example):
