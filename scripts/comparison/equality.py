@@ -13,8 +13,8 @@ from armpy import Runtime, RuntimeOptions
 from armpy.errors import ArmpyError
 from armpy.graph import Graph, Value
 from armpy.model.model_files import parse
-from armpy_conformance.compare.sides import Sides
-from armpy_conformance.compare.trace import TensorTrace
+from armpy_conformance.comparison.sides import Sides
+from armpy_conformance.comparison.trace import TensorTrace
 from armpy_conformance.differences.diff import after_floats, graph_difference
 
 from .subjects import BuiltNetwork, ModelFile, NnapiModel, Subject

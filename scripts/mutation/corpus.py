@@ -22,7 +22,7 @@ from armpy.tensor import TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, DataType
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.case import Case
-from armpy_conformance.compare.seeded_values import Values
+from armpy_conformance.comparison.seeded_values import Values
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 from armpy_nnapi.conformance.random_graphs.generator import random_model
 from armpy_nnapi.conformance.random_graphs.runner import run_model

@@ -15,7 +15,7 @@ from armpy import DataType, Network, TensorInfo, ops
 from armpy.ops.operation import Array, Operation
 from armpy.ops.tolerance import Tolerance
 from armpy.tensor import Quantization
-from armpy_conformance.compare.seeded_values import HOSTILE
+from armpy_conformance.comparison.seeded_values import HOSTILE
 
 from .one_layer import (
     FLOAT_FUNCTIONS,

@@ -14,7 +14,7 @@ from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guarded_call import call_backend, describe
 from armpy.types import BackendId
-from armpy_conformance.compare.seeded_values import anything
+from armpy_conformance.comparison.seeded_values import anything
 
 MEMBER = "conformance_patterns"
 """The method by which a backend declares patterns."""

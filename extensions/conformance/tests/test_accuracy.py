@@ -35,7 +35,7 @@ from armpy_conformance.accuracy.float_twin import float_twin
 from armpy_conformance.accuracy.report import EngineReport
 from armpy_conformance.accuracy.runner import AccuracySettings, ModelJudge, samples_of
 from armpy_conformance.accuracy.verdict import verdict
-from armpy_conformance.compare.errors import errors
+from armpy_conformance.comparison.errors import errors
 from armpy_conformance.differences.real_numbers import real_numbers
 from armpy_testing.checkout import checkout_path
 from armpy_testing.digits import MODEL as DIGITS

@@ -8,7 +8,7 @@ import pytest
 
 from armpy.core.numerics import float_bits, float_values
 from armpy.types import DataType
-from armpy_conformance.compare import small_floats
+from armpy_conformance.comparison import small_floats
 
 ml_dtypes = pytest.importorskip("ml_dtypes")
 

@@ -10,7 +10,7 @@ import numpy as np
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.ops.operation import Array
-from armpy_conformance.compare.errors import errors
+from armpy_conformance.comparison.errors import errors
 from armpy_conformance.differences.speech import (
     WordErrors,
     decode_frames,

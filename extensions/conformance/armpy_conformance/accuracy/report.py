@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, field
 
 from armpy.core.dataclass import dataclass
-from armpy_conformance.compare.errors import ErrorStats
+from armpy_conformance.comparison.errors import ErrorStats
 from armpy_conformance.measure.latency import Latency
 
 

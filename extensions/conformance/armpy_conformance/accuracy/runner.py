@@ -34,8 +34,8 @@ from armpy_conformance.accuracy.expected_results import ExpectedResults, read_ex
 from armpy_conformance.accuracy.float_twin import float_twin, real_info
 from armpy_conformance.accuracy.report import EngineReport, ModelAccuracy, Status
 from armpy_conformance.accuracy.verdict import Verdict, verdict
-from armpy_conformance.compare.errors import errors
-from armpy_conformance.compare.sides import chosen_inputs, input_arrays
+from armpy_conformance.comparison.errors import errors
+from armpy_conformance.comparison.sides import chosen_inputs, input_arrays
 from armpy_conformance.differences.real_numbers import real_numbers
 from armpy_conformance.measure.latency import latency_of
 from armpy_conformance.workers import LostItem, judge_in_workers

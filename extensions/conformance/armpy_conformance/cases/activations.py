@@ -14,7 +14,7 @@ from armpy.ops import (
 )
 from armpy.tensor import Quantization
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import anything, positive, zeros
+from armpy_conformance.comparison.seeded_values import anything, positive, zeros
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
 
 _PARAMETERS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import Attention, AttentionScores
-from armpy_conformance.compare.seeded_values import anything, exactly, small
+from armpy_conformance.comparison.seeded_values import anything, exactly, small
 from armpy_conformance.sampling.case_template import CaseTemplate, every
 
 _VALUES = (small, small, anything, anything)

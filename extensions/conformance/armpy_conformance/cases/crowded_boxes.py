@@ -24,7 +24,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout
-from armpy_conformance.compare.seeded_values import Values, anything, exactly, reals
+from armpy_conformance.comparison.seeded_values import Values, anything, exactly, reals
 from armpy_conformance.sampling.case_template import CaseTemplate
 
 

@@ -23,7 +23,7 @@ from armpy.ops import (
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_conformance.cases import crowded_boxes
-from armpy_conformance.compare.seeded_values import anything, exactly, reals, small
+from armpy_conformance.comparison.seeded_values import anything, exactly, reals, small
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
 
 _BOX_TYPES = (DataType.QASYMM_U16, DataType.QSYMM_S16)

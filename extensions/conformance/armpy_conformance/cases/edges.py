@@ -50,7 +50,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
-from armpy_conformance.compare.seeded_values import Values, anything, exactly, few, reals
+from armpy_conformance.comparison.seeded_values import Values, anything, exactly, few, reals
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, of
 
 _FLOAT_AND_BYTES = of(DataType.FLOAT32, DataType.QASYMM_S8)

@@ -20,7 +20,7 @@ from armpy.ops import (
 )
 from armpy.types import DataType
 from armpy_conformance.cases import functions
-from armpy_conformance.compare.seeded_values import (
+from armpy_conformance.comparison.seeded_values import (
     Values,
     anything,
     between,

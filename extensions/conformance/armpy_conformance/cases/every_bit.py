@@ -54,7 +54,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import anything, below, stored, thorough
+from armpy_conformance.comparison.seeded_values import anything, below, stored, thorough
 from armpy_conformance.sampling.case_template import CaseTemplate, indexed, of
 
 _INTEGERS = (DataType.SIGNED32, DataType.SIGNED64)

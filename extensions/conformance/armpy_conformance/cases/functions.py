@@ -12,7 +12,7 @@ from armpy.ops import (
 )
 from armpy.ops.elementwise import INTEGER_TYPES
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import Values, anything, between, positive, thorough
+from armpy_conformance.comparison.seeded_values import Values, anything, between, positive, thorough
 from armpy_conformance.definitions.functions import TABLES
 from armpy_conformance.sampling.case_template import CaseTemplate, of
 

@@ -18,7 +18,7 @@ from armpy.ops import (
     Unique,
 )
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import Values, below, distinct, exactly, few
+from armpy_conformance.comparison.seeded_values import Values, below, distinct, exactly, few
 from armpy_conformance.sampling.case_template import CaseTemplate, Selection, every, indexed, of
 
 _MOVED = of(

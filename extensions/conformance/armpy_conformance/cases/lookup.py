@@ -17,7 +17,7 @@ from armpy.ops import (
     TopkV2,
 )
 from armpy.types import DataLayout, DataType
-from armpy_conformance.compare.seeded_values import (
+from armpy_conformance.comparison.seeded_values import (
     anything,
     below,
     distinct,

@@ -33,7 +33,7 @@ from armpy.ops import (
     Unstack,
 )
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import anything, below, distinct, exactly
+from armpy_conformance.comparison.seeded_values import anything, below, distinct, exactly
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, indexed, of
 
 _BYTES = of(DataType.QASYMM_S8, DataType.QASYMM_U8)

@@ -38,7 +38,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases import weighted
-from armpy_conformance.compare.seeded_values import anything, grid, stored
+from armpy_conformance.comparison.seeded_values import anything, grid, stored
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, of
 
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)

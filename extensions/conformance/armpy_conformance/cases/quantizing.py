@@ -11,7 +11,7 @@ from armpy.ops import BitCast, Cast, Dequantize, Quantize
 from armpy.ops.operation import NUMBER_TYPES, Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import anything, between
+from armpy_conformance.comparison.seeded_values import anything, between
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, every, of
 
 _QUANTIZED = tuple(t for t in DataType if t.is_quantized)

@@ -11,7 +11,7 @@ from armpy.ops import Operation, RecurrentActivation, Svdf, UnidirectionalSequen
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import between, grid, small
+from armpy_conformance.comparison.seeded_values import between, grid, small
 from armpy_conformance.sampling.case_template import CaseTemplate, Types, every, is_hybrid, of
 
 _FLOATS = of(DataType.FLOAT32, DataType.FLOAT16)

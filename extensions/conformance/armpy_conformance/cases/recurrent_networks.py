@@ -26,7 +26,7 @@ from armpy_conformance.cases.recurrent import (
     uneven_lstm_infos,
     uneven_lstm_output,
 )
-from armpy_conformance.compare.seeded_values import small
+from armpy_conformance.comparison.seeded_values import small
 from armpy_conformance.sampling.case_template import CaseTemplate, Types, every, of
 
 _GATES = ("input", "forget", "cell", "output")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from armpy.ops import GateFunction, RecurrentCell, RecurrentSequence
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import anything, exactly, small
+from armpy_conformance.comparison.seeded_values import anything, exactly, small
 from armpy_conformance.sampling.case_template import CaseTemplate, every
 
 _TIMES, _BATCHES, _DEPTH, _UNITS = 5, 3, 4, 6

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from armpy.ops import ArgMinMax, ArgMinMaxFunction, Reduce, ReduceOperation
 from armpy.types import DataType
-from armpy_conformance.compare.seeded_values import anything, distinct, grid, powers
+from armpy_conformance.comparison.seeded_values import anything, distinct, grid, powers
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Selection, every, of
 
 _LOGICAL = (ReduceOperation.ANY, ReduceOperation.ALL)

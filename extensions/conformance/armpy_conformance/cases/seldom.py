@@ -31,7 +31,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line, per_output
-from armpy_conformance.compare.seeded_values import anything, stored
+from armpy_conformance.comparison.seeded_values import anything, stored
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, of
 
 _FLOAT = of(DataType.FLOAT32)

@@ -55,7 +55,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases.weighted import line
-from armpy_conformance.compare.seeded_values import Values, anything, below, distinct, grid
+from armpy_conformance.comparison.seeded_values import Values, anything, below, distinct, grid
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, Types, indexed, of
 
 LONG = 65_543

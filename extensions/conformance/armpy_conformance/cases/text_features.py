@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from armpy.ops import TermWeighting, TfIdfVectorizer
-from armpy_conformance.compare.seeded_values import below
+from armpy_conformance.comparison.seeded_values import below
 from armpy_conformance.sampling.case_template import CaseTemplate, every
 
 _NGRAMS = ((2,), (3,), (5, 4), (5, 6), (1, 2, 3))

@@ -28,7 +28,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_conformance.case import Case, CaseInput
-from armpy_conformance.compare.seeded_values import stored
+from armpy_conformance.comparison.seeded_values import stored
 from armpy_conformance.differential_run import is_value
 from armpy_conformance.sampling.case_template import COMMON_TYPES
 

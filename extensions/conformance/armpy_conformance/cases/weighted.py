@@ -22,7 +22,7 @@ from armpy.ops import (
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_conformance.compare.seeded_values import Values, between, grid, rows
+from armpy_conformance.comparison.seeded_values import Values, between, grid, rows
 from armpy_conformance.sampling.case_template import (
     CaseTemplate,
     Scale,

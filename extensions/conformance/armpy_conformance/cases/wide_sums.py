@@ -29,7 +29,7 @@ from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataLayout, DataType
 from armpy_conformance.cases import weighted
-from armpy_conformance.compare.seeded_values import anything, few, grid, thorough
+from armpy_conformance.comparison.seeded_values import anything, few, grid, thorough
 from armpy_conformance.sampling.case_template import (
     CaseTemplate,
     OutputScale,

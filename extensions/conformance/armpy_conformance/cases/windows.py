@@ -24,7 +24,7 @@ from armpy.ops import (
     SpaceToDepth,
 )
 from armpy.types import DataLayout, DataType
-from armpy_conformance.compare.seeded_values import between, distinct, grid
+from armpy_conformance.comparison.seeded_values import between, distinct, grid
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, every, of
 
 NCHW = DataLayout.NCHW

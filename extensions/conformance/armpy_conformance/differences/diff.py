@@ -27,9 +27,9 @@ from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import EXACT, Difference, Tolerance, compare
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
-from armpy_conformance.compare.layer_values import backend_of, made_by_layers, values_alone
-from armpy_conformance.compare.sides import Sides, chosen_inputs
-from armpy_conformance.compare.trace import trace
+from armpy_conformance.comparison.layer_values import backend_of, made_by_layers, values_alone
+from armpy_conformance.comparison.sides import Sides, chosen_inputs
+from armpy_conformance.comparison.trace import trace
 from armpy_conformance.differences.data_movement_ops import is_move
 from armpy_conformance.differences.description import describe
 

@@ -23,9 +23,9 @@ from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.tensor import Shape
 from armpy.types import REFERENCE_BACKEND_ID
-from armpy_conformance.compare.layer_values import made_by_layers
-from armpy_conformance.compare.sides import Sides, chosen_inputs, input_arrays
-from armpy_conformance.compare.trace import TensorTrace
+from armpy_conformance.comparison.layer_values import made_by_layers
+from armpy_conformance.comparison.sides import Sides, chosen_inputs, input_arrays
+from armpy_conformance.comparison.trace import TensorTrace
 from armpy_conformance.differences.real_numbers import real_numbers
 
 FILE_TOLERANCE = 1e-4

@@ -6,7 +6,7 @@ import numpy as np
 
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
-from armpy_conformance.compare import small_floats
+from armpy_conformance.comparison import small_floats
 
 
 def real_numbers(elements: Array, info: TensorInfo) -> Array:

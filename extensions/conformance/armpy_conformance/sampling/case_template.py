@@ -17,7 +17,7 @@ from armpy.ops.operation import Array, Operation, TypeRule, rule
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.case import Case, CaseInput
-from armpy_conformance.compare.seeded_values import Values, anything
+from armpy_conformance.comparison.seeded_values import Values, anything
 
 Types: TypeAlias = tuple[DataType, ...]
 """Data types of a layer's inputs."""

@@ -18,7 +18,7 @@ from armpy.ops import (
     ResizeMethod,
 )
 from armpy.types import DataLayout, DataType
-from armpy_conformance.compare.seeded_values import anything, below, exactly
+from armpy_conformance.comparison.seeded_values import anything, below, exactly
 from armpy_conformance.sampling.case_template import CaseTemplate, is_hybrid
 from armpy_conformance.sampling.draw import Draw, Shape
 

@@ -12,8 +12,8 @@ from armpy.execution.arrays.conversion import dequantize_array, quantize_array
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.types import DataType
-from armpy_conformance.compare.errors import ErrorStats, ErrorSums
-from armpy_conformance.compare.trace import TensorTrace
+from armpy_conformance.comparison.errors import ErrorStats, ErrorSums
+from armpy_conformance.comparison.trace import TensorTrace
 
 
 @dataclass(frozen=True, slots=True)

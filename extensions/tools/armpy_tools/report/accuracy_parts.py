@@ -11,10 +11,10 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.execution import RuntimeOptions
 from armpy.profiling import short_names
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
-from armpy_conformance.compare.errors import ErrorStats
-from armpy_conformance.compare.errors import errors as compare_outputs
-from armpy_conformance.compare.layer_errors import LayerError, layer_errors
-from armpy_conformance.compare.sides import Sides
+from armpy_conformance.comparison.errors import ErrorStats
+from armpy_conformance.comparison.errors import errors as compare_outputs
+from armpy_conformance.comparison.layer_errors import LayerError, layer_errors
+from armpy_conformance.comparison.sides import Sides
 from armpy_conformance.pages import Facts, Headline, Lines, Part, Series, Table, Text
 from armpy_tools.report.layers import LayerRows
 

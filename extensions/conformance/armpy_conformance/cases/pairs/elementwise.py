@@ -26,7 +26,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.cases import activations, elementwise, functions
 from armpy_conformance.cases.pairs.form_table import QUANTIZATIONS, Choice, FormTable
-from armpy_conformance.compare.seeded_values import anything, few, grid, positive, powers
+from armpy_conformance.comparison.seeded_values import anything, few, grid, positive, powers
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 
 BROADCASTS = {

@@ -25,7 +25,7 @@ from armpy_conformance.cases.pairs.form_table import (
     FormTable,
 )
 from armpy_conformance.cases.pairs.weighted import BATCHES, PADDINGS, STRIDES, image
-from armpy_conformance.compare.seeded_values import distinct, grid
+from armpy_conformance.comparison.seeded_values import distinct, grid
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 
 _WINDOWS = {"": (3, 2), "window-1x1": (1, 1), "window-1x3": (1, 3), "window-3x3": (3, 3)}

@@ -38,7 +38,14 @@ from armpy.types import DataType
 from armpy_conformance.cases.pairs.elementwise import RANKS
 from armpy_conformance.cases.pairs.form_table import MOVED, Choice, FormTable
 from armpy_conformance.cases.pairs.rows import AXES, has_axis
-from armpy_conformance.compare.seeded_values import Values, anything, below, between, distinct, few
+from armpy_conformance.comparison.seeded_values import (
+    Values,
+    anything,
+    below,
+    between,
+    distinct,
+    few,
+)
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale, indexed
 
 _SHAPES = {name: RANKS[name] for name in ("", "rank-1", "rank-3", "rank-4", "rank-5")}

@@ -23,7 +23,7 @@ from armpy.ops import (
 from armpy.types import DataType
 from armpy_conformance.cases.pairs.form_table import LAYOUTS, Choice, FormTable
 from armpy_conformance.cases.pairs.weighted import BATCHES, image
-from armpy_conformance.compare.seeded_values import distinct, few, grid, powers
+from armpy_conformance.comparison.seeded_values import distinct, few, grid, powers
 from armpy_conformance.sampling.case_template import CaseTemplate, Scale
 
 SHAPES = {

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_conformance.compare.small_floats import nearest_bits
+from armpy_conformance.comparison.small_floats import nearest_bits
 
 Values: TypeAlias = Callable[[np.random.Generator, TensorInfo], Array]
 """Makes a tensor's stored elements."""

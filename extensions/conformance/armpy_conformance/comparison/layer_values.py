@@ -10,7 +10,7 @@ from armpy.graph import Graph, Layer, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.types import BackendId
-from armpy_conformance.compare.trace import trace
+from armpy_conformance.comparison.trace import trace
 
 
 def made_by_layers(graph: Graph) -> list[Value]:

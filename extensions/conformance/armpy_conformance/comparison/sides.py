@@ -18,7 +18,7 @@ from armpy.ops.operation import Array
 from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.tensor import TensorInfo
 from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
-from armpy_conformance.compare.seeded_values import stored
+from armpy_conformance.comparison.seeded_values import stored
 
 
 @dataclass(frozen=True, slots=True)

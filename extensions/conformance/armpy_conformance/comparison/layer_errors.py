@@ -12,10 +12,10 @@ from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.ops.tolerance import compare
 from armpy.types import BackendId
-from armpy_conformance.compare.errors import ErrorStats, errors
-from armpy_conformance.compare.layer_values import backend_of, made_by_layers, values_alone
-from armpy_conformance.compare.sides import Sides
-from armpy_conformance.compare.trace import trace
+from armpy_conformance.comparison.errors import ErrorStats, errors
+from armpy_conformance.comparison.layer_values import backend_of, made_by_layers, values_alone
+from armpy_conformance.comparison.sides import Sides
+from armpy_conformance.comparison.trace import trace
 
 
 @dataclass(frozen=True, slots=True)
