@@ -50,7 +50,8 @@ def main() -> None:
         placement = model.placement
         layers = [] if placement is None else placement.layers
         about["backends"] = sorted({layer.backend for layer in layers})
-        about["refusals"] = sorted({str(r) for r in placement.refusals}) if placement else []
+        refusals = placement.refusals if placement else ()
+        about["refusals"] = sorted({f"{r.layer}: {r.backend}: {r.text}" for r in refusals})
     print(json.dumps(about))
 
 
