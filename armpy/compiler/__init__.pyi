@@ -16,7 +16,7 @@ from armpy.compiler.placement import (
     Refusal as Refusal,
 )
 from armpy.plugins.placement import Alternative as Alternative
-from armpy.compiler.shape_inference import default_shapes as default_shapes
+from armpy.compiler.validation import default_shapes as default_shapes
 from armpy.compiler.specialization import specialize as specialize
 
 __all__: list[str]

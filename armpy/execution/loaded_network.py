@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, default_shapes, specialize
-from armpy.compiler.graph_dumps import dump
-from armpy.compiler.shape_inference import check_shapes_known
+from armpy.compiler.validation import check_shapes_known, validate
 from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
 from armpy.execution import background
 from armpy.execution.arrays.imported_tensor import ImportedTensor
@@ -34,7 +33,7 @@ from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.execution.wrappers.spread import Spread
-from armpy.graph import Graph, nested_graphs, verify_graph
+from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.profiling import phase, profiled_by
@@ -78,11 +77,8 @@ class LoadedNetwork:
     ) -> None:
         self.original = original
         is_inner = subgraphs is not None
-        if not is_inner:
-            with phase("validate"):  # all graphs inside too: inner networks skip it
-                for part in (graph, *nested_graphs(graph)):
-                    verify_graph(part)
-            dump(settings.optimizer, "loaded", graph)
+        if not is_inner:  # which has been validated with the outer one
+            validate(graph, settings.optimizer)
         self.graph = specialize(graph, evaluator=evaluator) if original is None else graph
         if not is_inner and settings.optimizer.shape_inference == "validate_only":
             check_shapes_known(self.graph)

@@ -15,8 +15,8 @@ from armpy.backend.options import check_options
 from armpy.compiler import Evaluator, OptimizedNetwork, OptimizerOptions, optimize_graph, specialize
 from armpy.compiler.assign import SupportOracle
 from armpy.compiler.compiled_parts import current_parts
-from armpy.compiler.graph_dumps import dump
 from armpy.compiler.optimize import simplified
+from armpy.compiler.validation import validate
 from armpy.core.arguments import check_instance
 from armpy.core.dataclass import dataclass
 from armpy.core.vlog import is_on, vlog
@@ -38,7 +38,7 @@ from armpy.execution.setup.options import RuntimeOptions, names_unknown_options
 from armpy.execution.setup.plugin_defaults import configured_setup
 from armpy.execution.setup.properties import NetworkProperties
 from armpy.execution.setup.settings import NetworkSettings
-from armpy.graph import Graph, nested_graphs, verify_graph
+from armpy.graph import Graph, nested_graphs
 from armpy.graph.network import Network
 from armpy.ops.composite import Composite
 from armpy.ops.operation import Array
@@ -509,10 +509,7 @@ def optimize_with(
     shapes: Mapping[str, tuple[int, ...]] | None = None,
 ) -> OptimizedNetwork:
     """Optimise a graph for these backends; shapes and errors as for `armpy.optimize`."""
-    with phase("validate"):
-        for part in (graph, *nested_graphs(graph)):
-            verify_graph(part)
-    dump(settings.optimizer, "loaded", graph)
+    validate(graph, settings.optimizer)
     chosen = input_shapes(graph, shapes)
     known = specialize(specialize(graph, evaluator=evaluator), chosen, (), evaluator)
     if not is_shaped(known):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from armpy.backend import requested_tuning
 from armpy.backend.preparation import postponed_compilation
 from armpy.compiler.placement import LateCompilation, Placement
-from armpy.compiler.shape_inference import default_shapes
+from armpy.compiler.validation import default_shapes
 from armpy.core.dataclass import dataclass
 from armpy.errors import (
     ArmpyError,

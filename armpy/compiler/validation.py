@@ -1,10 +1,24 @@
-"""Shapes that are known, or have to be known, when a network is loaded."""
+"""Validation of a graph as it is loaded, and the shapes that it is prepared for then."""
 
 from __future__ import annotations
 
+from armpy.compiler.graph_dumps import dump
+from armpy.compiler.options import OptimizerOptions
 from armpy.errors import LayerValidationError
-from armpy.graph import Graph
+from armpy.graph import Graph, nested_graphs, verify_graph
+from armpy.profiling import phase
 from armpy.tensor import format_shape
+
+
+def validate(graph: Graph, options: OptimizerOptions) -> None:
+    """Verify a graph and all graphs inside it; write it down if the options ask for dumps.
+
+    Raises GraphValidationError if one of them is not well formed.
+    """
+    with phase("validate"):
+        for part in (graph, *nested_graphs(graph)):
+            verify_graph(part)
+    dump(options, "loaded", graph)
 
 
 def default_shapes(graph: Graph) -> tuple[tuple[int, ...], ...] | None:
