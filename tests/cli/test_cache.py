@@ -282,7 +282,7 @@ def test_what_one_model_has_is_added_up_over_all_caches() -> None:
         model_found.num_files,
         model_found.last_used_s,
     ) == ("net", 111, 3, 30.0)
-    assert model_found.kept_for == "a start without preparing, compiled program, what tuning found"
+    assert model_found.kept_for == "a start without preparing, compiled part, what tuning found"
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ UNKNOWN = "unknown"
 
 _KIND_OF_FILE = re.compile(r"(?P<kind>[a-z]+)-[0-9a-f]+\.entry")
 _KINDS = {
-    "program": "compiled program",
+    "program": "compiled part",
     "tuned": "what tuning found",
     "object": "compiled kernels",
     "host": "features of the processor",

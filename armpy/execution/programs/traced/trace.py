@@ -97,7 +97,7 @@ class Traces:
         # The network cut in two, with the templates for both, where only the first can be traced.
         self.parts: tuple[Split, Traces, Traces] | None = None
         self.may_cut = self._is_cut = False  # whether to cut it first, and whether it was tried
-        # How the backend's program has broken the contract, after which no sizes are traced.
+        # How a compiled part has broken the contract, after which no sizes are traced.
         self.error: ArmpyError | None = None
         self._num_programs = self._num_failures = self._num_traces = self._num_uses = 0
         self._least_programs = ORDINARY_PROGRAMS
@@ -237,7 +237,7 @@ class Traces:
             return None
 
     def _fail(self, error: ArmpyError) -> None:
-        """Go on without, as the backend's program breaks the contract."""
+        """Go on without, as a compiled part breaks the contract."""
         _log.warning("sizes are no longer traced, new shapes are compiled each: %s", error)
         self.forget()
         self.error = error
