@@ -391,6 +391,22 @@ def _internal_imports(tree: Tree, settings: Settings) -> list[str]:
     ]
 
 
+def _unexplained_imports(tree: Tree, settings: Settings) -> list[str]:
+    """Imports of such modules without a reason in ``structure.toml``, and reasons without any."""
+    imports = [line.split(": ") for line in _internal_imports(tree, settings)]
+    reasons = settings.internal_modules
+    reason_of = {target: _reason_of(target, reasons) for _, target in imports}
+    unexplained = [f"{place}: {target}" for place, target in imports if not reason_of[target]]
+    unused = reasons.keys() - set(reason_of.values()) if imports else ()
+    return [*unexplained, *sorted(unused)]
+
+
+def _reason_of(target: str, reasons: Iterable[str]) -> str:
+    """The longest module name among `reasons` that an imported name is in; empty if none is."""
+    around = [name for name in reasons if f"{target}.".startswith(f"{name}.")]
+    return max(around, key=len, default="")
+
+
 def _not_offered(source: Source, settings: Settings) -> list[Import]:
     """Imports of modules of the core that no third party is offered."""
     offered = re.compile("|".join(settings.offered_to_extensions))
@@ -475,6 +491,10 @@ RULES: dict[str, Rule] = {
         "imports by extensions of modules of the core that no third party is offered",
         _internal_imports,
     ),
+    "unexplained_imports": (
+        "of these, imports without a reason, and reasons without an import",
+        _unexplained_imports,
+    ),
     "splats": ("arguments unpacked from a tuple or dict that the call itself writes", _splats),
     "long_prose": (f"lines of prose in pages of more than {PROSE_WIDTH} characters", _long_prose),
 }
@@ -512,6 +532,7 @@ class Settings:
     free_of_names: tuple[str, ...]
     bases_to_inherit_from: tuple[str, ...]
     offered_to_extensions: tuple[str, ...]
+    internal_modules: dict[str, str]  # why extensions import a module that is not offered
 
     @classmethod
     def read(cls, path: Path = CEILINGS) -> Settings:
@@ -529,6 +550,7 @@ class Settings:
             tuple(left_out["free_of_names"]),
             tuple(left_out["bases_to_inherit_from"]),
             tuple(left_out["offered_to_extensions"]),
+            document["internal_modules"],
         )
 
 

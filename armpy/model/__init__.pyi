@@ -1,5 +1,8 @@
 from armpy.model import state as state
 from armpy.model.load_options import LoadOptions as LoadOptions
+from armpy.model.load_request import LoadRequest as LoadRequest
+from armpy.model.load_request import as_source as as_source
+from armpy.model.load_request import begins_prepared as begins_prepared
 from armpy.model.model import Model as Model
 from armpy.model.model_files import ModelOrigin as ModelOrigin
 from armpy.model.open_shapes import InputShapes as InputShapes

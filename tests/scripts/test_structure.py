@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from scripts.structure import (
     CEILINGS,
     FILES_PER_FOLDER,
     REPORTS,
+    ROOT,
     RULES,
     PackageCounts,
     Settings,
@@ -332,3 +335,33 @@ def test_a_long_line_of_prose_is_found_but_not_one_of_code_or_a_table(tmp_path: 
         "README.md": f"{line[:100]}\n",
     }
     assert found("long_prose", tmp_path, files) == ["docs/a/page.md:1", "docs/a/page.md:8"]
+
+
+def test_the_reference_names_the_modules_that_plugins_are_offered() -> None:
+    page = (ROOT / "docs" / "reference" / "offered_modules.md").read_text("utf-8")
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    named = {name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)}
+    offered = re.compile("|".join(SETTINGS.offered_to_extensions))
+    modules = {source.name for source in Tree(ROOT).sources.values()}
+    assert {name for name in named if not offered.fullmatch(name)} == set()
+    assert named <= modules
+    # Modules of the packages that the page names as such stand for themselves.
+    whole = re.compile(r"armpy(\.(backend|graph|ops|plugins\.hooks|core\.numerics)(\..+)?)?")
+    assert {m for m in modules if offered.fullmatch(m) and not whole.fullmatch(m)} <= named
+
+
+def test_an_import_that_is_not_offered_needs_a_reason(tmp_path: Path) -> None:
+    files = {
+        "armpy/core/odd.py": "X = 1",
+        "armpy_onnx/__init__.py": "",
+        "armpy_onnx/a.py": "from armpy.core.odd import X",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    planted = Tree(tmp_path, ["armpy", "armpy_onnx"])
+    rule = RULES["unexplained_imports"][1]
+    settings = replace(SETTINGS, internal_modules={"armpy.other": "none"})
+    assert rule(planted, settings) == ["armpy_onnx.a:1: armpy.core.odd.X", "armpy.other"]
+    assert rule(planted, replace(SETTINGS, internal_modules={"armpy.core.odd": "why"})) == []

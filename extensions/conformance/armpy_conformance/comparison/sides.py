@@ -10,8 +10,7 @@ import numpy as np
 from armpy.compiler import Evaluator, specialize
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.arrays.conversion import as_input
+from armpy.execution import Runtime, RuntimeOptions, as_input
 from armpy.graph import Graph
 from armpy.model import InputShapes, Model, input_shapes
 from armpy.ops.operation import Array

@@ -23,9 +23,8 @@ from armpy.backend.caches import KEEPS_NOTHING
 from armpy.compiler import specialize
 from armpy.errors import BackendCapabilityError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.model import LoadOptions, Model
+from armpy.model import LoadOptions, LoadRequest, Model
 from armpy.model.archive.light_loading import load_prepared
-from armpy.model.load_request import LoadRequest
 from armpy.plugins import BackendRegistry
 from armpy.plugins.proxy.guard import keeps_programs
 from armpy.plugins.proxy.guarded_call import ask_method

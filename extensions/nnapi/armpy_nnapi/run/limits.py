@@ -10,8 +10,8 @@ import numpy as np
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import NnapiError, ResultCode
+from armpy.execution import deadline_in
 from armpy.execution.scheduling.loop_timeout import UNSET, Unset
-from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy_nnapi.results import bad_data
 
 _log = logging.getLogger("armpy_nnapi")

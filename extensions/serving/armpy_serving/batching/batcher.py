@@ -16,8 +16,8 @@ from armpy.errors import (
     ExecutionTimeoutError,
     InvalidArgumentError,
 )
+from armpy.execution import deadline_in
 from armpy.execution.scheduling.executors import default_num_executors
-from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy_serving.batching.arguments import checked_arguments, checked_seconds
 from armpy_serving.batching.direct_calls import DirectCalls
 from armpy_serving.batching.entrance import Entrance, take_back

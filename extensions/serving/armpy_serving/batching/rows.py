@@ -8,8 +8,7 @@ import numpy as np
 
 from armpy import Model
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution import TensorSpec
-from armpy.execution.arrays.conversion import as_input
+from armpy.execution import TensorSpec, as_input
 from armpy.execution.arrays.reshaping import with_input_shapes
 from armpy.execution.calls.run import as_dict
 from armpy.ops.operation import Array

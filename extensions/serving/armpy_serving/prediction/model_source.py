@@ -16,8 +16,7 @@ from armpy import Model, __version__, load
 from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import choices_state
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
-from armpy.model import LoadOptions
-from armpy.model.load_request import as_source, begins_prepared
+from armpy.model import LoadOptions, as_source, begins_prepared
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.store.archive.container import open_container
 from armpy_serving.prediction.node_files import compiled_file, received_file

@@ -12,7 +12,7 @@ import ray
 from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import why_exposed
 from armpy.errors import ParserError
-from armpy.model.load_request import as_source, begins_prepared
+from armpy.model import as_source, begins_prepared
 from armpy_serving.prediction.node_files import received_file
 
 

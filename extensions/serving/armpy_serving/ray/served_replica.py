@@ -12,8 +12,8 @@ import numpy as np
 
 from armpy import load
 from armpy.errors import ArmpyError, ModelUnavailableError
+from armpy.execution import deadline_in
 from armpy.execution.calls.run import as_dict
-from armpy.execution.scheduling.stop_signal import deadline_in
 from armpy.ops.operation import Array
 from armpy_serving.batching.batcher import Batcher
 from armpy_serving.batching.rows import read_item

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from armpy import Model
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, UnimplementedError
-from armpy.model.model_files import ModelOrigin
+from armpy.model import ModelOrigin
 from armpy.plugins.hooks import open_model_file
 from armpy_serving.batching.arguments import batch_sizes
 from armpy_serving.batching.rows import with_open_batch

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.conversion import as_input
+from armpy.execution import as_input
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 

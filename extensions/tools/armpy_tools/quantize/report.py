@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from armpy.core.dataclass import dataclass
-from armpy.execution import Runtime
-from armpy.execution.arrays.conversion import dequantize_array, quantize_array
+from armpy.execution import Runtime, dequantize_array, quantize_array
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.types import DataType

@@ -14,7 +14,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.cli.values import Shapes, only_shapes
 from armpy.execution import RuntimeOptions
-from armpy.model.load_request import begins_prepared
+from armpy.model import begins_prepared
 from armpy.model.model_files import parse
 from armpy_conformance import ModelDifference, first_difference
 from armpy_conformance.differences.file_diff import FILE_TOLERANCE, first_file_difference

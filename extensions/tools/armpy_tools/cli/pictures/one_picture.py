@@ -16,7 +16,7 @@ from armpy.cli.run.report import print_run, run_document, show_hints, without_em
 from armpy.cli.run.run_model import RunOutputs, RunReport, RunRequest, run_model
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.conversion import dequantize_array
+from armpy.execution import dequantize_array
 from armpy_tools.cli.pictures.output_files import write_run
 from armpy_tools.pictures.detections import Findings, Frame, find
 from armpy_tools.pictures.drawing import draw_picture, save_drawn

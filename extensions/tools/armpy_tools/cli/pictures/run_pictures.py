@@ -17,8 +17,7 @@ from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.run.results import OutputReader, ReadOutputs
 from armpy.cli.run.run_model import profiled, time_runs
 from armpy.errors import InvalidArgumentError, LayerValidationError
-from armpy.execution import TensorSpec
-from armpy.execution.arrays.conversion import dequantize_array
+from armpy.execution import TensorSpec, dequantize_array
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.profiling import Profiler, to_chrome_trace

@@ -22,8 +22,7 @@ from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
-from armpy.model import choose_shapes, dimension_names_of
-from armpy.model.load_request import begins_prepared
+from armpy.model import begins_prepared, choose_shapes, dimension_names_of
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_tools.pictures.find import find_pictures
 from armpy_tools.quantize import QuantizedModel, QuantizeOptions, QuantizeReport

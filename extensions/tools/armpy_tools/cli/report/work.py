@@ -23,8 +23,7 @@ from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.registry import find_origin
 from armpy.cli.run.run_model import PreparedInputs, RunRequest, prepare_inputs
 from armpy.cli.values import Shapes, only_shapes
-from armpy.model import Model
-from armpy.model.load_request import begins_prepared
+from armpy.model import Model, begins_prepared
 from armpy_conformance.pages import render_page
 from armpy_tools.devices.every_device import every_device, parse_device
 from armpy_tools.report import ReportSubject, make_report, read_figures
