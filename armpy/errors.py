@@ -49,13 +49,13 @@ class ArmpyError(Exception):
     Parameters
     ----------
     failed : str
-        What failed, without a full stop at its end.
+        Statement of the failure, without a full stop at its end.
     where : str, optional
         The thing that failed: a layer, a file, an option.
     expected, actual : str, optional
         The expected and the actual value.
     fix : str, optional
-        What to do about it, as a sentence.
+        Remedy, as a sentence in the imperative.
 
     Notes
     -----
@@ -131,7 +131,7 @@ class UnsupportedOperatorError(ParserError):
     Attributes
     ----------
     operators : mapping of str to int
-        How often the model uses each of them.
+        Number of uses of each operator in the model.
     """
 
     operators: Mapping[str, int] = MappingProxyType({})
@@ -270,18 +270,20 @@ def did_you_mean(
     Parameters
     ----------
     name : object
-        Its text was given.
+        Object whose text was given.
     known : iterable of object
-        Their texts may be given; the first of several that differ only by case or punctuation.
+        Objects whose texts may be given; the first of several that differ only by case or
+        punctuation.
     otherwise : str
-        What to do if none is near.
+        Remedy if none is near.
     cutoff : float
-        From 0, where the nearest counts however far it is, to 1, where only the same does.
+        Likeness that counts: from 0, where the nearest counts however far it is, to 1, where only
+        the same does.
 
     Returns
     -------
     str
-        For the `fix` of an error.
+        Text for the `fix` of an error.
     """
     import difflib  # noqa: PLC0415  # for those who mistype
 
@@ -346,7 +348,7 @@ class NnapiError(ArmpyError):
         The call's result nevertheless, where NNAPI writes an answer beside the code: the
         dimensions of an output that did not fit, the duration that means "unavailable".
     where, expected, actual, fix : str, optional
-        As for `ArmpyError`.
+        Fields as for `ArmpyError`.
 
     Notes
     -----

@@ -100,7 +100,7 @@ class Quantization:
         Parameters
         ----------
         data_type : DataType
-            Of the integers.
+            Type of the integers.
 
         Returns
         -------

@@ -62,7 +62,7 @@ def has_capability(name: str, capabilities: Capabilities) -> bool:
     Parameters
     ----------
     capabilities : mapping of str to value, or sequence of pairs
-        As `IBackendInternal.get_capabilities` may return them.
+        Capabilities, as `IBackendInternal.get_capabilities` may return them.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def has_matching_capability(name: str, value: OptionValue, capabilities: Capabil
     Parameters
     ----------
     capabilities : mapping of str to value, or sequence of pairs
-        As for `has_capability`, with the same errors.
+        Capabilities, as for `has_capability`, with the same errors.
     """
     listed = _by_name(capabilities).get(name)
     # The type as well: to Python, 1 equals True.

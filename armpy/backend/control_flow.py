@@ -69,7 +69,7 @@ def control_flow_time_left_s(timeout_s: float | None) -> float:
     Parameters
     ----------
     timeout_s : float, optional
-        What `loop_timeout_s` said when the workload was made.
+        Result of `loop_timeout_s` when the workload was made.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def begin_control_flow(
     -------
     TimeBudget
     Token or None
-        For `end_control_flow`; None inside other control flow.
+        Argument for `end_control_flow`; None inside other control flow.
     """
     budget = _budget.get()
     # Inside other control flow nothing is set, so that only the outermost ends the time.

@@ -111,7 +111,7 @@ class IBackendInternal(ABC):
         Parameters
         ----------
         network : NetworkResources
-            Its resources: the objects made by the methods above, options, allocator.
+            Resources of the network: the objects made by the methods above, options, allocator.
         """
 
     # May be written
@@ -127,7 +127,7 @@ class IBackendInternal(ABC):
         Returns
         -------
         sequence of DeviceInfo
-            At least one; names are unique. Always the same, and read once.
+            Devices, at least one; names are unique. Always the same, and read once.
 
         Notes
         -----
@@ -183,7 +183,7 @@ class IBackendInternal(ABC):
         Returns
         -------
         IBackendInternal
-            Of the same id; this object by default. One that goes by the options is another
+            Backend of the same id; this object by default. One that goes by the options is another
             object, as this one may serve other runtimes.
         """
         return self
@@ -194,7 +194,7 @@ class IBackendInternal(ABC):
         Parameters
         ----------
         options : mapping of str to value
-            As for `for_runtime`.
+            Options, as for `for_runtime`.
 
         Raises
         ------
@@ -284,7 +284,8 @@ class IBackendInternal(ABC):
         Returns
         -------
         IDeviceMemory or None
-            None, the default, if it has none for such a tensor: ordinary memory is used then.
+            Memory for the tensor; None, the default, if the backend has none for it: ordinary
+            memory is used then.
 
         Raises
         ------

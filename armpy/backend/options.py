@@ -82,7 +82,7 @@ class BackendOption:
         value : object
             An integer is taken for a float option too.
         where : str
-            Whose option it is, for the message.
+            Owner of the option, for the message.
 
         Raises
         ------

@@ -72,7 +72,7 @@ def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> 
     Parameters
     ----------
     what : str
-        For people: ``7 kernels``.
+        Name of what is compiled, for people: ``7 kernels``.
     is_kept : bool
         Whether what another process of the user's compiles is found by this one.
 

@@ -100,14 +100,15 @@ class IPrograms(ABC):
         Parameters
         ----------
         program : object
-            Of a `PreCompiled` layer that this backend has made, or that `load` has given.
+            Program of a `PreCompiled` layer that this backend has made, or that `load` has given.
         options : mapping of str to value
             The versions it was made with.
 
         Returns
         -------
         SavedProgram or None
-            None if it cannot be kept: its layers are prepared anew at every load then.
+            Saved program; None if it cannot be kept: its layers are prepared anew at every load
+            then.
         """
 
     @abstractmethod
@@ -117,7 +118,7 @@ class IPrograms(ABC):
         Parameters
         ----------
         about : mapping
-            Of the saved program. It comes from a file: check the type of every value.
+            Description of the saved program. It comes from a file: check the type of every value.
         options : mapping of str to value
             The backend options of the runtime and the network that the application set.
         """
@@ -140,9 +141,9 @@ class IPrograms(ABC):
         Parameters
         ----------
         program : object
-            What `load` gave.
+            Result of `load`.
         options : mapping of str to value
-            As for `check`.
+            Options, as for `check`.
         """
         return None
 
@@ -154,14 +155,14 @@ class IPrograms(ABC):
         Parameters
         ----------
         view : SubgraphView
-            What a program of this backend's was made of.
+            Part that a program of this backend was made of.
         target : str
             One of `targets`.
 
         Returns
         -------
         SavedProgram or None
-            None if the backend makes nothing for others, as by default.
+            Saved program; None if the backend makes nothing for others, as by default.
         """
         return None
 
@@ -173,15 +174,15 @@ class IPrograms(ABC):
         Parameters
         ----------
         views : sequence of SubgraphView
-            What programs of this backend's were made of.
+            Parts that programs of this backend were made of.
         target : str
             One of `targets`.
 
         Returns
         -------
         SavedKernels or None
-            None if programs share nothing, as by default. The result goes into a kernel
-            pack, in which the backend looks before it compiles
+            Shared kernels; None if programs share nothing, as by default. The result goes into a
+            kernel pack, in which the backend looks before it compiles
             (`armpy.store.archive.kernel_packs.packs_of`).
         """
         return None
@@ -192,8 +193,8 @@ class IPrograms(ABC):
         Parameters
         ----------
         about : mapping
-            Of `SavedKernels`. It comes from a file: check the type of every value.
+            Description of `SavedKernels`. It comes from a file: check the type of every value.
         options : mapping of str to value
-            As for `check`.
+            Options, as for `check`.
         """
         return ProgramCheck(ProgramFit.ACCEPTED)

@@ -38,12 +38,12 @@ class IResizableProgram(ABC):
         Parameters
         ----------
         numbers : sequence of (int or float)
-            By `Size.number`, the sizes.
+            Sizes, by `Size.number`.
 
         Returns
         -------
         object
-            What `PreCompiled` would have held for a subgraph of these sizes.
+            Program that `PreCompiled` would have held for a subgraph of these sizes.
         int
             Memory of its own that one execution needs, in bytes.
         """

@@ -57,7 +57,7 @@ def current_timing() -> ExecutionTiming | None:
     Returns
     -------
     ExecutionTiming or None
-        None if no measurement was requested.
+        Receiver of times; None if no measurement was requested.
 
     Notes
     -----

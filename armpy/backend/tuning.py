@@ -49,7 +49,7 @@ class TuningRequest:
     Parameters
     ----------
     seconds : float
-        How long they may measure, all together; compilations come on top.
+        Time that all backends together may measure; compilations come on top.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def request_tuning(seconds: float) -> Iterator[TuningRequest]:
     Parameters
     ----------
     seconds : float
-        How long they may measure, all together.
+        Time that all backends together may measure.
 
     Notes
     -----

@@ -48,9 +48,9 @@ class IWorkload(ABC):
         inputs : sequence of (ITensorHandle or None)
             One per input of the layer, constants included. Not to be written to.
         outputs : sequence of ITensorHandle
-            Their memory is not initialised and does not overlap that of an input. Must be
-            written completely. An output that is not fully shaped is a
-            `DynamicTensorHandle`, which has to be resized first.
+            Tensors whose memory is not initialised and does not overlap that of an input. Must be
+            written completely. An output that is not fully shaped is a `DynamicTensorHandle`, which
+            has to be resized first.
         """
 
     def bind(
@@ -61,7 +61,7 @@ class IWorkload(ABC):
         Parameters
         ----------
         inputs, outputs : sequence of ITensorHandle
-            As for `execute`. A `HostTensorHandle` keeps its array as long as the result is
+            Tensors, as for `execute`. A `HostTensorHandle` keeps its array as long as the result is
             used, so that its address can be looked up here.
 
         Returns
@@ -95,7 +95,7 @@ class IWorkload(ABC):
         Parameters
         ----------
         inputs, outputs : sequence of ITensorHandle
-            As for `execute`. Elements may still be on their way from workloads of the same
+            Tensors, as for `execute`. Elements may still be on their way from workloads of the same
             backend that were enqueued before: the queue keeps the order.
 
         Returns

@@ -147,7 +147,7 @@ class ModuleTables:
         Parameters
         ----------
         word : str
-            Its text in the table, see `mentioning`.
+            Text of the word in the table, see `mentioning`.
         """
         if key not in self._entries:
             tables = (getattr(module, self._table) for module in self.mentioning(word))

@@ -45,7 +45,7 @@ class SizesValue(Value):
     Parameters
     ----------
     id, info, name
-        As of `Value`.
+        Fields as of `Value`.
     sizes : ndarray of object
         Integers, and at least one `Size`.
 

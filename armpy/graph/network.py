@@ -48,7 +48,7 @@ class Network:
     Parameters
     ----------
     name : str
-        For messages and reports.
+        Name of the network, for messages and reports.
     allow_expanded_dims : bool
         Whether the shape of an output passed to `add` may differ from the one that follows from
         the inputs in dimensions of 1. A Reshape then makes it so.
@@ -216,7 +216,7 @@ class Network:
         Parameters
         ----------
         *inputs : Value or None
-            In the order of ``operation.inputs``; None for an optional one left out.
+            Operands in the order of ``operation.inputs``; None for an optional one left out.
         name : str
             Shown in messages and reports; made from the operation's name if left out.
         output : TensorInfo, optional
@@ -426,7 +426,7 @@ class OperatorBuilder:
     constant : callable
         Adds a constant: elements, data type, quantisation.
     name : str
-        Of the operator, which the names of its layers begin with.
+        Name of the operator, with which the names of its layers begin.
     """
 
     def __init__(

@@ -107,9 +107,9 @@ class Rewriter:
         Parameters
         ----------
         inputs : sequence of (Value or None)
-            Of the new graph.
+            Operands of the new graph.
         outputs : sequence of TensorInfo, optional
-            As before if left out.
+            Infos of the outputs; as before if left out.
         origins : sequence of Layer
             All the layers that it does the work of, if there are others.
 

@@ -20,7 +20,7 @@ class Tolerance:
     Parameters
     ----------
     absolute, relative : float
-        In stored units, which are steps for quantised types.
+        Bounds in stored units, which are steps for quantised types.
     bias : float
         Largest mean of the errors, in the same units, of many elements.
     """
@@ -62,13 +62,13 @@ class Difference:
     Parameters
     ----------
     text : str
-        What differs, for people.
+        Statement of the difference, for people.
     index : tuple of int
-        Of the worst element; empty if dtype or shape differ already.
+        Index of the worst element; empty if dtype or shape differ already.
     expected, actual : float or None
-        That element's values.
+        Values of that element.
     count, size : int
-        How many elements leave the tolerance, and of how many.
+        Number of elements that leave the tolerance, and number of all.
     """
 
     text: str
@@ -91,7 +91,7 @@ def compare(
     ----------
     expected : ndarray, dtype of `info`
     actual : object
-        What a backend or a network gave.
+        Answer of a backend or a network.
     info : TensorInfo
         Says which tolerance holds.
     tolerance : Tolerance, optional
@@ -100,7 +100,8 @@ def compare(
     Returns
     -------
     Difference or None
-        None if the answer is right. NaN is right where NaN is expected, and nowhere else.
+        The difference; None if the answer is right. NaN is right where NaN is expected, and nowhere
+        else.
     """
     if not isinstance(actual, np.ndarray):
         return Difference(f"the answer is {type(actual).__name__}, not an array")

@@ -76,7 +76,7 @@ def trimmed(
     operation : Operation
         The same object if there is nothing to take off.
     slices : mapping of int to tuple of slice
-        By index of an input, the rest of it.
+        Remaining part of each trimmed input, by its index.
 
     Notes
     -----

@@ -70,11 +70,11 @@ def phase(name: str, backend: str = "", about: str = "") -> Iterator[None]:
     Parameters
     ----------
     name : str
-        For people; see `armpy.profiling.armnn_json` for what Arm NN calls it.
+        Name for people; see `armpy.profiling.armnn_json` for what Arm NN calls it.
     backend : str
         The backend that does it; empty for armpy itself.
     about : str
-        Its object.
+        Object of the phase.
     """
     with trace_section("armpy", name, backend, about):
         profiler = _current.get()

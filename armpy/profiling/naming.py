@@ -20,10 +20,10 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     Parameters
     ----------
     names : iterable of str
-        Such as ``model/block_1/conv/Relu6;model/block_1/bn/FusedBatchNormV3``: converters join
-        what they have made one layer of.
+        Names of layers, such as ``model/block_1/conv/Relu6;model/block_1/bn/FusedBatchNormV3``:
+        converters join what they have made one layer of.
     longest : int
-        How many characters a short name has, about.
+        Approximate number of characters of a short name.
 
     Returns
     -------

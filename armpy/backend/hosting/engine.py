@@ -59,7 +59,8 @@ class IEngineProgram(ABC):
         Parameters
         ----------
         inputs, outputs : sequence of ndarray
-            Those of the subgraph, in its order; the outputs are to be written completely.
+            Arrays of the subgraph's inputs and outputs, in its order; the outputs are to be written
+            completely.
         """
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[], object]:
@@ -88,9 +89,9 @@ class IEnginePrograms(IPrograms):
         Parameters
         ----------
         model : bytes
-            What `IEngineBackend.convert` made, or the `IEngineProgram.model` of a saved program.
+            Result of `IEngineBackend.convert`, or the `IEngineProgram.model` of a saved program.
         about : mapping of str to value
-            What `describe` returned.
+            Result of `describe`.
 
         Raises
         ------

@@ -62,7 +62,7 @@ class IDeviceMemory(ABC):
         Parameters
         ----------
         source : ndarray, dtype of the request's info, C-contiguous
-            Of a shape that agrees with the request's; the tensor has it from now on.
+            Elements, of a shape that agrees with the request's; the tensor has it from now on.
 
         Raises
         ------

@@ -183,7 +183,7 @@ class ExternalMemory:
         Parameters
         ----------
         device : IDeviceMemory
-            As the backend made it.
+            Memory that the backend made.
         size_bytes : int
             Size of the tensor.
         """
@@ -245,7 +245,7 @@ class ExternalMemory:
         Parameters
         ----------
         read, write : bool
-            Their use; memory that is not to be written cannot be.
+            Use of the bytes; memory that is not to be written cannot be.
 
         Returns
         -------

@@ -64,12 +64,14 @@ class ICustomAllocator(ABC):
         Parameters
         ----------
         size_bytes, alignment_bytes : int
-            As for `allocate`; `ExternalMemory.offset_bytes` is a multiple of the alignment.
+            Size and alignment, as for `allocate`; `ExternalMemory.offset_bytes` is a multiple of
+            the alignment.
 
         Returns
         -------
         ExternalMemory
-            Of `size_bytes` and of the kind `memory_source`. By default, what `allocate` gives.
+            Memory of `size_bytes` and of the kind `memory_source`. By default, what `allocate`
+            gives.
 
         Notes
         -----
@@ -109,7 +111,7 @@ def empty_tensor(info: TensorInfo, alignment_bytes: int = 1, padding_bytes: int 
     info : TensorInfo
         Fully shaped.
     alignment_bytes, padding_bytes : int
-        As of `ITensorHandleFactory`.
+        Alignment and padding, as of `ITensorHandleFactory`.
 
     Returns
     -------

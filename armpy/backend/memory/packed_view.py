@@ -33,7 +33,7 @@ def packed_view(
     places : ndarray, int64, shape of the array
         The byte at which each element begins.
     dtype : dtype
-        Of the array.
+        Type of the array's elements.
     stored_bytes : int, optional
         Bytes that each element takes; those of the type if left out. More of them hold the same
         integer, or the same bits.

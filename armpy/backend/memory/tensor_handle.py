@@ -136,7 +136,7 @@ class DynamicTensorHandle(ITensorHandle):
     limit_bytes : int, optional
         Most that it may become.
     alignment_bytes, padding_bytes : int
-        As of `ITensorHandleFactory`.
+        Alignment and padding, as of `ITensorHandleFactory`.
 
     Notes
     -----

@@ -99,8 +99,8 @@ class ITensorHandleFactory(ABC):
         Returns
         -------
         ITensorArena or None
-            None, the default, if the tensors are to lie in an arena of the core's in host memory:
-            `create_tensor_handle` makes their handles then.
+            Arena for the tensors; None, the default, if the tensors are to lie in an arena of the
+            core's in host memory: `create_tensor_handle` makes their handles then.
 
         Raises
         ------
@@ -126,7 +126,8 @@ class ITensorHandleFactory(ABC):
         Returns
         -------
         ITensorHandle
-            In host memory by default. A device copies constants to itself here.
+            Handle of the constant, in host memory by default. A device copies constants to itself
+            here.
         """
         return HostTensorHandle(info, elements)
 
@@ -148,7 +149,7 @@ class ITensorHandleFactory(ABC):
         info : TensorInfo
             Fully shaped.
         read, write : bool
-            What workloads do with it: inputs are read, outputs written.
+            Accesses by workloads: inputs are read, outputs written.
 
         Raises
         ------

@@ -173,7 +173,7 @@ class TableReader:
     Attributes
     ----------
     schema : Schema
-        Of the format; a subclass gives it.
+        Schema of the format; a subclass gives it.
     """
 
     schema: ClassVar[Schema]
@@ -218,7 +218,7 @@ class TableReader:
         Parameters
         ----------
         choices : mapping of int to object
-            What each supported enumerator stands for.
+            Meaning of each supported enumerator.
         kind : str
             Name of the enumeration in the schema, for messages.
         """
@@ -314,7 +314,7 @@ class TableReader:
         Parameters
         ----------
         kind : str
-            What each table describes, for messages: ``tensor``.
+            Name of what each table describes, for messages: ``tensor``.
         """
         start, length = self._vector(field)
         self._check_length(field, length * _OFFSET_BYTES)

@@ -55,7 +55,7 @@ def write_flatbuffer(root: FlatTable, identifier: bytes, schema: Schema) -> byte
     identifier : bytes
         The four bytes that name the format.
     schema : Schema
-        Of the format.
+        Schema of the format.
 
     Raises
     ------

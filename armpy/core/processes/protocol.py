@@ -87,7 +87,7 @@ def receive_answer(
     Parameters
     ----------
     timeout_s : float
-        For the whole answer, however many pieces it comes in.
+        Time limit for the whole answer, however many pieces it comes in.
 
     Raises
     ------

@@ -99,11 +99,11 @@ def delegate_backend(
     Parameters
     ----------
     backend_id : str
-        Such as ``"EdgeTpu"``.
+        Id of the backend, such as ``"EdgeTpu"``.
     library : str
         Path or name of the delegate's shared library, such as ``"libedgetpu.so.1"``.
     device_type : DeviceType
-        Its hardware.
+        Hardware of the delegate.
     """
 
     class DelegateBackend(LiteRtBackend):

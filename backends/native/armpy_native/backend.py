@@ -303,8 +303,8 @@ def backend(library: str) -> type[NativeBackend]:
     Parameters
     ----------
     library : str
-        Its path; a relative one begins at the folder of the calling module. A name without a
-        folder that is not there is left to the system's loader.
+        Path of the library; a relative one begins at the folder of the calling module. A name
+        without a folder that is not there is left to the system's loader.
 
     Raises
     ------

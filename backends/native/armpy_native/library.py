@@ -213,7 +213,7 @@ class Library:
     Parameters
     ----------
     path : str
-        Of the library, or its name for the system's loader.
+        Path of the library, or its name for the system's loader.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ class Program:
         A .tflite model, or what `saved` gave, as `aligned` makes it.
     function : {"compile", "load", "compile_shared"}
     constants : mapping of int to ndarray, C-contiguous
-        For ``compile_shared``, the elements of the graph's empty buffers by their number.
+        Elements, for ``compile_shared``, of the graph's empty buffers by their number.
     """
 
     def __init__(

@@ -44,8 +44,8 @@ def start_and_wait(
     arguments : Arguments
     cancellation : Cancellation, optional
     held : object
-        What the library uses until the execution has ended, such as the program and the arrays
-        that the arguments point to; kept for ever if the device is given up.
+        Objects that the library uses until the execution has ended, such as the program and the
+        arrays that the arguments point to; kept for ever if the device is given up.
 
     Raises
     ------

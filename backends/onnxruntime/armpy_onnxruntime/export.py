@@ -18,7 +18,7 @@ def export_model(view: SubgraphView) -> bytes:
     Returns
     -------
     bytes
-        Its inputs and outputs are those of the view, in order and with armpy's axes.
+        Model whose inputs and outputs are those of the view, in order and with armpy's axes.
     """
     writer = ModelWriter()
     for value in view.inputs:

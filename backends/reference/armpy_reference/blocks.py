@@ -19,8 +19,8 @@ def in_blocks(kernel: Callable[..., None], inputs: Sequence[Array], out: Array) 
     Parameters
     ----------
     kernel : callable
-        Of the inputs and the output, in this order; may be given parts of them. Arrays without axes
-        get one, as NumPy's arithmetic would return read-only scalars.
+        Function of the inputs and the output, in this order; may be given parts of them. Arrays
+        without axes get one, as NumPy's arithmetic would return read-only scalars.
     inputs : sequence of ndarray
         If their shapes are not that of `out`, the kernel runs once with broadcasting.
     out : ndarray

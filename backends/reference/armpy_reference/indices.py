@@ -15,7 +15,7 @@ def places_of(indices: Array, size: int, wraps_negative: bool = False) -> Array:
     Parameters
     ----------
     size
-        Of the axis.
+        Size of the axis.
     wraps_negative
         Whether indices below 0 count from the end.
 
@@ -43,7 +43,7 @@ def element_places(
     Parameters
     ----------
     shape
-        Of the tensor that is indexed.
+        Shape of the tensor that is indexed.
     wraps_negative
         See `places_of`.
     """

@@ -32,7 +32,7 @@ def activation_range(activation: FusedActivation, info: TensorInfo) -> tuple[int
     Parameters
     ----------
     info
-        Of the output; quantised per tensor, or of a plain integer type.
+        Info of the output; quantised per tensor, or of a plain integer type.
     """
     return parameters_of(info).clamp_of(activation.bounds)
 
@@ -79,7 +79,7 @@ def quantize(
     real : ndarray, float32, shape of `out`
         NaN becomes real 0.
     info
-        Of `out`; scales may run along an axis.
+        Info of `out`; scales may run along an axis.
     out : ndarray, dtype and shape of `info`
     rounds_to_even
         Whether halves go to the even integer, not away from zero.

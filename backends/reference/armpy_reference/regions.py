@@ -28,7 +28,7 @@ def scaled_regions(
         Corners x1, y1, x2, y2.
     batch_indices : ndarray, int32, shape (r,)
     shape
-        Of the feature maps (n, h, w, c).
+        Shape of the feature maps (n, h, w, c).
     layer
         Name of the layer, for messages.
 

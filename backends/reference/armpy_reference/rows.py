@@ -40,7 +40,8 @@ def float_kernel(source: TensorInfo, target: TensorInfo, kernel: UnaryKernel) ->
     source, target
         Quantised types through scales and zero points, float16 rounded once.
     kernel
-        From float32 to float32; from float64 to float64, if it is to be used for that type.
+        Function from float32 to float32; from float64 to float64, if it is to be used for that
+        type.
     """
     if source.data_type in (DataType.FLOAT32, DataType.FLOAT64):
         return kernel

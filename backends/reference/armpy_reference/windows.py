@@ -101,7 +101,7 @@ class PaddedRows:
     max_windows : int
         Rows of windows that one `load` serves at most.
     channels : int
-        Of the windows; a multiple of the image's.
+        Channels of the windows; a multiple of the image's.
     dtype : dtype
     is_split : bool
         Whether columns with the same remainder by the stride are kept together, so that the
@@ -193,7 +193,7 @@ class PaddedRows:
         Parameters
         ----------
         row, column
-            Which element of the kernel.
+            Position of an element of the kernel.
         """
         rows, columns = self.windows.rows, self.windows.columns
         channels = self.slab.shape[3]

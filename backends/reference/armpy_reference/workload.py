@@ -56,7 +56,7 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         inputs : sequence of ndarray
             One per input, constants included; None for optional ones that are left out.
         outputs : sequence of ndarray
-            To be written completely; they overlap no input.
+            Arrays to be written completely; they overlap no input.
         """
         raise NotImplementedError(f"{type(self).__name__} computes nothing")
 
@@ -66,7 +66,7 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         Parameters
         ----------
         inputs : sequence of ndarray
-            As for `compute`.
+            Arrays, as for `compute`.
         """
 
     def compute_dynamic(self, inputs: Sequence[Array]) -> Sequence[Array]:
@@ -77,7 +77,7 @@ class ReferenceWorkload(IWorkload, Generic[OperationT]):
         Parameters
         ----------
         inputs : sequence of ndarray
-            As for `compute`.
+            Arrays, as for `compute`.
 
         Returns
         -------

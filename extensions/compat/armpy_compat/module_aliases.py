@@ -39,8 +39,8 @@ class AliasFinder(MetaPathFinder):
     Parameters
     ----------
     targets : mapping of str to str
-        From the imported name ("onnxruntime.capi") to the module that answers
-        ("armpy_compat.onnxruntime.capi").
+        Modules that answer ("armpy_compat.onnxruntime.capi"), by the imported name
+        ("onnxruntime.capi").
     """
 
     def __init__(self, targets: Mapping[str, str]) -> None:

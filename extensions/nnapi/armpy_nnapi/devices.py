@@ -77,7 +77,7 @@ class Device:
     Parameters
     ----------
     manager : DeviceManager
-        Whose device it is.
+        Manager that the device belongs to.
     """
 
     def __init__(self, backend: BackendProxy, manager: DeviceManager) -> None:
@@ -225,11 +225,11 @@ class DeviceManager:
     Parameters
     ----------
     options : RuntimeOptions, optional
-        Which backends there are and how they are set up.
+        Choice and settings of the backends.
     application : str
         The application's name, for the list of those that may use extensions.
     extensions_allow_list : path, optional
-        That list; see `armpy_nnapi.extensions.allow_list`.
+        Path of the allow list; see `armpy_nnapi.extensions.allow_list`.
     compile : {"wait", "background"}
         Whether `Compilation.finish` waits until all devices have compiled, or the others answer
         until then.
@@ -369,8 +369,8 @@ class DeviceManager:
         Returns
         -------
         list of bool
-            In the order in which the operations were added. False also where support is known at
-            execution only; a compilation for these devices decides it then.
+            Answers in the order in which the operations were added. False also where support is
+            known at execution only; a compilation for these devices decides it then.
 
         Raises
         ------

@@ -84,8 +84,8 @@ class Memory:
         Parameters
         ----------
         fd : int
-            Of a file, or of anonymous memory (`os.memfd_create`). It is the caller's still,
-            who may close it afterwards.
+            Descriptor of a file, or of anonymous memory (`os.memfd_create`). It is the caller's
+            still, who may close it afterwards.
         size : int
             Bytes to map.
         protection : int

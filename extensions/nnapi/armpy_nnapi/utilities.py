@@ -291,7 +291,7 @@ def size_of_data(operand_type: int, dimensions: Sequence[int] = ()) -> int:
     operand_type : int
         No extension's.
     dimensions : sequence of int
-        Of a tensor.
+        Sizes of a tensor.
 
     Returns
     -------

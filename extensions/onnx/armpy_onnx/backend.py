@@ -40,7 +40,7 @@ class OnnxModel(BackendRep):  # type: ignore[misc]  # the package has no types
     load_model : callable
         Called with a model's bytes and options of the front-end.
     proto : onnx.ModelProto
-        Its source.
+        Source of the model.
 
     Notes
     -----
@@ -152,12 +152,12 @@ class OnnxBackend(Backend):  # type: ignore[misc]  # the package has no types
         ----------
         device : {"CPU"}
         runtime : Runtime, optional
-            As of `armpy.load`.
+            Runtime as of `armpy.load`.
 
         Raises
         ------
         ParserError
-            As of `armpy.load`.
+            Runtime as of `armpy.load`.
         """
         super().prepare(model, device, **kwargs)
         return OnnxModel(partial(load, front_end="onnx", backends=backends, runtime=runtime), model)

@@ -202,7 +202,7 @@ def demanded(node: Node, condition: Value, value: Value, reason: str) -> Value:
     ----------
     condition : Value, BOOLEAN of one element
     reason : str
-        What the error says of the node.
+        Statement of the error about the node.
     """
     info = TensorInfo(value.info.known_shape, value.info.data_type)
     passing, failing = (Network(node.data.name) for _ in range(2))

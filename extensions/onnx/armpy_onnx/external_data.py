@@ -184,7 +184,7 @@ def find_location(model_path: Path, location: str) -> Path | None:
         The model's file or a link to it, as in the cache of the Hugging Face hub, where links
         in one folder lead to files in another one.
     location : str
-        As the model names the file, relative to the folder of `model_path`.
+        Name of the file in the model, relative to the folder of `model_path`.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def with_data_names(file: ModelFile, names: Mapping[Path, str]) -> bytes:
     Parameters
     ----------
     file : ModelFile
-        With a path.
+        File with a path.
     names : mapping of Path to str
         New locations, relative to the model's new folder, by the resolved paths of the data files.
         Every other location becomes empty, which no reader accepts.

@@ -70,7 +70,7 @@ def fold_pairs(graph: onnx.GraphProto, version: int) -> list[onnx.NodeProto]:
     graph : onnx.GraphProto
         Is not changed.
     version : int
-        Of ONNX's own operator set.
+        Version of ONNX's own operator set.
 
     Returns
     -------
@@ -179,7 +179,7 @@ class _Folder:
         Parameters
         ----------
         axis : int, optional
-            Of weights; others may not have several scales.
+            Axis of weights; others may not have several scales.
         """
         if len(node.input) < 3 or _number(node, "block_size", 0):
             return False

@@ -112,9 +112,9 @@ def window_attributes(
     Parameters
     ----------
     sizes : sequence of int
-        Of the image's spatial axes.
+        Sizes of the image's spatial axes.
     kernel : sequence of int, optional
-        Of the weights; without them the attribute has to be there.
+        Kernel of the weights; without them the attribute has to be there.
 
     Raises
     ------

@@ -33,7 +33,7 @@ class UnknownElements(Exception):  # noqa: N818 - it is not an error: the node w
     Parameters
     ----------
     what : str
-        Their purpose, for messages.
+        Purpose of the elements, for messages.
     """
 
     def __init__(self, decisive: Sequence[Value], what: str) -> None:

@@ -101,7 +101,7 @@ class Node(Layers):
     build : LayerBuilder
         Where layers are added.
     inputs : sequence of (Value or None)
-        None for one that is left out.
+        Values of the inputs; None for one that is left out.
 
     Notes
     -----

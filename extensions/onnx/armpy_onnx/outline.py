@@ -125,7 +125,7 @@ class _Outline:
         labels : mapping of str to str
             Names of the nodes' layers, by the node's first output.
         prefixes : sequence of str
-            Of the names that its nodes' layers may have.
+            First parts of the names that its nodes' layers may have.
         """
         place = len(self.graphs)
         self.graphs.append(None)

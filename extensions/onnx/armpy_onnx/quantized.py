@@ -70,15 +70,15 @@ def quantization_of(
     scale, zero_point : int
         Numbers of the inputs; a zero point that is left out is 0.
     rank : int
-        Of the quantised tensor.
+        Rank of the quantised tensor.
     axis : int
         Along which several scales run.
 
     Returns
     -------
     Quantization or None
-        None where it is not known, in blocks, or none that armpy's operations compute with:
-        zero points of 16-bit integers with a sign, scales of 0.
+        The quantisation; None where it is not known, in blocks, or none that armpy's operations
+        compute with: zero points of 16-bit integers with a sign, scales of 0.
     """
     scales = real_elements(node, scale)
     points = None if zero_point is None else node.input(zero_point)
@@ -144,9 +144,9 @@ def quantized_bias(node: Node, index: int, scale: float, weights: Quantization) 
     Parameters
     ----------
     index : int
-        Of the input, which is constant: int32 in these steps already, or floats.
+        Number of the input, which is constant: int32 in these steps already, or floats.
     scale : float
-        Of the operand that is multiplied by the weights.
+        Scale of the operand that is multiplied by the weights.
     """
     if not node.has(index):
         return None
@@ -229,9 +229,9 @@ def quantized_weights(
     ----------
     data : ndarray, int8 or uint8
     quantization : Quantization
-        As it is of `data`; several scales have no zero points.
+        Quantisation of `data`; several scales have no zero points.
     input_type : DataType
-        Of the operand that is multiplied by the weights.
+        Type of the operand that is multiplied by the weights.
     """
     points = quantization.zero_points
     if data.dtype == np.uint8 and (input_type is DataType.SIGNED8 or quantization.axis is not None):
@@ -271,7 +271,7 @@ def spread(node: Node, value: Value, shape: tuple[int, ...], axis: int, block_si
     value : Value
         One element, one per index along the axis, or one per block of the tensor.
     shape : tuple of int
-        Of the tensor.
+        Shape of the tensor.
     axis, block_size : int
         A size of 0 says that there are no blocks.
 

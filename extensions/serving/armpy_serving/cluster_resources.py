@@ -26,7 +26,7 @@ def ray_arguments(devices: Sequence[DeviceFacts]) -> str:
     Parameters
     ----------
     devices : sequence of DeviceFacts
-        As `armpy.Runtime.devices` has them.
+        Devices as `armpy.Runtime.devices` has them.
 
     Returns
     -------

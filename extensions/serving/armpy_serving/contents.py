@@ -55,7 +55,7 @@ def array_of_bytes(
     Parameters
     ----------
     name : str
-        Of the tensor, for messages.
+        Name of the tensor, for messages.
     raw : bytes-like
         Elements, outermost dimension first, little-endian, without gaps; those of BYTES after
         their lengths, of 4 bytes.
@@ -119,7 +119,7 @@ def array_of_numbers(name: str, datatype: str, shape: Sequence[int], data: objec
     Parameters
     ----------
     name, datatype, shape
-        As for `array_of_bytes`.
+        Arguments as for `array_of_bytes`.
     data : sequence
         Elements one after the other, or nested as the shape is.
 
@@ -243,7 +243,7 @@ def contents_of(datatype: str, array: Array) -> tuple[str, list[bool | int | flo
     Parameters
     ----------
     datatype : str
-        None of `RAW_ONLY`.
+        Datatype that is not in `RAW_ONLY`.
     """
     elements: list[Any] = array.ravel().tolist()
     if datatype == "BYTES":

@@ -22,8 +22,8 @@ class Predictor:
     Parameters
     ----------
     model : path or bytes-like
-        As for `armpy.load`. A path is small to send, and has to lead to the same file on every
-        node; bytes are sent along, and written once per node.
+        Model as for `armpy.load`. A path is small to send, and has to lead to the same file on
+        every node; bytes are sent along, and written once per node.
     input_columns : mapping of str to str, optional
         The input that each column is for: ``{"pixels": "image"}``. Other inputs are columns of
         their own names.
@@ -33,7 +33,7 @@ class Predictor:
         The most rows that are executed at once. Up to 32, as long as their inputs and outputs take
         no more than 16 MiB, if left out. A file that fixes several rows has the last word.
     num_threads : int, optional
-        By default, the engine's assignment to the process; see
+        Number of threads; by default, the engine's assignment to the process; see
         `armpy_serving.prediction.thread_budget.assigned_threads`.
     keep_inputs : bool
         Whether the columns that were read are handed on as well.

@@ -88,7 +88,7 @@ def model_metadata(
     Parameters
     ----------
     versions : sequence of str
-        Those that are served.
+        Versions that are served.
     """
     return {
         "name": name,

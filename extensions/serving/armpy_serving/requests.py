@@ -187,7 +187,7 @@ def write_answer(
     Parameters
     ----------
     data_types : mapping of str to DataType
-        Of the outputs.
+        Types of the outputs.
 
     Returns
     -------

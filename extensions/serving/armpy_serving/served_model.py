@@ -25,9 +25,9 @@ class ServedModel:
     model : Model
         Used by several threads, and not closed.
     name, version : str
-        As clients call it.
+        Name and version that clients use.
     metrics : ModelMetrics, optional
-        Those of a model in whose place it comes, which go on.
+        Metrics of a model in whose place it comes, which go on.
     run_async : callable, optional
         Runs what `run_async` is asked for, in place of the model's own: ``(inputs, deadline_s=)``.
 
@@ -85,11 +85,11 @@ class ServedModel:
         Parameters
         ----------
         datatypes : mapping of str to str, optional
-            Their types in the request, which have to be the actual ones.
+            Types of the inputs in the request, which have to be the actual ones.
         outputs : sequence of str
-            Those that are wanted; all if empty.
+            Outputs that are wanted; all if empty.
         deadline_s : float, optional
-            How long it may take.
+            Time limit.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class ServedModel:
             The status of HTTP.
         bytes
         int or None
-            What that header is to say of the answer; None if the answer is JSON alone.
+            Value of that header for the answer; None if the answer is JSON alone.
         """
         try:
             request = self.read(body, header_length)

@@ -42,15 +42,15 @@ def predict_udf(model: object, *, batch_size: int = 1024, **arguments: Any) -> A
     batch_size : int
         Rows of each call.
     **arguments
-        Of `armpy_serving.Predictor`; ``input_columns`` has no meaning, as columns are given in
-        order. ``output_columns`` names the fields where there are several outputs.
+        Arguments of `armpy_serving.Predictor`; ``input_columns`` has no meaning, as columns are
+        given in order. ``output_columns`` names the fields where there are several outputs.
 
     Returns
     -------
     callable
-        It takes a column for each input, in the model's order: arrays of as many numbers as a row
-        has, or numbers. Its result is an array of a row's numbers, or a number where there is one;
-        where the model has several outputs, a struct of these.
+        Function that takes a column for each input, in the model's order: arrays of as many numbers
+        as a row has, or numbers. Its result is an array of a row's numbers, or a number where there
+        is one; where the model has several outputs, a struct of these.
 
     Raises
     ------

@@ -57,8 +57,8 @@ def shifting_addition(
     Returns
     -------
     BinaryKernel or None
-        None unless all scales are powers of two, all zero points 0, and one input has the
-        output's scale while the other's is not larger.
+        The addition; None unless all scales are powers of two, all zero points 0, and one input has
+        the output's scale while the other's is not larger.
     """
     infos = (*inputs, output)
     if output.data_type.size_bytes != 2 or any(info.zero_point for info in infos):

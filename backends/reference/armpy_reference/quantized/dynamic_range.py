@@ -38,7 +38,7 @@ class DynamicRange:
         integers : ndarray, float32, shape (n, length)
             Between -255 and 255: the zero point is taken off.
         factors : ndarray, float32, shape (n, 1) or (n, channels)
-            What a sum of products of them and of the weights' integers is worth.
+            Value of one unit of a sum of products of them and of the weights' integers.
         """
         low = rows.min(axis=1, keepdims=True, initial=0)
         high = rows.max(axis=1, keepdims=True, initial=0)

@@ -21,7 +21,7 @@ def unary_kernel(
     Parameters
     ----------
     real : callable
-        Of real numbers, as for `by_table`.
+        Function of real numbers, as for `by_table`.
     integer
         Integer arithmetic to use in its place.
 

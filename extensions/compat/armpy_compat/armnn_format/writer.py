@@ -31,8 +31,8 @@ def write(network: Network | Graph) -> bytes:
     Returns
     -------
     bytes
-        In the form of Arm NN 24.02: binding ids, which are the numbers of inputs and outputs, the
-        newer layout of weights, and constants as layers.
+        File in the form of Arm NN 24.02: binding ids, which are the numbers of inputs and outputs,
+        the newer layout of weights, and constants as layers.
 
     Raises
     ------

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        Of the command line; those of the process if left out.
+        Arguments of the command line; those of the process if left out.
 
     Returns
     -------

@@ -39,7 +39,7 @@ class NetworkRun:
     Parameters
     ----------
     options : argparse.Namespace
-        Of the command line, checked.
+        Options of the command line, checked.
     compute : sequence of str
         Ids of Arm NN's or armpy's backends, in order of preference.
 

@@ -41,9 +41,9 @@ class CompiledModel:
     Parameters
     ----------
     source : path or bytes
-        Of a .tflite file.
+        Path or contents of a .tflite file.
     options : mapping of str to object
-        Of `armpy.load`.
+        Options of `armpy.load`.
 
     Raises
     ------

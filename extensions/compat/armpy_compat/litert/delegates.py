@@ -45,9 +45,10 @@ def load_delegate(
     Parameters
     ----------
     library : path
-        Its name says whose delegate it is: ``libarmnnDelegate.so``.
+        Library whose name says the delegate: ``libarmnnDelegate.so``.
     options : mapping of str to object, optional
-        By the names that Arm NN's delegate has for them; see docs/how_to/run_litert_programs.md.
+        Options by the names that Arm NN's delegate has for them; see
+        docs/how_to/run_litert_programs.md.
 
     Raises
     ------

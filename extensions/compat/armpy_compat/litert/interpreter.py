@@ -38,9 +38,10 @@ class Interpreter:
     model_content : bytes, optional
         Either a path or the contents of a .tflite file.
     experimental_delegates : sequence of Delegate, optional
-        Of `load_delegate`; the last one's options count.
+        Results of `load_delegate`; the last one's options count.
     num_threads : int, optional
-        For backends that have threads of their own; if left out, the backend decides.
+        Number of threads for backends that have threads of their own; if left out, the backend
+        decides.
     experimental_op_resolver_type : OpResolverType
         BUILTIN_REF runs the model on CpuRef.
     experimental_preserve_all_tensors : bool

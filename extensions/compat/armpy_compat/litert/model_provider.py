@@ -24,7 +24,7 @@ class ModelProvider:
     ----------
     source : path or bytes
     options : mapping of str to object
-        Of `armpy.load`.
+        Options of `armpy.load`.
 
     Raises
     ------

@@ -19,7 +19,7 @@ class ModelRuns:
     Attributes
     ----------
     main : SubgraphRun
-        Of the main subgraph.
+        Run of the main subgraph.
     file : FileRecord
         The model's file.
     """

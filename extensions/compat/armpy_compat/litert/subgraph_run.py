@@ -25,14 +25,14 @@ class SubgraphRun:
     Parameters
     ----------
     index : int
-        Of the subgraph.
+        Number of the subgraph.
     preserves_all : bool
         Whether callers get every tensor that a run computes.
 
     Attributes
     ----------
     memory : TensorMemory
-        Of the inputs, and of the outputs whose shapes are known; empty until `allocate`.
+        Memory of the inputs, and of the outputs whose shapes are known; empty until `allocate`.
     """
 
     def __init__(self, provider: ModelProvider, index: int, preserves_all: bool) -> None:

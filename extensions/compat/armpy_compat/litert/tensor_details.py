@@ -18,9 +18,9 @@ def tensor_details(tensor: TensorEntry, index: int, shape: Sequence[int]) -> Det
     Parameters
     ----------
     index : int
-        Of the tensor in its subgraph.
+        Number of the tensor in its subgraph.
     shape : sequence of int
-        As it is now, after inputs have been resized.
+        Present shape, after inputs have been resized.
 
     Raises
     ------

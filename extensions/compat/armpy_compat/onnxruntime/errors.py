@@ -79,7 +79,7 @@ def load_error(error: ArmpyError, path: str | None, model: Any) -> Exception:
     Parameters
     ----------
     error : ArmpyError
-        Its text stands in the new one's.
+        Error whose text becomes part of the new one's.
     path : str, optional
         The model's; None if it is given as bytes.
     model : onnx.ModelProto

@@ -43,7 +43,7 @@ def converted(argument: NodeArg, value: object) -> object:
     Returns
     -------
     ndarray, list of ndarray or None
-        None for an optional that is empty.
+        Elements; None for an optional that is empty.
 
     Raises
     ------

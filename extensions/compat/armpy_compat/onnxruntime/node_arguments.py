@@ -31,7 +31,7 @@ class NodeArg:
     ----------
     name : str
     type : str
-        Such as ``tensor(float)`` or ``seq(tensor(int64))``.
+        Type such as ``tensor(float)`` or ``seq(tensor(int64))``.
     shape : list of (int, str or None)
         A name for an open dimension that has one; empty if nothing is known.
     """
@@ -122,9 +122,9 @@ def refined(
     Parameters
     ----------
     arguments : sequence of NodeArg
-        As the file declares them.
+        Arguments that the file declares.
     outputs : iterable of TensorSpec
-        Of the loaded model.
+        Outputs of the loaded model.
     """
     specs = {spec.name: spec for spec in outputs}
     return [_refined(argument, specs.get(argument.name)) for argument in arguments]

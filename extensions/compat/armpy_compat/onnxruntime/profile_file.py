@@ -20,7 +20,7 @@ class ProfileFile:
     Parameters
     ----------
     prefix : str
-        Of the file's name.
+        First part of the file's name.
     start_s : float
         When the session began, by `time.perf_counter`.
 

@@ -16,7 +16,7 @@ class RunOptions:
     Attributes
     ----------
     cancellation : Cancellation
-        What ends calls when `terminate` is set.
+        Object that ends calls when `terminate` is set.
 
     Notes
     -----

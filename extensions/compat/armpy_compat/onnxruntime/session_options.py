@@ -144,7 +144,7 @@ class SessionOptions:
         buffers : sequence of bytes
             The contents of each.
         lengths : sequence of int
-            How many bytes of each count.
+            Number of bytes of each that count.
 
         Raises
         ------

@@ -16,7 +16,7 @@ class ScalarField(Generic[T]):
     Parameters
     ----------
     default
-        Its value in a new structure.
+        Value in a new structure.
     c_type : str
         Named by the errors.
     convert : callable
@@ -51,9 +51,9 @@ class ListField(Generic[T]):
     Parameters
     ----------
     default : tuple
-        Its elements in a new structure.
+        Elements in a new structure.
     c_type : str
-        Of an element, as compilers encode it; named by the errors.
+        Type of an element, as compilers encode it; named by the errors.
     convert : callable
         Makes an element of what is assigned; raises TypeError or OverflowError.
     """

@@ -126,11 +126,11 @@ class IConnectableLayer(SwigReference):
     name : str
     num_inputs, num_outputs : int
     descriptor : object
-        As it was when the layer was added; None for layers that have none.
+        Descriptor as it was when the layer was added; None for layers that have none.
     tensors : mapping of str to ConstTensor
         Constants that are part of the layer.
     binding_id : int
-        Of an input or output of the network.
+        Binding id of an input or output of the network.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class INetwork(SwigObject):
     parsed : ParsedModel or None
         The model file of a network that a parser made; such a network takes no more layers.
     layers : list of IConnectableLayer
-        In the order in which they were added.
+        Layers in the order in which they were added.
     """
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ class Compilation:
     model : Model
         Finished.
     manager : DeviceManager, optional
-        Whose devices run it, CpuRef what no other takes; the model's if left out.
+        Manager whose devices run it, CpuRef what no other takes; the model's if left out.
 
     Raises
     ------
@@ -179,7 +179,7 @@ class Compilation:
         Parameters
         ----------
         duration_ns : int
-            In nanoseconds; 0 for no limit.
+            Time limit in nanoseconds; 0 for no limit.
 
         Raises
         ------
@@ -205,7 +205,7 @@ class Compilation:
         Parameters
         ----------
         directory : path
-            It has to be there; otherwise nothing is kept. Empty for the current one.
+            Folder that exists; otherwise nothing is kept. Empty for the current one.
         token : bytes, 32
             Names the model. Devices, their versions, preference and priority are distinguished.
 

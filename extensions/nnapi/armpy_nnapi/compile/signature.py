@@ -35,10 +35,10 @@ class ArgumentSlot:
     Attributes
     ----------
     shape : tuple of int, optional
-        That of arrays which are used as they lie; None if dimensions are open, or elements are
-        not those of an array (truth values that may be any byte, OEM scalars).
+        Shape of arrays which are used as they lie; None if dimensions are open, or elements are not
+        those of an array (truth values that may be any byte, OEM scalars).
     dimensions : tuple of int
-        Those of the shape; those that the model says if there is none.
+        Dimensions of the shape; those that the model says if there is none.
     """
 
     __slots__ = ("_dtype", "_is_written", "dimensions", "operand", "shape")
@@ -111,9 +111,9 @@ class ArgumentSlot:
         Parameters
         ----------
         value : object
-            As the application gives it.
+            Value as the application gives it.
         data, dimensions
-            What `given` says of it.
+            Result of `given`.
 
         Raises
         ------

@@ -20,7 +20,7 @@ def readable_bytes(value: object, operand: Operand, where: str) -> memoryview:
     value : ndarray, bytes-like, int, float or bool
         An array of the operand's dtype; bytes; a number for a scalar.
     where : str
-        For messages.
+        Name of the place, for messages.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def validate_operand_type(
     extension : ExtensionTypeInformation, optional
         The description of an extension's type.
     where : str
-        For messages.
+        Name of the place, for messages.
     allow_partial : bool
         Whether dimensions, or the rank, may be unknown.
 

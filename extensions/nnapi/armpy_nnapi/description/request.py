@@ -40,7 +40,7 @@ def check_dimensions(
     Parameters
     ----------
     operand : Operand
-        As the model has it.
+        Operand of the model.
     allow_unspecified : bool
         Whether dimensions may be left unknown.
 

@@ -41,9 +41,9 @@ class TypeManager:
     Parameters
     ----------
     backends : iterable of IBackendInternal
-        Those whose extensions can be used, most preferred first.
+        Backends whose extensions can be used, most preferred first.
     allow_list : AllowList, optional
-        Who may use extensions; anybody if there is none.
+        List of applications that may use extensions; without it, all may.
     application : str
         Name of the application, for the list: ``com.foo.bar``.
 
@@ -133,7 +133,7 @@ class TypeManager:
         Parameters
         ----------
         name : str
-            Of the extension; need not be that of one that a backend has.
+            Name of the extension; need not be that of one that a backend has.
         operation_id : int
             Number within the extension.
 

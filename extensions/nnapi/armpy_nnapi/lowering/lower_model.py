@@ -140,7 +140,7 @@ def lower_model(
     omitted : collection of int
         Positions of the model's inputs that have no value; the graph goes without them.
     name : str
-        For messages.
+        Name of the model, for messages.
     extensions : callable
         Gives the vendor extension of a name, see
         `armpy_nnapi.extensions.extensions.TypeManager.lookup`.
@@ -148,7 +148,7 @@ def lower_model(
     Returns
     -------
     Graph
-        With inputs ``input0``, ... and outputs ``output0``, ... named by their positions.
+        Graph with inputs ``input0``, ... and outputs ``output0``, ... named by their positions.
 
     Raises
     ------

@@ -76,7 +76,7 @@ def supported_operations(
     extensions : callable
         Gives the extensions of the devices.
     levels : sequence of sequence of int, optional
-        What `armpy_nnapi.validation.versions.operation_levels` says, if a device has not the latest
+        Result of `armpy_nnapi.validation.versions.operation_levels`, if a device has not the latest
         level.
 
     Returns

@@ -51,7 +51,7 @@ class DescribedMemory(Memory):
     Parameters
     ----------
     operand : Operand
-        Of the elements, with the dimensions as far as they are known.
+        Type of the elements, with the dimensions as far as they are known.
     roles : collection of Role
         The only uses that it can be put to.
     buffer : DeviceMemoryProxy, optional

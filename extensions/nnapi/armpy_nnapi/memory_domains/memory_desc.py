@@ -60,7 +60,7 @@ class MemoryDesc(IMemoryDesc[DescribedMemory]):
         index : int
             Position among its model's inputs.
         frequency : float
-            How likely it is to be used so, above 0 and at most 1.
+            Likelihood of this use, above 0 and at most 1.
 
         Raises
         ------

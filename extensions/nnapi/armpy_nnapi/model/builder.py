@@ -65,7 +65,7 @@ class ModelBuilder:
     Parameters
     ----------
     manager : DeviceManager, optional
-        As for `Model`.
+        Manager, as for `Model`.
 
     Notes
     -----
@@ -106,11 +106,11 @@ class ModelBuilder:
         Parameters
         ----------
         type : OperandType, OperandCode or dtype
-            With a dtype, the tensor type that `OperandType.of` gives an array of it.
+            Type of the tensor; for a dtype, the one that `OperandType.of` gives an array of it.
         dimensions : sequence of int
             0 where not known; empty for a scalar, and for a tensor of unknown rank.
         scale, zero_point : float, int
-            For quantised types.
+            Scale and zero point of quantised types.
 
         Raises
         ------
@@ -140,9 +140,9 @@ class ModelBuilder:
         elements : array_like
             Stored elements. Large arrays must not change until the model is finished.
         scale, zero_point : float, int
-            For quantised types.
+            Scale and zero point of quantised types.
         type : OperandCode, optional
-            As for `OperandType.of`.
+            Type, as for `OperandType.of`.
         channel_scales : sequence of float, optional
             Makes it TENSOR_QUANT8_SYMM_PER_CHANNEL.
         channel_dim : int

@@ -70,7 +70,7 @@ def graph_dump(
     stream : text file, optional
         The stream to write to; by default the log ``armpy_nnapi`` at level INFO.
     name : str
-        In the first line, a comment.
+        Name in the first line, a comment.
 
     Returns
     -------

@@ -104,7 +104,7 @@ class Model(IModel):
         Returns
         -------
         int
-            Its index.
+            Index of the operand.
 
         Raises
         ------

@@ -148,7 +148,7 @@ def resolve(
     Parameters
     ----------
     given : mapping of str to object
-        By argument; those left out are not in it.
+        Values by argument; those left out are not in it.
     code_of : callable
         The operand type that something given has; None if it has none of its own.
 

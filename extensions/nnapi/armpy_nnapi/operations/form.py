@@ -89,7 +89,7 @@ def forms(
     Parameters
     ----------
     inputs : sequence of Argument
-        Of the shortest form.
+        Inputs of the shortest form.
     *trailing : tuple of (int, sequence of Argument)
         Each further group with the feature level that its form needs.
     """

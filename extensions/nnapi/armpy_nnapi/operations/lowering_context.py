@@ -25,7 +25,7 @@ class LoweringContext:
     Parameters
     ----------
     arguments : Arguments
-        Its operands as the model declares them.
+        Operands as the model declares them.
     inputs : sequence of (Value or None)
         One per input operand, fully shaped; None for those without a value.
     default_of : callable

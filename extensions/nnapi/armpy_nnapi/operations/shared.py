@@ -111,7 +111,7 @@ def add_by_name(lower: LoweringContext, operation: Operation) -> tuple[Value, ..
     Returns
     -------
     tuple of Value
-        Those outputs that the form has, in its order.
+        Outputs that the form has, in its order.
 
     Raises
     ------

@@ -47,9 +47,9 @@ def window_forms(
     Parameters
     ----------
     tensors, scalars : tuple of Argument
-        What comes before and after the padding.
+        Arguments before and after the padding.
     *trailing : tuple of (int, tuple of Argument)
-        As for `forms`.
+        Arguments as for `forms`.
     """
     output = (Argument("output", "T"),)
     return tuple(

@@ -87,7 +87,7 @@ class Event:
         Parameters
         ----------
         timeout_s : float, optional
-            How long; without limit if left out.
+            Time limit; none if left out.
 
         Raises
         ------

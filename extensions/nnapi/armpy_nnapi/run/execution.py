@@ -139,8 +139,8 @@ class Execution:
         Parameters
         ----------
         buffer : ndarray, writable bytes-like or None
-            At least as large as the output; None for an optional one that is not wanted. What it
-            holds after an execution that failed is not known, except after
+            Array or buffer at least as large as the output; None for an optional one that is not
+            wanted. What it holds after an execution that failed is not known, except after
             OUTPUT_INSUFFICIENT_SIZE, which writes nothing.
         operand_type : OperandType, optional
             Known dimensions beyond those in the model.
@@ -245,9 +245,10 @@ class Execution:
         Parameters
         ----------
         duration_ns : int
-            Of an outermost one, with all that it runs. 0 stops after the first true condition; at
-            most `MAXIMUM_LOOP_TIMEOUT_NS`, which also stands for all longer ones. Left unsaid, it
-            is that of the manager's options, `DEFAULT_LOOP_TIMEOUT_NS` unless they differ.
+            Time limit of an outermost loop, with all that it runs. 0 stops after the first true
+            condition; at most `MAXIMUM_LOOP_TIMEOUT_NS`, which also stands for all longer ones.
+            Left unsaid, it is that of the manager's options, `DEFAULT_LOOP_TIMEOUT_NS` unless they
+            differ.
         """
         where = "Execution.set_loop_timeout"
         self._check_building(where)
@@ -360,16 +361,17 @@ class Execution:
         Parameters
         ----------
         dependencies : sequence of Event
-            What other executions of this kind, or `Event.create_from_sync_fence_fd`, have given.
-            Events without a fence, which `start_compute` gives, are waited for before this returns.
+            Events that other executions of this kind, or `Event.create_from_sync_fence_fd`, have
+            given. Events without a fence, which `start_compute` gives, are waited for before this
+            returns.
         duration_ns : int
-            How long it may take from when the last fence has been signalled, besides what
-            `set_timeout` says from the call on; 0 for no limit.
+            Time limit from when the last fence has been signalled, besides what `set_timeout` says
+            from the call on; 0 for no limit.
 
         Returns
         -------
         Event
-            With a fence.
+            Event with a fence.
 
         Raises
         ------

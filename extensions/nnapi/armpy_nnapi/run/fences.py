@@ -79,7 +79,7 @@ def wait_for_fence(fd: int, timeout_s: float | None) -> bool | None:
     Parameters
     ----------
     timeout_s : float, optional
-        How long; without limit if left out.
+        Time limit; none if left out.
 
     Returns
     -------

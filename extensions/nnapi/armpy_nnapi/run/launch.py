@@ -95,7 +95,7 @@ class Launch:
         Parameters
         ----------
         duration_ns : int
-            How long it may take from then on; 0 for no limit.
+            Time limit from then on; 0 for no limit.
         """
         # The deadline and the last dependency come on two threads, perhaps at the same moment:
         # the one that gets the turn decides the outcome of the launch.

@@ -46,7 +46,7 @@ def described(model: IModel | ModelDescription, where: str, others: str = "") ->
     Parameters
     ----------
     others : str
-        What else would have done.
+        Description of what else is allowed.
 
     Raises
     ------

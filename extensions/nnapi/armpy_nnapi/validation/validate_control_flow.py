@@ -28,9 +28,9 @@ def check_control_flow(
     Parameters
     ----------
     operands : sequence of Operand
-        Those of the graph that the operation is in.
+        Operands of the graph that the operation is in.
     referenced : sequence of Subgraph
-        What MODEL operands stand for, by index.
+        Graphs that MODEL operands stand for, by index.
     allow_unknown_sizes : bool
         Whether operands of WHILE may have dimensions that are not known; those of IF may
         always.

@@ -45,9 +45,9 @@ def validate_operation(
     Parameters
     ----------
     operands : sequence of Operand
-        Those of the graph that the operation is in.
+        Operands of the graph that the operation is in.
     referenced : sequence of Subgraph
-        What MODEL operands stand for, by index.
+        Graphs that MODEL operands stand for, by index.
     feature_level : int
         The most that the operation may need.
     allow_unknown_sizes : bool

@@ -142,7 +142,7 @@ def compliant_slice(model: IModel | ModelDescription, feature_level: int) -> Mod
     Returns
     -------
     ModelSlice or None
-        None if no operation is left, or the rest has no output.
+        The slice; None if no operation is left, or the rest has no output.
 
     Notes
     -----
@@ -188,7 +188,7 @@ def operation_levels(description: ModelDescription) -> Levels:
     Returns
     -------
     Levels
-        By operation, the lowest level whose slice of the graph has it.
+        Lowest level, by operation, whose slice of the graph has it.
     """
     graphs = (description.main, *description.referenced)
     return tuple(_graph_levels(replace(description, main=graph)) for graph in graphs)

@@ -109,7 +109,7 @@ def check_model(model: onnx.ModelProto, versions: Mapping[str, int]) -> None:
     Parameters
     ----------
     versions : mapping of str to int
-        Of the operator sets that the model is in, by domain.
+        Versions of the operator sets that the model is in, by domain.
 
     Raises
     ------

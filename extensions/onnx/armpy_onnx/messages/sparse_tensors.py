@@ -30,7 +30,7 @@ def dense_elements(
     read : callable
         Reads the dense tensors of values and indices.
     where : str
-        For messages.
+        Name of the place, for messages.
 
     Raises
     ------

@@ -53,10 +53,10 @@ def attended(
     ----------
     made : Value, shape (batch, sequence, 3 * width)
     mask : Value or None
-        In one of the forms that ONNX Runtime has for them.
+        Mask in one of the forms that ONNX Runtime has for them.
     past : Value or None, shape (2, batch, heads, sequence, head size)
     added : Value or None
-        To the scores.
+        Addend of the scores.
     """
     heads = _heads(node, "num_heads")
     width = made.info.known_shape[-1]
@@ -320,7 +320,7 @@ def _present(node: Node, index: int, value: Value, total: int, places: Value | N
     Parameters
     ----------
     value : Value, shape (batch, heads, sequence, size)
-        Of this call.
+        Keys or values of this call.
     places : Value or None, shape (batch, sequence)
         Where they are written; None to follow the first keys of the past.
     """

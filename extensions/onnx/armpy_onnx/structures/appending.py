@@ -84,7 +84,7 @@ def joined(walker: Walker, label: str, stack: Value, axis: int, *, is_new: bool 
     Parameters
     ----------
     stack : Value
-        Of known shape.
+        Stack of known shape.
     """
     rank = len(stack.info.known_shape) - 1
     axis %= rank + is_new

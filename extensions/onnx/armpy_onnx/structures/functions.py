@@ -129,7 +129,7 @@ class Functions:
         Parameters
         ----------
         version : int
-            Of the node's operator set.
+            Version of the node's operator set.
         attributes : mapping of str to onnx.AttributeProto
             The node's, with what they refer to in their places.
         inputs : sequence of (TensorInfo or None)

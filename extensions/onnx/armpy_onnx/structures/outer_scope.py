@@ -20,9 +20,9 @@ class OuterScope:
     Parameters
     ----------
     scope : Scope
-        Of the node that runs them.
+        Scope of the node that runs them.
     extra : sequence of (Value or None)
-        What else they are handed.
+        Further values that they receive.
 
     Attributes
     ----------
@@ -73,9 +73,9 @@ class InnerGraph:
     Parameters
     ----------
     inputs : list of Value
-        Its own.
+        Inputs of the graph itself.
     inner : dict of Value to Value
-        What stands for the values around it.
+        Values in the graph that stand for those around it.
     """
 
     def __init__(

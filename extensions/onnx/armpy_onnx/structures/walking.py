@@ -197,11 +197,11 @@ class Walker:
         Parameters
         ----------
         nodes : iterable of onnx.NodeProto
-            In an order in which they can run.
+            Nodes in an order in which they can run.
         scope : Scope
             Receives their outputs.
         prefix : str
-            Of the layers' names.
+            First part of the layers' names.
         """
         for number, node in enumerate(nodes):
             label = prefix + node_label(node, number)
@@ -219,11 +219,11 @@ class Walker:
         Parameters
         ----------
         given : sequence of Item
-            Its inputs.
+            Inputs of the graph.
         scope : Scope
             The tensors that it reads from outside.
         prefix : str
-            Of the layers' names.
+            First part of the layers' names.
 
         Raises
         ------

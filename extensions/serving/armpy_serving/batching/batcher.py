@@ -39,19 +39,19 @@ class Batcher:
     Parameters
     ----------
     model : Model
-        Its first dimension is the batch, of every input and output. Where the file has fixed it,
-        `Model.reshape` opens it.
+        Model whose first dimension is the batch, of every input and output. Where the file has
+        fixed it, `Model.reshape` opens it.
     max_batch : int
         The most items that are run together.
     max_wait_ms : float
-        How long the first item of a batch waits for others at most.
+        Longest wait of a batch's first item for others.
     max_waiting : int, optional
-        So many items wait at most, beside those that are run; eight batches if left out.
+        Maximum number of waiting items, beside those that are run; eight batches if left out.
     when_full : {"wait", "error"}
         Handling of an item that finds no room: its caller waits for some, or gets a
         `QueueFullError`.
     workers : int
-        How many batches run side by side.
+        Number of batches that run side by side.
     sizes : sequence of int, optional
         Numbers of rows that are executed: a batch is filled up to the next one. Powers of two and
         `max_batch` if left out.
@@ -139,7 +139,7 @@ class Batcher:
         inputs : mapping of str to array_like
             Every input, without the batch dimension or with one of 1.
         deadline_s : float, optional
-            How long it may take, waiting included.
+            Time limit, waiting included.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Batcher:
         Returns
         -------
         concurrent.futures.Future
-            Of every output by name. It can be cancelled until its batch begins.
+            Future of every output by name. It can be cancelled until its batch begins.
 
         Raises
         ------

@@ -24,7 +24,7 @@ class DirectCalls:
     Attributes
     ----------
     running : deque
-        As long as there are items under way; changed in one step, and so without a lock.
+        Items under way; changed in one step, and so without a lock.
     known_rows : tuple, optional
         Shapes of an item's rows; None where the model leaves them open.
     """
@@ -93,7 +93,7 @@ class DirectCalls:
         Parameters
         ----------
         deadline_s : float, optional
-            How long it may take.
+            Time limit.
         """
         outputs = self._model.run(given, None, None, None, deadline_s)
         if not self._has_rows:

@@ -85,16 +85,16 @@ class Item:
     keeps_axis : bool
         Whether the caller's arrays have a batch dimension of 1, as the answer's will.
     deadline_s : float, optional
-        By `time.perf_counter`.
+        Deadline by `time.perf_counter`.
     future : Future or AnswerSlot
-        Of the outputs by name.
+        Future of the outputs by name.
 
     Attributes
     ----------
     key : tuple
         Shapes: only items of the same shapes can be run together.
     arrived_s : float
-        By `time.perf_counter`.
+        Time by the clock of `time.perf_counter`.
     is_waiting : bool
         Whether it is in line; `WaitingItems` says so.
     """

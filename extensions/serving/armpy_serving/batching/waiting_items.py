@@ -22,9 +22,9 @@ class WaitingItems:
     max_batch : int
         The most items of one batch; 1 hands out single items.
     max_wait_s : float
-        How long the first item of a batch waits for others.
+        Longest wait of a batch's first item for others.
     max_waiting : int
-        So many items find room.
+        Maximum number of items.
     workers : int
         Batches that are run side by side.
     refuses : bool

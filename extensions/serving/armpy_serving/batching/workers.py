@@ -86,7 +86,7 @@ class Workers:
         Parameters
         ----------
         batch : sequence of Item
-            As `WaitingItems` has handed it out.
+            Batch as `WaitingItems` has handed it out.
         """
         now = time.perf_counter()
         self._tally.began([now - item.arrived_s for item in batch])

@@ -51,14 +51,14 @@ class ArmpyModel(kserve.Model):
     Parameters
     ----------
     name : str
-        As clients call it.
+        Name that clients use.
     source : path
         A model file.
     options : mapping of str to object, optional
-        What `armpy.load` is to be given. In place of ``runtime``, ``runtime_options`` are those
-        of a runtime that is made for the model, and closed with it.
+        Options for `armpy.load`. In place of ``runtime``, ``runtime_options`` are those of a
+        runtime that is made for the model, and closed with it.
     max_waiting : int
-        How many requests may wait or run; further ones get status 503.
+        Maximum number of requests that wait or run; further ones get status 503.
     short_run_s : float
         Runs that take less are a thread pool's, which takes half of what `armpy.Model.run_async`
         takes besides the run; but they cannot be stopped.

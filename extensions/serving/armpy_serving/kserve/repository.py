@@ -25,11 +25,11 @@ class ArmpyModelRepository(ModelRepository):
     models_dir : path
         A model file; or a folder with one file, or with several that end in one of `SUFFIXES`.
     model_name : str
-        Of a single file. Several are called as the files are, without endings.
+        Name of the model of a single file. Several are called as the files are, without endings.
     options : mapping of str to object, optional
-        What `armpy.load` is to be given.
+        Options for `armpy.load`.
     max_waiting : int
-        As for `ArmpyModel`.
+        Limit as for `ArmpyModel`.
 
     Notes
     -----

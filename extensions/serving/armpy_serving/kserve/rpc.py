@@ -119,9 +119,9 @@ def make_server(
     address : str
         Host and port.
     max_bytes : (int, int)
-        Of messages that are sent, and received.
+        Maximum size of messages that are sent, and received.
     credentials : ServerCredentials, optional
-        For TLS; without, nothing is encrypted.
+        Credentials for TLS; without, nothing is encrypted.
     """
     server = aio.server(
         interceptors=(ExceptionToStatusInterceptor(),),

@@ -35,7 +35,7 @@ class ArmpyRESTServer(RESTServer):
     logs_requests : bool
         Whether to log each request, and its time.
     max_body_bytes : int
-        Of a request.
+        Maximum size of a request's body.
     arguments, options
         KServe's.
     """
@@ -74,7 +74,7 @@ class ArmpyModelServer(ModelServer):
     Parameters
     ----------
     repository : ArmpyModelRepository
-        With its models loaded.
+        Repository with its models loaded.
     host : str
         Where to listen; the loopback if nothing is said.
     max_message_bytes : (int, int)

@@ -35,9 +35,9 @@ def read_columns(
     Returns
     -------
     taken : dict of str to ndarray
-        By tensor.
+        Taken columns by tensor.
     others : dict of str to object
-        By column, as they came.
+        Other columns by name, as they came.
     num_rows : int
 
     Raises
@@ -133,9 +133,9 @@ def cast_rows(spec: TensorSpec, column: str, values: Column, begin: int, *, real
     Parameters
     ----------
     spec : TensorSpec
-        Its first dimension is the rows.
+        Tensor whose first dimension is the rows.
     column : str
-        For messages, as `begin` is.
+        Name for messages, as `begin` is.
     values : ndarray, of rows of its shape, flat rows, or objects
     begin : int
         The number of the first row.

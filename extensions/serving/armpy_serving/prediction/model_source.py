@@ -47,7 +47,7 @@ class ModelSource:
     Parameters
     ----------
     options : mapping of str to object
-        Of `armpy.load`.
+        Options of `armpy.load`.
 
     Raises
     ------

@@ -56,7 +56,7 @@ def received_file(digest: str, read: Callable[[], bytes | memoryview]) -> str | 
     Returns
     -------
     str or None
-        None if they cannot be kept.
+        Path; None if they cannot be kept.
     """
     folder = node_folder()
     if folder is None:
@@ -88,7 +88,7 @@ def compiled_file(name: str, save: Callable[[Path], bool]) -> str | None:
     Returns
     -------
     str or None
-        None if it cannot be kept.
+        Path; None if it cannot be kept.
     """
     folder = node_folder()
     if folder is None:

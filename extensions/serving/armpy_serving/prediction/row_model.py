@@ -100,7 +100,7 @@ class RowModel:
     Parameters
     ----------
     model : Model
-        As `with_fixed_rows` gives it.
+        Model as `with_fixed_rows` gives it.
     max_rows : int, optional
         The most rows at once, where the model leaves them open.
     keep : object, optional
@@ -151,14 +151,14 @@ class RowModel:
         taken : mapping of str to ndarray
             Columns by tensor; they are read only.
         names : mapping of str to str
-            Of the columns, for messages.
+            Names of the columns, for messages.
         ends_s : float, optional
             Until when it may take, by `time.perf_counter`.
 
         Returns
         -------
         dict of str to ndarray, shape (num_rows, ...)
-            In memory of their own.
+            Outputs in memory of their own.
 
         Raises
         ------

@@ -18,7 +18,7 @@ class ActorPredictor:
     Parameters
     ----------
     arguments : mapping of str to object
-        Of the predictor.
+        Arguments of the predictor.
     """
 
     def __init__(self, model: SentModel, arguments: Mapping[str, Any]) -> None:
@@ -52,7 +52,7 @@ def predictor(
         ``armpy_<device>``, which nodes announce with ``ray start $(armpy ray-resources)``; an
         actor that finds the backend missing, or a layer that it does not take, ends the job.
     num_actors : int, or (int, int)
-        How many; or the fewest and the most, between which Ray chooses.
+        Number of actors; or the fewest and the most, between which Ray chooses.
     num_cpus : float
         Processors of each actor, and threads of its model.
     batch_size : int, optional
@@ -60,7 +60,7 @@ def predictor(
     resources : mapping of str to float, optional
         Others of each actor.
     **arguments
-        Of `armpy_serving.Predictor`.
+        Arguments of `armpy_serving.Predictor`.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class ModelDeployment:
     others : mapping of str to str
         Paths of models that are loaded when they are asked for.
     arguments : mapping of str to object
-        Of every `ServedReplica`.
+        Arguments of every `ServedReplica`.
     """
 
     def __init__(
@@ -190,21 +190,22 @@ def deployment(
     device : str, optional
         A backend, as for `armpy_serving.ray.predictor`.
     name : str
-        Of the deployment, and of the model in the Open Inference Protocol.
+        Name of the deployment, and of the model in the Open Inference Protocol.
     models : mapping of str to path, optional
         Others, by their ids: loaded when they are asked for, by the path of the request or the
         header ``serve_multiplexed_model_id``, by which Serve finds a replica that has it already.
     max_models : int
-        How many of those a replica keeps.
+        Number of models that a replica keeps.
     max_batch, max_wait_ms
-        Of the `Batcher` for requests of few rows; ``max_batch=1`` runs requests directly.
+        Limits of the `Batcher` for requests of few rows; ``max_batch=1`` runs requests directly.
     num_cpus : float
         Processors of each replica, and threads of its model.
     options : mapping of str to object, optional
-        Of `armpy.load`.
+        Options of `armpy.load`.
     **of_serve
-        Of `ray.serve.deployment`: ``num_replicas``, ``autoscaling_config``, ``user_config``
-        (``{"model": path}`` replaces the model), ``max_ongoing_requests``, and so on.
+        Arguments of `ray.serve.deployment`: ``num_replicas``, ``autoscaling_config``,
+        ``user_config`` (``{"model": path}`` replaces the model), ``max_ongoing_requests``, and so
+        on.
 
     Raises
     ------

@@ -35,9 +35,9 @@ class ServedReplica:
     max_batch : int
         1 runs each request by itself.
     options : mapping of str to object
-        Of `armpy.load`.
+        Options of `armpy.load`.
     metrics : ModelMetrics, optional
-        Of `ServedModel`.
+        Metrics of `ServedModel`.
 
     Raises
     ------

@@ -81,7 +81,7 @@ def model_config(
     Parameters
     ----------
     inputs, outputs : sequence of TensorSpec
-        With a first dimension for the batch, where there is one.
+        Tensors with a first dimension for the batch, where there is one.
 
     Raises
     ------

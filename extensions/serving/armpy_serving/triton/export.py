@@ -60,7 +60,7 @@ def export_model(
     Parameters
     ----------
     model : Model
-        As it was loaded; it stays open.
+        Model as it was loaded; it stays open.
     source : Path, optional
         The model's file, which goes into the repository as it is where the model cannot be compiled
         ahead of time: where no shapes are known, or an operation is a plugin's.

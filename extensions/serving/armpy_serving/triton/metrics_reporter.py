@@ -19,9 +19,9 @@ class MetricsReporter:
     Parameters
     ----------
     metrics : ModelMetrics
-        Of the instance; those of all instances are added up by the server.
+        Metrics of the instance; those of all instances are added up by the server.
     instance : str
-        Its name, which gauges are labelled with.
+        Name of the instance, which gauges are labelled with.
 
     Notes
     -----

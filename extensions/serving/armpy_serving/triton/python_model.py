@@ -58,7 +58,7 @@ class TritonModel:
         Parameters
         ----------
         args : mapping of str to str
-            As the server gives them.
+            Arguments as the server gives them.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class TritonModel:
         Returns
         -------
         list of pb_utils.InferenceResponse
-            In their order.
+            Answers in the requests' order.
         """
         answers: list[Any] = [None] * len(requests)
         calls = []

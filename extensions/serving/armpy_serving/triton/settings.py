@@ -66,9 +66,9 @@ class InstanceSettings:
         Parameters
         ----------
         folder : str
-            Of the version.
+            Folder of the version.
         size : int
-            As for `file_of`.
+            Size as for `file_of`.
         num_threads : int
             If the settings say nothing of it.
         """

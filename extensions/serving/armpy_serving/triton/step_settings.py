@@ -61,7 +61,7 @@ def best_of(scores: Array, top: int) -> tuple[Array, Array]:
     -------
     scores : ndarray, dtype of `scores`, shape (N, top)
     classes : ndarray, int32, shape (N, top)
-        Of equal scores, the lower class comes first.
+        Numbers of classes; of equal scores, the lower class comes first.
     """
     classes = np.argsort(-scores.astype(np.float64), axis=1, kind="stable")[:, :top]
     return np.take_along_axis(scores, classes, 1), classes.astype(np.int32)

@@ -29,7 +29,7 @@ def array_of(tensor: Any, spec: TensorSpec, row_rank: int | None) -> Array:  # A
     Parameters
     ----------
     row_rank : int, optional
-        How many dimensions the model's input has, if the server has one more.
+        Number of dimensions of the model's input, if the server has one more.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def check_alike(place: Path, version: int, config: Mapping[str, Any]) -> None:  
     place : Path
         The model's folder.
     config : mapping of str to object
-        That of the new one.
+        Configuration of the new one.
 
     Raises
     ------

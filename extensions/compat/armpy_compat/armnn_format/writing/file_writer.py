@@ -90,7 +90,7 @@ class ArmnnWriter:
         Parameters
         ----------
         fields : mapping of str to Field, optional
-            Of the layer's table, besides its base.
+            Fields of the layer's table, besides its base.
         descriptor : (str, mapping), optional
             Name of the descriptor's table, and its fields.
 

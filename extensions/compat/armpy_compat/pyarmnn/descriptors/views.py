@@ -71,7 +71,7 @@ class ConcatDescriptor(_Views):
     Parameters
     ----------
     num_views : int
-        Of the inputs.
+        Number of the inputs.
     num_dimensions : int
         4 if left out.
     """
@@ -95,7 +95,7 @@ class SplitterDescriptor(_Views):
     Parameters
     ----------
     num_views : int
-        Of the outputs.
+        Number of the outputs.
     num_dimensions : int
         4 if left out.
     """

@@ -133,7 +133,7 @@ def connected_layer(
     Parameters
     ----------
     outputs : sequence of (TensorInfo or None)
-        As the program has set them.
+        Infos that the program has set.
     transposed : dict
         Weights in armpy's order, for all layers of the network.
     """

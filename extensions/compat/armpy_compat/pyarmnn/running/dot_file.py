@@ -14,7 +14,7 @@ def dot_lines(graph: Graph, backends: Mapping[int, str]) -> Iterator[str]:
     Parameters
     ----------
     backends : mapping of int to str
-        By layer id.
+        Backends by layer id.
     """
     yield "digraph Optimized {"
     yield '    node [shape="record"];'

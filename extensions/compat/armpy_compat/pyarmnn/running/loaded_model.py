@@ -27,7 +27,7 @@ class LoadedModel:
     ----------
     parts : NetworkParts
     details : ProfilingDetails
-        What profiles have about layers.
+        Details of layers in profiles.
 
     Raises
     ------

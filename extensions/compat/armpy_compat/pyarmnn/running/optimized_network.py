@@ -30,7 +30,7 @@ class NetworkParts:
     network : OptimizedNetwork or Graph
         A graph if shapes depend on the elements of inputs: it is optimised in each call.
     input_ids, output_ids : mapping of str to int
-        By name.
+        Binding ids by name.
     """
 
     runtime: armpy.Runtime
@@ -92,7 +92,7 @@ def Optimize(
     backendPreferences : sequence of BackendId
         Most preferred first. Those that are not there are left out.
     deviceSpec : IDeviceSpec
-        Of the runtime that is to load the network.
+        Devices of the runtime that is to load the network.
     options : OptimizerOptions, optional
 
     Returns

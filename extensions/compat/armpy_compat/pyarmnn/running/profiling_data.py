@@ -29,7 +29,7 @@ def get_profiling_data(profiler: _Profile) -> ProfilerData:
     Parameters
     ----------
     profiler : IProfiler
-        It has measured a call.
+        Profiler that has measured a call.
 
     Raises
     ------

@@ -18,7 +18,7 @@ def make_input_tensors(
     Parameters
     ----------
     inputs_binding_info : sequence of (int, TensorInfo)
-        As parsers give them; they are set to be constant.
+        Binding infos as parsers give them; they are set to be constant.
     input_data : sequence of ndarray
         Kept, and made read-only.
 

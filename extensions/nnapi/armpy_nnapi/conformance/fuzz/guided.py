@@ -48,9 +48,9 @@ def explore(search: Search, seed: int, count: int | None, seconds: float | None)
     Parameters
     ----------
     count : int, optional
-        How many models at most.
+        Maximum number of models.
     seconds : float, optional
-        How long at most; one of both has to be given.
+        Time limit; one of both has to be given.
     """
     corpus = search.folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

@@ -54,7 +54,7 @@ def run_fuzz(
         atheris where it is installed, if left out. It goes by the coverage of the backend's code
         in Python and ends with its first finding.
     count, seconds : optional
-        How many models and how long at most; 1,000 models if both are left out.
+        Maximum number of models, and time limit; 1,000 models if both are left out.
     most_findings : int
         A seeded search ends with as many.
     folder : path
@@ -64,7 +64,7 @@ def run_fuzz(
     jobs : int, optional
         Processes at a time of a seeded search; one per core if left out.
     arguments : sequence of str
-        Of the command line, for the reproducers.
+        Arguments of the command line, for the reproducers.
 
     Raises
     ------

@@ -121,7 +121,7 @@ class RandomOperation:
         shape : sequence of int, optional
             The shape that it must have; any of `ranks` if left out.
         accept : callable
-            Which of the earlier tensors will do.
+            Predicate of the earlier tensors that are allowed.
         quant : (float, int), optional
             Scale and zero point that it must have.
         low, high : float, optional
@@ -130,7 +130,7 @@ class RandomOperation:
         Returns
         -------
         tuple of int
-            Its shape.
+            Shape of the tensor.
         """
         code = self.code(name)
         fitting = [

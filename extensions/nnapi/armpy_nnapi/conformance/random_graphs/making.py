@@ -52,7 +52,7 @@ def random_call(
     -------
     call : RandomOperation
     outputs : list of Operand
-        With the dimensions that follow, 0 where they depend on elements.
+        Outputs with the dimensions that follow, 0 where they depend on elements.
     """
     recipe = recipes()[definition.code]
     for _ in range(_TRIES):

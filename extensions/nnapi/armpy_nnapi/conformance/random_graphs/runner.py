@@ -80,7 +80,7 @@ class GraphJudge:
         Parameters
         ----------
         name : str
-            For the result, and for the file where a failure is kept.
+            Name for the result, and for the file where a failure is kept.
         """
         result = self._compare(_example(name, model.description, model.inputs))
         if not result.outcome.is_bad or not shrinks:
@@ -182,7 +182,7 @@ def run_random_graphs(
     count : int
         Number of models.
     seed : int
-        Of the first model; the others have the numbers after it.
+        Seed of the first model; the others have the numbers after it.
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
     jobs : int, optional

@@ -103,7 +103,7 @@ def shrink(
     Returns
     -------
     ModelPart or None
-        None if no part fails by itself, not even the whole.
+        The part that fails; None if no part fails by itself, not even the whole.
 
     Notes
     -----

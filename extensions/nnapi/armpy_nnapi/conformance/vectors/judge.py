@@ -324,7 +324,7 @@ def compare_published(example: Example, position: int, expected: Array, actual: 
     Parameters
     ----------
     position : int
-        Of the output.
+        Position of the output.
     expected, actual : ndarray, of the output's type, shape (n,)
     """
     operand = example.output_operand(position)

@@ -101,7 +101,7 @@ def run_vectors(
     Parameters
     ----------
     directory : path
-        With files ``*.json.gz``, also in directories below it.
+        Folder with files ``*.json.gz``, also in directories below it.
     runtime_options : RuntimeOptions, optional
         Where backends are found, and their options; `backends` and `registry` do not count.
     filter : str or sequence of str
@@ -114,7 +114,7 @@ def run_vectors(
     Returns
     -------
     VectorsResult
-        In the order of the files. An example that ends its process, or takes longer than a
+        Results in the order of the files. An example that ends its process, or takes longer than a
         minute, has crashed.
 
     Raises
@@ -165,13 +165,13 @@ def collect(
     subject : BackendUnderTest
         The backend that is judged.
     results : iterable of CaseResult
-        In any order.
+        Results in any order.
     cases : iterable of str
-        Their ids in the order that they are to have.
+        Ids of the cases in the order that they are to have.
     progress : callable, optional
         Is given each result as it comes.
     least_share : float
-        As of `VectorsResult`.
+        Share as of `VectorsResult`.
     """
     started = time.perf_counter()
     by_case: dict[str, CaseResult] = {}

@@ -67,7 +67,7 @@ def signed_twin(example: Example) -> Example:
     Parameters
     ----------
     example : Example
-        Of which `has_signed_twin` says yes.
+        Example that `has_signed_twin` confirms.
     """
     main = example.model.main
     referenced = tuple(map(_signed_graph, example.model.referenced))
