@@ -148,7 +148,7 @@ class ModelOrigin:
 
     def parse(self, file: ModelFile, signature: str | None) -> Network | Graph:
         """The network of the file, or of one of its signatures."""
-        custom = self.custom_operators() if self.front_end.is_own else {}
+        custom = self.custom_operators if self.front_end.is_own else dict
         settings = ParseSettings(signature, self.memory_limit_bytes, dict(self.options), custom)
         with trace_section("armpy parse", file.label):
             return self.front_end.parse(file, settings)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
 
 from armpy.core.flatbuffers.reader import TableReader, table_errors
 from armpy.errors import ParserError
@@ -70,16 +69,16 @@ def parse_file(
     signature: str | None,
     memory_limit_bytes: int,
     stands_in: bool = False,
-    custom: Mapping[str, Expansion] = MappingProxyType({}),
+    plugins_custom: Callable[[], Mapping[str, Expansion]] = dict,
 ) -> Network:
     """`parse_tflite` of a file that is open, with StandIn layers for unknown operators if asked.
 
-    What plugins make of custom operators comes before armpy's own.
+    What plugins make of custom operators, asked for where a file has any, comes before armpy's own.
     """
     try:
         model = read_model(file.data)
         chosen = None if signature is None else choose_signature(model, signature)
-        known = _with_own(model, custom)
+        known = _with_own(model, plugins_custom)
         return _ModelParser(model, memory_limit_bytes, stands_in, known).parse(file.stem, chosen)
     except ParserError as error:
         located(lambda: file.label, error)
@@ -108,13 +107,16 @@ def file_signatures(file: ModelFile) -> dict[str, TfliteSignature]:
         raise
 
 
-def _with_own(model: TableReader, custom: Mapping[str, Expansion]) -> dict[str, Expansion]:
+def _with_own(
+    model: TableReader, plugins_custom: Callable[[], Mapping[str, Expansion]]
+) -> dict[str, Expansion]:
     """Converters of custom operators by their names; empty for files without such operators."""
     if not any(code.text("CustomCode") for code in model.tables("OperatorCodes", "operator code")):
         return {}
     from armpy.frontends.tflite.custom import CUSTOM  # noqa: PLC0415 - few models have any
 
-    return {custom_name(name): convert for name, convert in {**CUSTOM, **custom}.items()}
+    custom = {**CUSTOM, **plugins_custom()}
+    return {custom_name(name): convert for name, convert in custom.items()}
 
 
 class _ModelParser:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -77,8 +76,8 @@ class ParseSettings:
     """
     options: Mapping[str, OptionValue]
     """Every option that the front-end declares, checked."""
-    custom_operators: Mapping[str, CustomConverter] = dataclasses.field(default_factory=dict)
-    """What plugins make of custom operators of .tflite files, by name."""
+    custom_operators: Callable[[], Mapping[str, CustomConverter]] = dict
+    """Asks plugins what they make of custom operators of .tflite files, by name."""
 
 
 Parser: TypeAlias = "Callable[[ModelFile, ParseSettings], Network | Graph]"

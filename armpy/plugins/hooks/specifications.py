@@ -59,7 +59,7 @@ class HookSpecifications:
     def armpy_register_custom_operators(
         self,
     ) -> CustomOperator | Sequence[CustomOperator] | None:
-        """Custom operators of .tflite files, asked for when such a file is loaded.
+        """Custom operators of .tflite files, asked for when a file that has any is loaded.
 
         Returns one whose name is another plugin's is left out; a plugin's comes before those of
         armpy's extensions.
