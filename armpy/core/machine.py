@@ -10,8 +10,18 @@ from functools import cache
 
 _PROCESSORS = "/proc/cpuinfo"
 _MODEL = (
-    *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
-    *("Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision"),
+    "vendor_id",
+    "cpu family",
+    "model",
+    "model name",
+    "stepping",
+    "flags",
+    "Features",
+    "CPU implementer",
+    "CPU architecture",
+    "CPU variant",
+    "CPU part",
+    "CPU revision",
 )
 """Fields that say which processor it is, and what the kernel lets processes use of it."""
 

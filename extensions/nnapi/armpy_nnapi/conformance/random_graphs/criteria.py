@@ -68,20 +68,48 @@ _C = OperationCode
 
 _MOVEMENTS = frozenset(
     {
-        *(_C.DEPTH_TO_SPACE, _C.SPACE_TO_DEPTH, _C.BATCH_TO_SPACE_ND, _C.SPACE_TO_BATCH_ND),
-        *(_C.RESHAPE, _C.PAD, _C.PAD_V2, _C.TRANSPOSE, _C.SQUEEZE, _C.STRIDED_SLICE),
-        *(_C.EMBEDDING_LOOKUP, _C.HASHTABLE_LOOKUP, _C.CHANNEL_SHUFFLE, _C.EXPAND_DIMS),
-        *(_C.TILE, _C.GATHER, _C.SLICE, _C.SPLIT, _C.FILL, _C.RANK),
+        _C.DEPTH_TO_SPACE,
+        _C.SPACE_TO_DEPTH,
+        _C.BATCH_TO_SPACE_ND,
+        _C.SPACE_TO_BATCH_ND,
+        _C.RESHAPE,
+        _C.PAD,
+        _C.PAD_V2,
+        _C.TRANSPOSE,
+        _C.SQUEEZE,
+        _C.STRIDED_SLICE,
+        _C.EMBEDDING_LOOKUP,
+        _C.HASHTABLE_LOOKUP,
+        _C.CHANNEL_SHUFFLE,
+        _C.EXPAND_DIMS,
+        _C.TILE,
+        _C.GATHER,
+        _C.SLICE,
+        _C.SPLIT,
+        _C.FILL,
+        _C.RANK,
     }
 )
 """Operations whose outputs are exactly as certain as their inputs."""
 
 _CHOICES = frozenset(
     {
-        *(_C.ARGMAX, _C.ARGMIN, _C.TOPK_V2, _C.FLOOR, _C.LSH_PROJECTION),
-        *(_C.EQUAL, _C.NOT_EQUAL, _C.GREATER, _C.GREATER_EQUAL, _C.LESS, _C.LESS_EQUAL),
-        *(_C.BOX_WITH_NMS_LIMIT, _C.GENERATE_PROPOSALS, _C.DETECTION_POSTPROCESSING),
-        *(_C.HEATMAP_MAX_KEYPOINT, _C.RANDOM_MULTINOMIAL),
+        _C.ARGMAX,
+        _C.ARGMIN,
+        _C.TOPK_V2,
+        _C.FLOOR,
+        _C.LSH_PROJECTION,
+        _C.EQUAL,
+        _C.NOT_EQUAL,
+        _C.GREATER,
+        _C.GREATER_EQUAL,
+        _C.LESS,
+        _C.LESS_EQUAL,
+        _C.BOX_WITH_NMS_LIMIT,
+        _C.GENERATE_PROPOSALS,
+        _C.DETECTION_POSTPROCESSING,
+        _C.HEATMAP_MAX_KEYPOINT,
+        _C.RANDOM_MULTINOMIAL,
     }
 )
 """Operations where a small error of an input can make any difference to an output."""
@@ -95,9 +123,24 @@ _STRICT = (
 
 _MEDIUM = frozenset(
     {
-        *(_C.ADD, _C.MUL, _C.SUB, _C.FLOOR, _C.RELU, _C.RELU1, _C.RELU6, _C.CONCATENATION),
-        *(_C.DEQUANTIZE, _C.ABS, _C.NEG, _C.MAXIMUM, _C.MINIMUM, _C.PRELU, _C.QUANTIZE),
-        *(_C.CAST, _C.ELU, _C.HARD_SWISH),
+        _C.ADD,
+        _C.MUL,
+        _C.SUB,
+        _C.FLOOR,
+        _C.RELU,
+        _C.RELU1,
+        _C.RELU6,
+        _C.CONCATENATION,
+        _C.DEQUANTIZE,
+        _C.ABS,
+        _C.NEG,
+        _C.MAXIMUM,
+        _C.MINIMUM,
+        _C.PRELU,
+        _C.QUANTIZE,
+        _C.CAST,
+        _C.ELU,
+        _C.HARD_SWISH,
     }
 )
 

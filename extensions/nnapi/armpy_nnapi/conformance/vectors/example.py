@@ -86,8 +86,14 @@ def read_examples(directory: Path) -> Iterator[Example]:
 
 
 _UNREADABLE = (
-    *(OSError, EOFError, zlib.error),
-    *(ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    OSError,
+    EOFError,
+    zlib.error,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
 )
 """Exceptions from decompressing, parsing and looking for the parts of an example."""
 

@@ -137,9 +137,15 @@ class VectorJudge:
                 finding.outcome, finding.text = Outcome.ELSEWHERE, REFUSED
         except Exception as error:  # noqa: BLE001 - whatever comes out is the result
             finding.outcome, finding.text = Outcome.FAILED, described(error, "armpy_nnapi")
-        about = operation_of(example), data_type_of(example)
-        layers = finding.claimed, finding.ran
-        return CaseResult(variation.case, *about, finding.outcome, finding.text, *layers)
+        return CaseResult(
+            variation.case,
+            operation_of(example),
+            data_type_of(example),
+            finding.outcome,
+            finding.text,
+            finding.claimed,
+            finding.ran,
+        )
 
     def _judge(self, variation: Variation, finding: _Finding) -> None:
         """Build, compile, execute and compare; what came of it is noted as it comes."""

@@ -27,8 +27,11 @@ _BATCH = 16
 """Variations that a worker takes at a time."""
 
 _WORST_FIRST = (
-    *(Outcome.CRASHED, Outcome.FAILED, Outcome.UNSUPPORTED),
-    *(Outcome.ELSEWHERE, Outcome.KNOWN),
+    Outcome.CRASHED,
+    Outcome.FAILED,
+    Outcome.UNSUPPORTED,
+    Outcome.ELSEWHERE,
+    Outcome.KNOWN,
 )
 
 

@@ -131,12 +131,12 @@ def _part(call: RandomOperation, dim: int) -> tuple[int, int, int, bool, bool]:
     """Begin, end, stride and whether begin and end do not count, for a part of an axis."""
     first, last = sorted((call.integer(0, dim - 1), call.integer(0, dim - 1)))
     stride = call.integer(1, 3)
-    masks = (call.chance(0.2), call.chance(0.2))
+    ignores_begin, ignores_end = call.chance(0.2), call.chance(0.2)
     if call.chance(0.3):
         # An end of -1 would count from the end, one before the first element does not.
-        return last, first - 1 if first else -dim - 1, -stride, *masks
+        return last, first - 1 if first else -dim - 1, -stride, ignores_begin, ignores_end
     begin = first - dim if call.chance(0.3) else first
-    return begin, last + 1, stride, *masks
+    return begin, last + 1, stride, ignores_begin, ignores_end
 
 
 def _mask(bits: list[bool]) -> int:
