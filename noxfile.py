@@ -59,6 +59,13 @@ def wheels(session: nox.Session) -> None:
 
 
 @nox.session
+def sources(session: nox.Session) -> None:
+    """Have the source archive of each extension and backend pass its own tests alone."""
+    session.install("build", "setuptools>=77", "packaging")
+    session.run("python", "scripts/try_sources.py", *session.posargs)
+
+
+@nox.session
 def new_user(session: nox.Session) -> None:
     """Follow a new user from an empty environment to results, and time it."""
     session.install("build")

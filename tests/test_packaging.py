@@ -203,6 +203,23 @@ def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
         assert package in never
 
 
+def test_every_project_packs_its_tests_and_runs_them_as_one_run_of_all_does() -> None:
+    here = tools()["pytest"]["ini_options"]
+    folders = [ROOT / "testing", *(ROOT / "extensions").glob("*/"), *(ROOT / "backends").glob("*/")]
+    projects = [folder for folder in folders if (folder / "pyproject.toml").is_file()]
+    assert len(projects) > 10
+    for project in projects:
+        document = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
+        options = document["tool"]["pytest"]["ini_options"]
+        plugin = ["-p", "armpy_testing.pytest_plugin"]
+        assert sorted(options["addopts"]) == sorted([*here["addopts"], *plugin])
+        own = {"addopts", "pythonpath", "testpaths"}
+        assert options == {**here, **{name: options[name] for name in own}}
+        assert options["pythonpath"] == ["."]
+        assert options["testpaths"] == ["tests"]
+        assert "graft tests\n" in (project / "MANIFEST.in").read_text("utf-8")
+
+
 def test_tables_of_extensions_are_what_their_projects_announce() -> None:
     for library in ("click", "onnx"):
         pytest.importorskip(library)

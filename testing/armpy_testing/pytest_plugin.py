@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from armpy_testing.checkout import ROOT
 from armpy_testing.effort import IS_FULL, RUNS_SLOW
 
 # A machine that is busy with something else is no reason for a property to fail.
@@ -69,6 +70,10 @@ def _keep_compiled(cache: tempfile.TemporaryDirectory[str], kept: Path) -> None:
         if kept_bytes > _MOST_KEPT_BYTES:
             path.unlink(missing_ok=True)
 
+
+# Installed, armpy keeps compiled models; tests are about loading, as in a checkout.
+if not (ROOT / "testing").is_dir():
+    os.environ.setdefault("ARMPY_MODEL_CACHE", "off")
 
 # What repeats itself for hours may take long; what hangs must end all the same.
 if IS_FULL:
