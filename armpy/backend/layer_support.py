@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
-from armpy.ops.operation import OperandInfos, Operation
-from armpy.tensor import TensorInfo
 
 if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.graph import Graph, Layer
+    from armpy.ops.operation import OperandInfos, Operation
+    from armpy.tensor import TensorInfo
 
 
 class ReasonCode(enum.Enum):
