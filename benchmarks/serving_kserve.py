@@ -3,8 +3,8 @@
 python -m benchmarks.serving_kserve                    # what a request takes of the processor
 python -m benchmarks.serving_kserve MODEL.tflite ...   # 32 clients, beside ONNX Runtime
 
-It needs the extra ``kserve``; the second form the extra ``bench`` as well, and the example backend
-``backends/dynamic_examples/onnx_runtime``, which writes .onnx files of floats.
+It needs the extra ``kserve``; the second form the extra ``bench`` as well, and
+``backends/onnxruntime``, which writes .onnx files of floats.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class ICompletion(ABC):
         Raises
         ------
         ArmpyError
-            What went wrong on the device.
+            If the device failed.
         """
 
     def cancel(self) -> None:

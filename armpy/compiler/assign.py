@@ -307,8 +307,10 @@ def assign_backends(
             failure = next((answer.error for answer in refusals.values() if answer.error), None)
             raise _unplaceable(layer, refusals, oracle.assigned_backend(layer)) from failure
         if not isinstance(layer.operation, ControlFlow):  # the core's own layers are not a fallback
-            about = layer.id, layer.name, layer.operation.name
-            result.refusals += [Refusal(*about, *refusal) for refusal in refusals.items()]
+            result.refusals += [
+                Refusal(layer.id, layer.name, layer.operation.name, backend_id, answer)
+                for backend_id, answer in refusals.items()
+            ]
     return result
 
 

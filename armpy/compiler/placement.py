@@ -159,7 +159,7 @@ class Placement:
         )
 
     def inside(self, where: str) -> Placement:
-        """The same for layers of a graph that a control flow layer runs."""
+        """Return this report with its layers named as inside a graph of a control flow layer."""
         layers = (
             replace(layer, inside=f"{where}/{layer.inside}" if layer.inside else where)
             for layer in self.layers

@@ -68,9 +68,10 @@ def describe_network(
     Parameters
     ----------
     graph : Graph
-        As it was loaded.
+        Graph as loaded.
     optimized : iterable of OptimizedNetwork
-        Of the graph, then of those that control flow runs; as far as there are some.
+        Optimised networks: of the graph, then of graphs of control flow, as far as there are
+        some.
     evaluator : Evaluator, optional
         Computes constants, on which shapes may depend.
     """

@@ -69,7 +69,7 @@ def _beginnings(name: str) -> Iterator[str]:
 
 
 def linker_of(facts: ModelFacts) -> Linker:
-    """Return a function from a layer's, program's or step's name to the file's layer."""
+    """The linker of a file's layers, for names of layers, programs and steps."""
     return Linker(
         [(layer.inside, layer.name, (layer.name, *layer.layer_names)) for layer in facts.layers]
     )

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from armpy.store.archive.signing import FileSignature
 
 _LEAST_SHARED_BYTES = 512
-"""A view takes some bytes of text itself."""
+"""Smallest constant that is read out of a part: the text that says where it is takes some bytes."""
 
 _log = logging.getLogger("armpy.execution")
 
@@ -462,7 +462,7 @@ def _interface(network: LoadedNetwork) -> dict[str, object]:
 
 
 def _open_interface(network: LoadedNetwork) -> dict[str, object]:
-    """The same of a model that takes several shapes, with those that its file says."""
+    """The interface of a model with open shapes, and the default shapes of its file."""
     defaults = network.graph.default_shapes
     shapes = [None if shape is None else list(shape) for shape in defaults]
     return {**_interface(network), "default_shapes": shapes}

@@ -148,7 +148,7 @@ def probe_candidates(
     Returns
     -------
     list of ProbeResult
-        In the order of the candidates.
+        Results in the order of the candidates.
 
     Notes
     -----

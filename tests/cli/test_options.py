@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from armpy.cli.app import app
+from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
 from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
 from tests.support.command_line import Cli
@@ -48,9 +49,10 @@ _OF_OTHER_TYPES = {
 
 _GATHERED = {
     "load_request": {
-        *("model", "backends", "num_threads", "signature", "front_end", "front_end_options"),
-        *("on_fallback", "preference", "backend_options", "trusted_keys", "code"),
-        *("dynamic_backends_path", "affinity", "spread", "isolation"),
+        "model",
+        "backend_options",
+        "dynamic_backends_path",
+        *COMMAND_OPTIONS,
     },
     "picture": {"size", "resize", "value_range", "mean", "std"},
 }

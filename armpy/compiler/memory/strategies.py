@@ -272,7 +272,7 @@ def pack(
     offsets : list of int
         Per block, a multiple of `block_bytes`.
     size_bytes : int
-        Of the arena.
+        Size of the arena.
     """
     numbered = [
         replace(block, index=index, size_bytes=rounded_up(block.size_bytes, block_bytes))

@@ -189,7 +189,7 @@ class Worker:
         Raises
         ------
         ArmpyError
-            What went wrong there.
+            Error of the call in the worker.
         DeadObjectError
             If the process has ended, or does not answer in time, and is ended therefore.
         """

@@ -29,7 +29,7 @@ class Execution:
     executors : Executors
         Run started executions, and abandon those that cannot be stopped.
     owner : object
-        Whose share of the executors it takes.
+        The network or handle whose share of the executors it takes.
     asked : Invocation
         Its deadline is each execution's.
 

@@ -19,7 +19,7 @@ from armpy.profiling import Profiler, phase
 from armpy.types import BackendId
 
 LoadTrial = Callable[..., Any]
-"""`LoadedNetwork`, which imports this module."""  # Any: as the text says
+"""Loads an optimised network for a trial: `LoadedNetwork`."""  # Any: it imports this module
 
 
 def decide(

@@ -51,7 +51,7 @@ class RuntimeOptions:
         For backends that have threads of their own. CpuRef has none: NumPy's matrix
         products use as many as NumPy's library is set to (``OPENBLAS_NUM_THREADS``).
     program_cache_size : int
-        How many input shapes a loaded network stays prepared for.
+        Number of input shapes that a loaded network stays prepared for.
     memory_limit_bytes : int
         Most working memory and results that one execution may need.
     backend_options : mapping of str to mapping
@@ -66,7 +66,7 @@ class RuntimeOptions:
     probe : bool
         Import every candidate in a child process first.
     probe_timeout_s : float
-        How long a candidate may take there.
+        Time limit of a candidate's import, in seconds.
     custom_allocators : mapping of str to ICustomAllocator
         What working memory of these backends is taken from; a backend that cannot is left
         out.
@@ -75,7 +75,7 @@ class RuntimeOptions:
         allocator of protected memory, and map no tensor: inputs and outputs are imported protected
         memory. Networks whose tensors the host would have to see or copy are not loaded.
     memory_strategies : mapping of str to (str or IMemoryOptimizerStrategy)
-        How working memory of these backends is packed.
+        Packing of the working memory of these backends.
     loop_timeout_s : float, optional
         How long control flow may take, in seconds; None for no limit. Each If or While that lies
         in no other one has that long for itself and all that it runs, however deep. The first 32

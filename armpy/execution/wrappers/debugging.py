@@ -21,9 +21,9 @@ class DebugValue:
     Parameters
     ----------
     layer : str
-        Its name.
+        The layer's name.
     index : int
-        Of the output, for layers that have several.
+        Index of the output, for layers that have several.
     tensor : str
         The output's name.
     info : TensorInfo

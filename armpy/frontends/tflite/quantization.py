@@ -68,8 +68,8 @@ def read_element_type(
     if table is None or not (type_name in _QUANTIZED_TYPES or plain in _KEEP_SCALE):
         return plain, None
     scales: list[float] = table.numbers("Scale")
-    # For LiteRT a scale of 0 is none. Those of integers without a quantised type are read where
-    # they are a bias's, and any others may stand there.
+    # For LiteRT a scale of 0 is none. Scales of integers without a quantised type are read if all
+    # can be a bias's; other tensors may have anything there.
     is_unread = plain in _KEEP_SCALE and not all(0 < scale < math.inf for scale in scales)
     if is_unread or not any(scales):
         return plain, None

@@ -252,7 +252,7 @@ def module_snapshot(path: str, entry: str = "") -> Snapshot:
     Parameters
     ----------
     path : str
-        Of the file or directory.
+        Path of the file or directory.
     entry : str, optional
         A link to it, which says what kind of file it is.
     """

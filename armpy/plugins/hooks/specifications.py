@@ -84,11 +84,11 @@ class HookSpecifications:
         Parameters
         ----------
         graph : Graph
-            As it was loaded, constants folded.
+            Graph as loaded, with constants folded.
         layers_by_backend : mapping of str to int
-            How many layers run where, read-only; empty until the inputs' shapes are known.
+            Number of layers by backend, read-only; empty until the inputs' shapes are known.
         path : str
-            Of the model's file.
+            Path of the model's file.
         """
 
     @_hookspec

@@ -72,7 +72,7 @@ class Place:
     Attributes
     ----------
     inputs, outputs : list of ndarray
-        In shared memory.
+        Arrays in shared memory.
     thread : object
         The worker's thread for it, as fault reports call it.
     """

@@ -29,7 +29,7 @@ class ErrorStats:
     same_best : float or None
         Share of the rows whose largest element is at the same place; None if there are no rows.
     num_rows : int
-        Of which that is a share.
+        Number of rows that `same_best` is a share of.
     """
 
     mean_square: float

@@ -34,9 +34,9 @@ def fit_rates(samples: Mapping[CalibrationWorkload, Sample], part_s: float) -> d
     Parameters
     ----------
     samples : mapping of CalibrationWorkload to Sample
-        Of whole executions.
+        Samples of whole executions.
     part_s : float
-        What of each is the part's own.
+        Seconds that every part costs besides its layers.
 
     Returns
     -------

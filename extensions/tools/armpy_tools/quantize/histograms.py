@@ -29,9 +29,9 @@ def narrowed(found: Range, counts: _Numbers, options: QuantizeOptions) -> Range:
     Parameters
     ----------
     found : Range
-        The whole one.
+        The range of all elements.
     counts : ndarray, float64, shape (bins)
-        How many elements lie in each of as many equal parts of it.
+        Number of elements in each of as many equal parts of the range.
     """
     total = counts.sum()
     if not total or not found.low < found.high:

@@ -57,7 +57,7 @@ class OutputAccuracy:
         Share of the rows whose greatest element is at the same place; None where there are no
         rows of several elements.
     num_rows : int
-        Of which that is a share.
+        Number of rows that `top1_agreement` is a share of.
     """
 
     name: str
