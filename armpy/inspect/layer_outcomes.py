@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from armpy.compiler import LayerPlacement, Placement
 from armpy.inspect.facts import LayerStatus, ProgramFacts
@@ -28,8 +29,10 @@ def find_outcomes(flat: Flat, placement: Placement, origins: Origins) -> None:
     for refusal in placement.refusals:
         place = flat.linker.find(refusal.layer)
         if place is not None:
-            answer = (refusal.backend, refusal.support)
-            flat.operators[place].refusals.setdefault(answer, refusal)
+            operator = flat.operators[place]
+            # As in the report: the file's name of what was refused.
+            named = replace(refusal, operation=operator.operator.kind)
+            operator.refusals.setdefault((refusal.backend, refusal.support), named)
     _inherit(flat)
     _explain(flat)
 

@@ -53,8 +53,10 @@ def test_a_batch_that_callers_choose_is_shown_with_one_row(cli: Cli) -> None:
 def test_refusals_name_the_files_operators(cli: Cli) -> None:
     path = shared_file("models", "operators", "op_STFT.tflite")
     report = cli.document("inspect", path)
-    refused = {refusal["operation"] for refusal in report["refusals"]}
+    refused = {refusal["operation"] for refusal in report["placement"]["refusals"]}
     assert refused <= set(report["operators"])
+    by_layer = [(layer["operator"], layer["refusals"]) for layer in report["layers"]]
+    assert all(r["operation"] == operator for operator, refusals in by_layer for r in refusals)
     assert set(report["operators"]) >= {"RFFT2D"}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import armpy
-from armpy.store.archive.container import open_container
+from armpy.store.archive.container import VERSION, open_container
 from armpy.store.archive.signing import generate_keys, key_text
 from armpy_testing.models.networks import RELU, f32
 from tests.support.command_line import Cli
@@ -37,7 +37,7 @@ def test_the_model_is_described_as_the_original_is(cli: Cli, compiled: str) -> N
 def test_what_is_in_the_file_is_what_the_container_has(cli: Cli, compiled: str) -> None:
     contents = cli.document("inspect", compiled)["prepared"]
     container = open_container(compiled)
-    assert contents["version"] == 3
+    assert contents["version"] == VERSION
     assert contents["armpy"] == armpy.__version__
     assert contents["sections"] == {n: s.size for n, s in container.sections.items()}
     sizes = dict(contents["bytes"])
@@ -70,7 +70,7 @@ def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: 
 def test_the_text_has_the_same_facts(cli: Cli, compiled: str) -> None:
     out = cli.out("inspect", compiled)
     lines = [" ".join(line.split()) for line in out.splitlines()]
-    assert "Compiled model, version 3, by armpy " + armpy.__version__ in lines
+    assert f"Compiled model, version {VERSION}, by armpy {armpy.__version__}" in lines
     assert "signature: none" in lines
     assert any(line.startswith("NumbaAcc cortex-a72 10 ") for line in lines)
     assert any(

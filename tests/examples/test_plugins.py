@@ -88,8 +88,7 @@ def test_broken_plugins_hurt_neither_armpys_format_nor_anothers(
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     document = json.loads(done.stdout)  # though one of them prints while it is imported
-    placement = document["placement"]
-    assert "NumbaAcc" in (placement["text"] if command == "run" else placement)
+    assert "NumbaAcc" in document["placement"]["text"]
     if command == "inspect":
         assert document["format"]["front_end"] == ("chain" if model == "chain" else "tflite")
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from armpy.cli.placement_document import placement_document
 from armpy.cli.printer import Printer
-from armpy.cli.run.report import print_alternatives, print_placement
+from armpy.cli.run.report import placement_in, print_alternatives, print_placement
 from armpy.compiler.placement import counted_refusals
 from armpy.core.documents import document_of
 from armpy.core.units import bytes_text, count_text
@@ -220,10 +219,11 @@ def _names(
 
 
 def model_document(model: str, report: InspectionReport) -> dict[str, object]:
-    """The description of a model as a JSON document: all of it."""
+    """The description of a model as a JSON document; its placement is an object, as of a run."""
     document, facts = document_of(replace(report, placed=None)), document_of(report.facts)
-    del document["facts"]
-    document["placed"] = None if report.placed is None else placement_document(report.placed)
+    for name in ("facts", "placed", "refusals"):  # refusals are in the placement
+        del document[name]
+    document["placement"] = placement_in(report.placement, report.placed)
     # Inputs and outputs are those of the network; those of the file are places of tensors.
     facts["file_inputs"], facts["file_outputs"] = facts.pop("inputs"), facts.pop("outputs")
     return {"model": model, **document, **facts}

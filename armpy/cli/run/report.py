@@ -131,5 +131,5 @@ def run_document(model: str, report: RunReport) -> dict[str, object]:
 
 
 def placement_in(text: str, placed: Placement | None) -> dict[str, object]:
-    """The placement in the document of a run: its text alone where no more is known."""
+    """The placement in a document: its text alone where no more is known."""
     return {"text": text} if placed is None else placement_document(placed)
