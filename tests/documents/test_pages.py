@@ -36,7 +36,7 @@ NOT_RUN = {
     "needs tracefs, perf and the rights to use them": 1,
     "needs an engine, with which extensions/serving/tests runs the same": 9,
     "runs the tests, as .ci/run does": 1,
-    "takes minutes": 2,
+    "takes minutes": 3,
     "trains a model with TensorFlow": 1,
     "needs a decoder": 1,
 }
