@@ -316,6 +316,18 @@ def test_a_command_named_after_a_group_joins_another_plugins_group(
     assert "no plugin has a group 'balls' for its command 'balls throw'" in err
 
 
+def test_the_doctor_finds_nothing_wrong_with_a_command_of_anothers_group(
+    site: FakeSite, cli: Cli
+) -> None:
+    site.install_plugin(
+        "joins", JOINS.replace(', click.Command("toys count")', "").replace("balls", "toys")
+    )
+    site.install_plugin("zgroup", GROUP)
+    plugins = {plugin["id"]: plugin["details"] for plugin in cli.document("doctor")["plugins"]}
+    assert plugins["joins"]["commands"] == ["toys sort", "toys throw"]
+    assert plugins["joins"]["problems"] == []
+
+
 SPOILS_HELP = """
 import click
 from armpy.plugins.hooks import hookimpl

@@ -36,6 +36,6 @@ def examine_plugin(plugin: object) -> dict[str, object]:
             for front_end in FrontEnds(plugins)
             if not front_end.is_own
         ],
-        "commands": sorted(collect_commands(plugins, app.own_names)),
+        "commands": sorted(collect_commands(plugins, app.own_names, has_all_plugins=False)),
         "problems": [f"{hook}: {failure.reason}" for _, hook, failure in plugins.problems],
     }
