@@ -198,7 +198,7 @@ def test_another_application_of_the_device_notices_nothing(how: str) -> None:
     program = (
         "import sys\n"
         "from armpy.errors import DeadObjectError\n"
-        "from tests.support import faulty_backend as faulty\n"
+        "from armpy_testing.backends import faulty_backend as faulty\n"
         "from armpy_testing.backends.injections import isolated, negation, run\n"
         "with isolated() as runtime:\n"
         "    network = runtime.load_network(negation())\n"
