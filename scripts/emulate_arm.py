@@ -85,8 +85,12 @@ def _pytest(isas: str, arguments: Sequence[str]) -> int:
         [str(ROOT / "scripts"), *filter(None, [os.environ.get("PYTHONPATH", "")])]
     )
     variables = {**os.environ, "PYTHONPATH": path, "ARMPY_EMULATED_ISAS": isas}
+    # By the checkout's settings, or pytest would take those of the tests' project, where their
+    # modules have other names than the plugin replaces functions in.
+    settings = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
     # The emulator's settings hold in this process.
-    command = [sys.executable, "-m", "pytest", "-n0", "-p", "emulation.plugin", *arguments]
+    command = [sys.executable, "-m", "pytest", "-n0", *settings, "-p", "emulation.plugin"]
+    command += arguments
     return subprocess.run(command, env=variables, cwd=ROOT, check=False).returncode
 
 

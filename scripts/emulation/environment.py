@@ -86,7 +86,7 @@ class Environment:
         if interpreter is None:
             raise MissingError(f"no Python for arm64 in {self.home}: run 'setup' first")
         backends = [ROOT / "backends/numba_acc", ROOT / "backends/reference"]
-        packages = [ROOT, *backends, *sorted((ROOT / "extensions").glob("*/"))]
+        packages = [ROOT, ROOT / "testing", *backends, *sorted((ROOT / "extensions").glob("*/"))]
         path = os.pathsep.join(map(str, [*packages, self.home / "site"]))
         cache = os.environ.get("ARMPY_CACHE_DIR", str(self.home / "cache"))
         variables = [f"PYTHONPATH={path}", f"ARMPY_CACHE_DIR={cache}", "PYTHONDONTWRITEBYTECODE=1"]
