@@ -43,7 +43,7 @@ def _answer(text: str) -> tuple[str, str]:
 def _files() -> dict[str, list[str]]:
     """The files that have a test, by its name."""
     files = defaultdict(list)
-    for folder in ("tests", "extensions", "backends"):
+    for folder in ("tests", "extensions", "backends", "testing"):
         for path in (ROOT / folder).rglob("test_*.py"):
             for name in set(_TEST.findall(path.read_text("utf-8"))):
                 files[name].append(path.relative_to(ROOT).as_posix())
