@@ -316,16 +316,20 @@ def test_a_command_named_after_a_group_joins_another_plugins_group(
     assert "no plugin has a group 'balls' for its command 'balls throw'" in err
 
 
-def test_the_doctor_finds_nothing_wrong_with_a_command_of_anothers_group(
-    site: FakeSite, cli: Cli
+@pytest.mark.parametrize("command", ["toys throw", "balls throw"])
+def test_the_doctor_looks_for_the_group_of_a_command_in_all_plugins(
+    site: FakeSite, cli: Cli, command: str
 ) -> None:
-    site.install_plugin(
-        "joins", JOINS.replace(', click.Command("toys count")', "").replace("balls", "toys")
-    )
+    source = JOINS.replace(', click.Command("toys count")', "").replace("balls throw", command)
+    site.install_plugin("joins", source)
     site.install_plugin("zgroup", GROUP)
-    plugins = {plugin["id"]: plugin["details"] for plugin in cli.document("doctor")["plugins"]}
-    assert plugins["joins"]["commands"] == ["toys sort", "toys throw"]
-    assert plugins["joins"]["problems"] == []
+    is_well = command.startswith("toys")
+    document = cli.document("doctor", code=0 if is_well else 1)
+    joins = next(plugin for plugin in document["plugins"] if plugin["id"] == "joins")
+    assert joins["details"]["commands"] == sorted(["toys sort", command])
+    assert joins["details"]["problems"] == []
+    reason = "" if is_well else "no plugin has a group 'balls' for its command 'balls throw'"
+    assert (joins["status"], joins["cause"]) == ("ok" if is_well else "problem", reason)
 
 
 SPOILS_HELP = """

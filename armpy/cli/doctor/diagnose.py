@@ -143,11 +143,28 @@ def examine(options: PluginOptions) -> Examination:
     return Examination(
         _facts(options),
         tuple(_diagnose(c, probed.get(id(c))) for c in registry.candidates),
-        tuple(_with_rivals(_diagnose(c, probed.get(id(c))) for c in candidates)),
+        _beside_each_other([_diagnose(c, probed.get(id(c))) for c in candidates]),
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
         _cache_problem(),
     )
+
+
+def _beside_each_other(diagnoses: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """Add what only shows where plugins are together: what they lack, and take from each other."""
+    return tuple(_with_rivals(_with_missing_groups(diagnoses)))
+
+
+def _with_missing_groups(diagnoses: Sequence[Diagnosis]) -> Iterator[Diagnosis]:
+    """Add commands of plugins that are well by themselves for groups that no plugin has."""
+    commands = [name for item in diagnoses for name in item.details.get("commands", ())]
+    for diagnosis in diagnoses:
+        homeless = [
+            f"no plugin has a group '{group}' for its command '{name}'"
+            for name in diagnosis.details.get("commands", ())
+            if (group := name.partition(" ")[0]) not in commands
+        ]
+        yield _with_problems(diagnosis, homeless, "Install the plugin that has the group")
 
 
 def _with_rivals(diagnoses: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
@@ -163,9 +180,14 @@ def _with_rivals(diagnoses: Iterable[Diagnosis]) -> Iterator[Diagnosis]:
             for name in brought
             if (owner := owners.setdefault(name, diagnosis.id)) != diagnosis.id
         ]
-        cause, fix = "; ".join(rivals), "Remove one of the two"
-        is_sick = bool(rivals) and diagnosis.is_ok
-        yield replace(diagnosis, status=PROBLEM, cause=cause, remedy=fix) if is_sick else diagnosis
+        yield _with_problems(diagnosis, rivals, "Remove one of the two")
+
+
+def _with_problems(diagnosis: Diagnosis, problems: Sequence[str], fix: str) -> Diagnosis:
+    """A diagnosis with problems beside other plugins, if it is well by itself."""
+    if not problems or not diagnosis.is_ok:
+        return diagnosis
+    return replace(diagnosis, status=PROBLEM, cause="; ".join(problems), remedy=fix)
 
 
 def _directories(options: PluginOptions) -> Sequence[str]:
