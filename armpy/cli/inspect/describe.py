@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from armpy.cli.files import write_text
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.registry import find_origin, registry_of
-from armpy.compiler import Alternative, OptimizedNetwork, Placement, Refusal
+from armpy.compiler import Alternative, OptimizedNetwork, Placement
 from armpy.core.dataclass import dataclass
 from armpy.errors import ParserError
 from armpy.graph import Graph, nested_graphs
@@ -101,7 +101,6 @@ class InspectionReport:
     signatures: tuple[SignatureReport, ...] = ()
     placement: str = ""
     layers_by_backend: dict[str, int] = field(default_factory=dict)
-    refusals: tuple[Refusal, ...] = ()
     arena_bytes: int = 0  # working memory of one execution
     # Of constants, and of tensors kept between executions.
     weights_bytes: int = 0
@@ -272,7 +271,6 @@ def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> I
         report,
         placement=str(named),
         layers_by_backend=dict(named.layers_by_backend),
-        refusals=named.refusals,
         arena_bytes=named.peak_bytes,
         alternatives=named.alternatives,
         placed=named,

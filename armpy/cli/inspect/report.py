@@ -126,11 +126,12 @@ def _print_placement(printer: Printer, report: InspectionReport) -> None:
         printer.heading("Placement")
         printer.table(["layers>", "backend"], [(n, b) for b, n in report.layers_by_backend.items()])
     print_alternatives(printer, report.alternatives)
-    if report.refusals:
+    refusals = () if report.placed is None else report.placed.refusals
+    if refusals:
         printer.heading("Refusals")
         printer.table(
             ["layers>", "operator", "backend", "reason"],
-            [(n, r.operation, r.backend, r.text) for n, r in counted_refusals(report.refusals)],
+            [(n, r.operation, r.backend, r.text) for n, r in counted_refusals(refusals)],
         )
 
 
@@ -221,8 +222,7 @@ def _names(
 def model_document(model: str, report: InspectionReport) -> dict[str, object]:
     """The description of a model as a JSON document; its placement is an object, as of a run."""
     document, facts = document_of(replace(report, placed=None)), document_of(report.facts)
-    for name in ("facts", "placed", "refusals"):  # refusals are in the placement
-        del document[name]
+    del document["facts"], document["placed"]
     document["placement"] = placement_in(report.placement, report.placed)
     # Inputs and outputs are those of the network; those of the file are places of tensors.
     facts["file_inputs"], facts["file_outputs"] = facts.pop("inputs"), facts.pop("outputs")

@@ -104,7 +104,8 @@ def test_an_output_without_elements_is_printed_without_figures(
 
 
 def test_refusals_are_printed_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    print_model(replace(MODEL, refusals=(REFUSED,) * 7))
+    placed = Placement((), (REFUSED,) * 7, {"B": 7}, 7, 1, 0, {})
+    print_model(replace(MODEL, placed=placed))
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].split(maxsplit=3) == ["7", "Softmax", "A", "rank 5 is not supported"]
 
