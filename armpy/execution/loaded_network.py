@@ -132,17 +132,9 @@ class LoadedNetwork:
         self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
         if original is not None:
             original._users.add(self)
-        surround = self._wrappers.surrounded
         self.tiers: background.Tiers | None = None
-        if again is not None:
-            self.tiers = background.Tiers(self, surround, settings, again)
-            self.program_cache.tiers = self.tiers.prepared
         self.spread: Spread | None = None if original is None else original.spread
-        if settings.spread and not is_inner and original is None:
-            rows = settings.spread == "rows"
-            self.spread = Spread(self, settings.properties, divides_rows=rows)
-        if self.spread is not None:
-            self.program_cache.spread = partial(self.spread.prepared, surround)
+        self._add_other_ways(again, is_inner=is_inner)
         if not is_inner:  # an inner one is given its shapes
             try:
                 self._prepare_default()
@@ -150,6 +142,18 @@ class LoadedNetwork:
                 if original is None:
                     self.subgraphs.sessions.close()  # the error's traceback keeps the objects
                 raise
+
+    def _add_other_ways(self, again: Callable[[], object] | None, *, is_inner: bool) -> None:
+        """Let programs be compiled in the background, and executions be spread over backends."""
+        surround = self._wrappers.surrounded
+        if again is not None:
+            self.tiers = background.Tiers(self, surround, self.settings, again)
+            self.program_cache.tiers = self.tiers.prepared
+        if self.settings.spread and not is_inner and self.original is None:
+            rows = self.settings.spread == "rows"
+            self.spread = Spread(self, self.settings.properties, divides_rows=rows)
+        if self.spread is not None:
+            self.program_cache.spread = partial(self.spread.prepared, surround)
 
     def prepare(self, shapes: Shapes) -> BoundProgram:
         """Make some input shapes, one per input, the latest ones; prepare their program if needed.

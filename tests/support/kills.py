@@ -103,7 +103,7 @@ class _Callers:
             try:
                 run(self._runtime, self.networks[0], faulty.START_SESSION)
             except DeadObjectError:
-                pass
+                pass  # the worker was killed, as is tried here
             except BackendError as error:
                 with suppress(ValueError):
                     self.sessions.append(int(error.failed.split()[-1]))

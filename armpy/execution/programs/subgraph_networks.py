@@ -60,7 +60,6 @@ class SubgraphNetworks(Generic[NetworkT]):
         lock = threading.RLock()
         # Held while any of the networks makes a program.
         self.lock = lock if settings.profiler is None else WatchedLock(lock, "the programs")
-        # Weak: graphs go with the programs that hold them.
         # What control flow calls the graphs that it runs, if the network is profiled.
         self.graph_names: weakref.WeakKeyDictionary[Graph, str] = weakref.WeakKeyDictionary()
         self._load = load

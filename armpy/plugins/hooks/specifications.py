@@ -61,8 +61,8 @@ class HookSpecifications:
     ) -> CustomOperator | Sequence[CustomOperator] | None:
         """Custom operators of .tflite files, asked for when a file that has any is loaded.
 
-        Returns one whose name is another plugin's is left out; a plugin's comes before those of
-        armpy's extensions.
+        One whose name is another plugin's is left out; a plugin's comes before those of armpy's
+        extensions.
         """
 
     @_hookspec
