@@ -76,7 +76,7 @@ STARTS = [
     Start(
         "import armpy", "import armpy", 1, HEAVY | {"numpy", "dataclasses", "inspect", "logging"}
     ),
-    Start("version", "$ armpy --version", 14, HEAVY - {"click"} | {"numpy"}),
+    Start("version", "$ armpy --version", 13, HEAVY - {"click"} | {"numpy"}),
     Start("usage", "$ armpy run", 16, HEAVY - {"click"} | {"numpy"}),
     Start("help of a command", "$ armpy run --help", 16, HEAVY - {"click"} | {"numpy"}),
     # It asks plugins for commands, if some are installed: here armpy's own extensions.
@@ -110,7 +110,7 @@ STARTS = [
     Start(
         "run what is prepared",
         "$ armpy run PREPARED",
-        69,  # and what takes working memory at the first execution, and gives it back
+        68,  # and what takes working memory at the first execution, and gives it back
         LIGHT - OF_COMMANDS,
     ),
     Start(
@@ -123,7 +123,7 @@ STARTS = [
     Start(
         "run what was run before",
         f"$ armpy run {MODEL}",
-        74,
+        73,
         LIGHT - OF_COMMANDS,
         keeps_models=True,
     ),
@@ -134,7 +134,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 272, COMPILERS | {"rich", "PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 271, COMPILERS | {"rich", "PIL"} | SELDOM),
 ]
 
 WARMING = {

@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, TextIO
 
-from armpy.core.documents import plain
-
 if TYPE_CHECKING:
     import click
 
@@ -79,6 +77,9 @@ def document_stream() -> TextIO | None:
 
 def print_json(document: object) -> None:
     """Write one JSON document; NaN and infinities, which JSON lacks, become null."""
+    # Few commands are asked for JSON.
+    from armpy.core.documents import plain  # noqa: PLC0415
+
     stream = document_stream()
     if stream is not None:
         stream.write(json.dumps(plain(document), indent=2, allow_nan=False) + "\n")

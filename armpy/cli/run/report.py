@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from armpy.cli.placement_document import placement_document
 from armpy.cli.printer import Printer
-from armpy.core.documents import document_of
+from armpy.core.documents import document_of, plain
 from armpy.core.units import counted
 from armpy.tensor import format_shape
 
@@ -131,5 +130,21 @@ def run_document(model: str, report: RunReport) -> dict[str, object]:
 
 
 def placement_in(text: str, placed: Placement | None) -> dict[str, object]:
-    """The placement in a document: its text alone where no more is known."""
-    return {"text": text} if placed is None else placement_document(placed)
+    """The placement in a document, without its layers; its text alone where no more is known."""
+    if placed is None:
+        return {"text": text}
+    hits = sum(use.is_hit for use in placed.cache_uses)
+    return {
+        "text": str(placed),
+        "layers": sum(placed.layers_by_backend.values()),
+        "layers_by_backend": dict(placed.layers_by_backend),
+        "fallbacks": placed.fallbacks,
+        "partitions": placed.num_partitions,
+        "copies": placed.num_copies,
+        "working_memory_bytes": placed.peak_bytes,
+        "preference": placed.preference,
+        "basis": placed.basis,
+        "cache_hits": hits,
+        "cache_misses": len(placed.cache_uses) - hits,
+        "refusals": plain(placed.refusals),
+    }
