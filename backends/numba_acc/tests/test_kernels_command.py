@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy.store.archive import kernel_packs
+from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.installed import skip_without_commands_of_backends
 
@@ -38,7 +38,7 @@ def test_packs_are_built_for_several_targets_and_listed(
     arguments = [MODEL, "-o", str(tmp_path / "packs"), "--json"]
     for target in targets:
         arguments += ["--target", target]
-    assert main(["kernels", "build", *arguments]) == 0
+    assert armpy_command(["kernels", "build", *arguments]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["failures"] == {}
     assert [pack["target"] for pack in document["packs"]] == targets
@@ -59,14 +59,14 @@ def test_packs_are_built_for_several_targets_and_listed(
     assert [use["is_hit"] for use in kernels] == [True]
     assert str(tmp_path / "packs") in kernels[0]["reason"]
 
-    assert main(["kernels", "list"]) == 0
+    assert armpy_command(["kernels", "list"]) == 0
     printed = capsys.readouterr().out
     assert "NumbaAcc-host.kernels: used" in printed
     assert "NumbaAcc-neoverse-n1.kernels: not used: it is for aarch64" in printed
 
 
 def test_where_there_are_none_it_says_how_to_get_some(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["kernels", "list"]) == 0
+    assert armpy_command(["kernels", "list"]) == 0
     expected = "there are no kernel packs (ARMPY_KERNELS=off): make one by armpy kernels build"
     assert expected in capsys.readouterr().out
 
@@ -75,7 +75,7 @@ def test_the_packs_that_come_with_the_backend_are_listed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(kernel_packs.VARIABLE)
-    assert main(["kernels", "list", "--json"]) == 0
+    assert armpy_command(["kernels", "list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["packs"]
     assert {row["target"] for row in rows} >= {"x86-64-v3", "neoverse-n1"}
     assert all(row["is_sound"] and row["kernels"] > 50 for row in rows)
@@ -87,9 +87,9 @@ def test_a_damaged_pack_is_a_problem(
 ) -> None:
     (tmp_path / "bad.kernels").write_bytes(b"armpyNet" + bytes(500))
     monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path))
-    assert main(["kernels", "list"]) == 1
+    assert armpy_command(["kernels", "list"]) == 1
     assert "bad.kernels: not used" in capsys.readouterr().out
-    main(["doctor", "--json"])
+    armpy_command(["doctor", "--json"])
     facts = json.loads(capsys.readouterr().out)["facts"]
     assert "bad.kernels is not used" in facts["kernel packs"]
 
@@ -103,7 +103,7 @@ def test_damage_inside_a_pack_is_a_problem(
     whole[-1] ^= 1
     path.write_bytes(whole)
     monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
-    assert main(["kernels", "list"]) == 1
+    assert armpy_command(["kernels", "list"]) == 1
     assert "checksum of block 0 is wrong" in capsys.readouterr().out
 
 
@@ -112,7 +112,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_compiled(
 ) -> None:
     monkeypatch.setattr("armpy_numba_acc.commands.kernels.load_model", None)
     (tmp_path / "file").write_text("")
-    assert main(["kernels", "build", MODEL, "-o", str(tmp_path / "file" / "packs")]) == 2
+    assert armpy_command(["kernels", "build", MODEL, "-o", str(tmp_path / "file" / "packs")]) == 2
     assert "packs cannot be written there" in capsys.readouterr().err
 
 
@@ -123,7 +123,7 @@ def test_a_model_that_cannot_be_read_is_left_out_and_said(
     bad = tmp_path / "bad.tflite"
     bad.write_bytes(b"no model")
     packs = tmp_path / "packs"
-    assert main(["kernels", "build", str(bad), MODEL, "-o", str(packs)]) == 1
+    assert armpy_command(["kernels", "build", str(bad), MODEL, "-o", str(packs)]) == 1
     out, err = capsys.readouterr()
     assert "bad.tflite is left out" in err
     assert "NumbaAcc-host.kernels" in out
@@ -133,7 +133,7 @@ def test_without_anything_compiled_there_is_nothing_to_write(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     packs = tmp_path / "packs"
-    assert main(["kernels", "build", MODEL, "-o", str(packs), "--backend", "CpuRef"]) == 1
+    assert armpy_command(["kernels", "build", MODEL, "-o", str(packs), "--backend", "CpuRef"]) == 1
     assert "there is nothing to write" in capsys.readouterr().err
     assert list(packs.iterdir()) == []
 
@@ -141,7 +141,7 @@ def test_without_anything_compiled_there_is_nothing_to_write(
 def test_a_target_that_does_not_exist_names_those_that_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["kernels", "build", MODEL, "-o", str(tmp_path), "--target", "znver"]) != 0
+    assert armpy_command(["kernels", "build", MODEL, "-o", str(tmp_path), "--target", "znver"]) != 0
     assert "znver4" in capsys.readouterr().err
 
 
@@ -152,7 +152,7 @@ def test_a_trust_file_that_lists_backends_leaves_armpys_own_commands(
     trust.write_text('allow = ["CpuRef"]\nplugins = []\n')
     trust.chmod(0o600)
     monkeypatch.setenv("ARMPY_TRUST_FILE", str(trust))
-    assert main(["kernels", "--help"]) == 0
+    assert armpy_command(["kernels", "--help"]) == 0
     printed = capsys.readouterr()
     assert printed.out.startswith("Usage: armpy kernels")
     assert "plugin 'NumbaAcc'" not in printed.err

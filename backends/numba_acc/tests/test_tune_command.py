@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import armpy
-from armpy.cli.__main__ import main
 from armpy.ops import Pooling2d, PoolingAlgorithm
 from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL
 from armpy_testing.installed import skip_without_commands_of_backends
 
@@ -65,7 +65,7 @@ def tune(tmp_path: Path) -> Iterator[Tune]:
         source = module_source("Tuner", extra=f"{settings}{TUNER}")
         write_module(tmp_path, "acme_tuner_backend", source)
         where = ["--dynamic-backends-path", str(tmp_path), "--backends", "Tuner"]
-        return main(["tune", DIGITS, *where, "--seconds", "7", *options])
+        return armpy_command(["tune", DIGITS, *where, "--seconds", "7", *options])
 
     yield run
     for module in private_modules():
@@ -147,7 +147,7 @@ def test_a_problem_is_printed_and_fails(tune: Tune, capsys: pytest.CaptureFixtur
 def test_backends_that_have_nothing_to_measure_do_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["tune", DIGITS, "--backends", "CpuRef"]) == 0
+    assert armpy_command(["tune", DIGITS, "--backends", "CpuRef"]) == 0
     assert "no backend that runs the model has anything to measure" in capsys.readouterr().out
 
 
@@ -162,9 +162,12 @@ def test_open_sizes_are_measured_as_they_are_given(
     with armpy.Model(network) as model:
         model.prepare({"image": (1, 8, 8, 1)})
         model.save(path)
-    assert main(["tune", str(path), "--backends", "CpuRef"]) == 0
+    assert armpy_command(["tune", str(path), "--backends", "CpuRef"]) == 0
     assert "for example with --shape image=1,224,224,1" in capsys.readouterr().out
-    assert main(["tune", str(path), "--backends", "NumbaAcc", "--shapes", "image=1,9,9,1"]) == 0
+    assert (
+        armpy_command(["tune", str(path), "--backends", "NumbaAcc", "--shapes", "image=1,9,9,1"])
+        == 0
+    )
     assert capsys.readouterr().out.count("NumbaAcc: 1 layers") == 2  # for 8 x 8 as well
 
 
@@ -177,7 +180,7 @@ def test_an_unlikely_time_is_no_division_by_zero(
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "x", "nan"])
 def test_other_times_are_usage_errors(seconds: str) -> None:
-    assert main(["tune", DIGITS, "--seconds", seconds]) == 2
+    assert armpy_command(["tune", DIGITS, "--seconds", seconds]) == 2
 
 
 GAUGE = """
@@ -213,9 +216,9 @@ def test_a_machine_is_measured_again_without_a_model(
     extra = GAUGE.replace("FOLDER", repr(str(tmp_path / "kept")))
     write_module(tmp_path, "acme_gauge_backend", module_source("Gauge", extra=extra))
     where = ["--dynamic-backends-path", str(tmp_path), "--backends", "Gauge"]
-    assert main(["tune", "--machine", *where]) == 0
+    assert armpy_command(["tune", "--machine", *where]) == 0
     assert capsys.readouterr().out == "\nGauge: this machine\nclock 3 GHz\nmemory 4 GB/s\n"
-    assert main(["tune", "--machine", "--json", *where]) == 0
+    assert armpy_command(["tune", "--machine", "--json", *where]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["machines"] == {"Gauge": "clock 3 GHz; memory 4 GB/s"}
     for module in private_modules():
@@ -225,5 +228,5 @@ def test_a_machine_is_measured_again_without_a_model(
 def test_a_model_is_missing_unless_the_machine_is_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["tune"]) == 2
+    assert armpy_command(["tune"]) == 2
     assert "Missing argument MODEL" in capsys.readouterr().err

@@ -457,12 +457,12 @@ def test_the_command_and_its_page_show_scores_of_expected_results(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("click")
-    from armpy.cli.__main__ import main
+    from armpy_testing.command_line import armpy_command
 
     path = recorded(tmp_path, {"a": {"in0": HEARD, "in1": NOTHING, "class": 1}})
     page = tmp_path / "page.html"
     command = ["conformance", "accuracy", str(path.parent), "--backend", "CpuRef", "--seconds", "0"]
-    assert main([*command, "--html", str(page)]) == 0
+    assert armpy_command([*command, "--html", str(page)]) == 0
     assert re.search(r"CpuRef +top-1 accuracy +1\b", capsys.readouterr().out)
     assert "Against expected results" in page.read_text("utf-8")
 
@@ -513,14 +513,14 @@ def test_the_command_prints_a_table_json_and_a_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("click")
-    from armpy.cli.__main__ import main
+    from armpy_testing.command_line import armpy_command
 
     page = tmp_path / "page.html"
     command = ["conformance", "accuracy", str(DIGITS), "--backend", "CpuRef", "--seconds", "0"]
-    assert main([*command, "--html", str(page)]) == 0
+    assert armpy_command([*command, "--html", str(page)]) == 0
     assert "digits_int8.tflite  OK" in capsys.readouterr().out
     assert "Accuracy and latency of CpuRef" in page.read_text("utf-8")
-    assert main([*command, "--json"]) == 0
+    assert armpy_command([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["models"][0]["status"] == "OK"
     assert document["models"][0]["engines"][0]["errors"]["relative"] > 0

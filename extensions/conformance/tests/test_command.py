@@ -10,13 +10,13 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from armpy.cli.__main__ import main
 from armpy_conformance import CaseResult, ConformanceResult, Outcome, all_cases
 from armpy_conformance.cli.conformance.trials import report_all
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CONTRACT
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.checkout import checkout_path
+from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL
 
 pytestmark = pytest.mark.slow
@@ -35,28 +35,39 @@ def by_hand() -> int:
 def test_a_backend_that_passes_exits_with_0(
     by_hand: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["conformance", "CpuRef", "--in-process", "--filter", "by-hand"]) == 0
+    assert armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "by-hand"]) == 0
     out = capsys.readouterr().out
     assert f"CpuRef: {by_hand} passed in" in out
     assert f"layers run on CpuRef: {by_hand}; of its claims, 100 % ran on it" in out
 
 
 def test_reasons_for_unsupported_layers_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "SampleDynamic", "--in-process", *SAMPLE, "--filter", "add"]) == 0
+    assert (
+        armpy_command(["conformance", "SampleDynamic", "--in-process", *SAMPLE, "--filter", "add"])
+        == 0
+    )
     assert "ElementwiseBinary is not a plain addition (operation)" in capsys.readouterr().out
 
 
 def test_a_run_of_which_the_backend_ran_nothing_exits_with_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["conformance", "SampleDynamic", "--in-process", *SAMPLE, "--filter", "Prelu"]) == 1
+    assert (
+        armpy_command(
+            ["conformance", "SampleDynamic", "--in-process", *SAMPLE, "--filter", "Prelu"]
+        )
+        == 1
+    )
     out = capsys.readouterr().out
     assert "Prelu is not a plain addition (operation)" in out
     assert "no layer ran on SampleDynamic: this proves nothing about it" in out
 
 
 def test_the_result_can_be_had_as_json(by_hand: int, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"]) == 0
+    assert (
+        armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"])
+        == 0
+    )
     document = json.loads(capsys.readouterr().out)
     assert document["is_passed"] is True
     assert document["counts"]["passed"] == by_hand
@@ -65,14 +76,14 @@ def test_the_result_can_be_had_as_json(by_hand: int, capsys: pytest.CaptureFixtu
 def test_the_result_can_be_had_as_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     options = ["--in-process", "--filter", "by-hand", "--html", str(page)]
-    assert main(["conformance", "CpuRef", *options]) == 0
+    assert armpy_command(["conformance", "CpuRef", *options]) == 0
     assert "Conformance of CpuRef" in page.read_text("utf-8")
 
 
 def test_a_soak_executes_networks_so_often(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--filter", "executions-go-on-for-long", "--json"]
     for soak, text in (([], "the run does not ask for it (--soak N)"), (["--soak", "20"], "")):
-        assert main(["conformance", "CpuRef", "--in-process", *options, *soak]) == 0
+        assert armpy_command(["conformance", "CpuRef", "--in-process", *options, *soak]) == 0
         (result,) = json.loads(capsys.readouterr().out)["results"]
         assert (result["outcome"], result["text"]) == ("passed", text)
 
@@ -84,7 +95,7 @@ def test_an_unused_known_failure_exits_with_1(
     case = "ElementwiseBinary/by-hand-arm-nn-sample/float32"
     known.write_text(f"{case}  # long ago", "utf-8")
     options = ["--filter", "by-hand", "--known-failures", str(known)]
-    assert main(["conformance", "CpuRef", "--in-process", *options]) == 1
+    assert armpy_command(["conformance", "CpuRef", "--in-process", *options]) == 1
     assert case in capsys.readouterr().out
 
 
@@ -92,26 +103,28 @@ def test_problems_exit_with_1_and_are_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", "arm-nn-sample"]
-    assert main(["conformance", "BrokenWrongResults", "--in-process", *options]) == 1
+    assert armpy_command(["conformance", "BrokenWrongResults", "--in-process", *options]) == 1
     assert "failed: ElementwiseBinary/by-hand-arm-nn-sample" in capsys.readouterr().out
 
 
 def test_a_filter_that_selects_nothing_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "CpuRef", "--in-process", "--filter", "nothing like it"]) == 2
+    assert (
+        armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "nothing like it"]) == 2
+    )
     assert "no case is selected" in capsys.readouterr().err
 
 
 def test_a_filter_can_be_the_beginning_of_ids(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "CpuRef", "--filter", "^Rank/basic", "--list"]) == 0
+    assert armpy_command(["conformance", "CpuRef", "--filter", "^Rank/basic", "--list"]) == 0
     ids = capsys.readouterr().out.split()
     assert ids
     assert all(case.startswith("Rank/basic") for case in ids)
-    assert main(["conformance", "CpuRef", "--filter", "^basic", "--list"]) == 2
+    assert armpy_command(["conformance", "CpuRef", "--filter", "^basic", "--list"]) == 2
 
 
 def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     both = ["--filter", "Rank/basic/float32", "--filter", "by-hand-arm-nn-sample"]
-    assert main(["conformance", "CpuRef", "--list", *both]) == 0
+    assert armpy_command(["conformance", "CpuRef", "--list", *both]) == 0
     listed = capsys.readouterr().out.split()
     assert listed == [
         "ElementwiseBinary/by-hand-arm-nn-sample/float32",
@@ -123,9 +136,12 @@ def test_several_filters_take_what_has_any_of_them(capsys: pytest.CaptureFixture
 
 
 def test_listed_cases_are_those_that_are_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "CpuRef", "--filter", "by-hand", "--list"]) == 0
+    assert armpy_command(["conformance", "CpuRef", "--filter", "by-hand", "--list"]) == 0
     listed = capsys.readouterr().out.split()
-    assert main(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"]) == 0
+    assert (
+        armpy_command(["conformance", "CpuRef", "--in-process", "--filter", "by-hand", "--json"])
+        == 0
+    )
     results = json.loads(capsys.readouterr().out)["results"]
     assert [result["case"] for result in results] == listed
 
@@ -143,10 +159,10 @@ def test_the_first_failure_ends_a_run_that_fails_fast(
 ) -> None:
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", "ElementwiseBinary/"]
     run = ["conformance", "BrokenWrongResults", "--in-process", *options, "--json"]
-    assert main(run) == 1
+    assert armpy_command(run) == 1
     whole = json.loads(capsys.readouterr().out)
     assert whole["counts"]["failed"] > 1
-    assert main([*run, "--fail-fast"]) == 1
+    assert armpy_command([*run, "--fail-fast"]) == 1
     first = json.loads(capsys.readouterr().out)
     outcomes = [result["outcome"] for result in first["results"]]
     assert outcomes.index("failed") == len(outcomes) - 1
@@ -160,7 +176,7 @@ def test_a_known_failure_does_not_end_a_run_that_fails_fast(
     (tmp_path / "known.txt").write_text(f"{case}  # for years", "utf-8")
     options = [*broken_options(tmp_path, "WrongResults"), "--filter", case, "--fail-fast"]
     options += ["--known-failures", str(tmp_path / "known.txt")]
-    main(["conformance", "BrokenWrongResults", "--in-process", *options, "--json"])
+    armpy_command(["conformance", "BrokenWrongResults", "--in-process", *options, "--json"])
     assert json.loads(capsys.readouterr().out)["counts"]["known failure"] == 1
 
 
@@ -168,7 +184,7 @@ def test_processes_give_the_same_results(capsys: pytest.CaptureFixture[str]) -> 
     run = ["conformance", "CpuRef", "--filter", "by-hand", "--json"]
     documents = []
     for options in ([], ["--jobs", "2"]):
-        assert main([*run, *options]) == 0
+        assert armpy_command([*run, *options]) == 0
         document = json.loads(capsys.readouterr().out)
         documents.append({**document, "duration_s": 0})
     assert documents[0] == documents[1]
@@ -182,7 +198,7 @@ def test_a_case_that_ends_its_process_takes_no_other_with_it(
     for name in ("arm-nn-sample", "sub", "mul-row"):
         options += ["--filter", f"ElementwiseBinary/by-hand-{name}/float32"]
     options += ["--backend-option", "SampleFaulty.faults=execute=segfault:3", "--json"]
-    assert main(["conformance", "SampleFaulty", *options]) == 1
+    assert armpy_command(["conformance", "SampleFaulty", *options]) == 1
     results = json.loads(capsys.readouterr().out)["results"]
     outcomes = [result["outcome"] for result in results]
     assert outcomes[:3] == ["passed", "crashed", "passed"]  # each process ends at its third run
@@ -194,17 +210,17 @@ def test_all_backends_are_tried_and_those_that_cannot_be_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--all", "--filter", "by-hand-arm-nn-sample"]
-    assert main(["conformance", *options]) == 0
+    assert armpy_command(["conformance", *options]) == 0
     out = capsys.readouterr().out
     assert "passed  CpuRef: 2 passed" in out
     assert "passed  NumbaAcc: 2 passed" in out
     options.append("--in-process")
     spoilt = broken_options(tmp_path, "MissingDependency")
-    assert main(["conformance", *options, *spoilt]) == 1
+    assert armpy_command(["conformance", *options, *spoilt]) == 1
     out = capsys.readouterr().out
     assert "passed  CpuRef: 2 passed" in out
     assert "cannot be used  " in out
-    assert main(["conformance", *options, *broken_options(tmp_path, "WrongResults")]) == 1
+    assert armpy_command(["conformance", *options, *broken_options(tmp_path, "WrongResults")]) == 1
     assert "FAILED  BrokenWrongResults: " in capsys.readouterr().out
 
 
@@ -231,9 +247,9 @@ def test_a_backend_without_its_device_is_not_tried_unless_it_is_named(
 ) -> None:
     write_module(tmp_path, "Vendor_Absent_backend", module_source("Absent", extra=ABSENT))
     run = ["conformance", *trial, "--dynamic-backends-path", str(tmp_path)]
-    assert main([*run, *names]) == 1
+    assert armpy_command([*run, *names]) == 1
     assert "create_backend_context: the driver is missing. Install it" in capsys.readouterr().err
-    assert main([*run, "--all"]) == 0
+    assert armpy_command([*run, "--all"]) == 0
     out = capsys.readouterr().out
     assert "passed  CpuRef: " in out
     line = "not tried  Absent / create_backend_context: the driver is missing. Install it."
@@ -260,7 +276,7 @@ def test_the_document_has_the_backends_that_were_not_tried(
 def test_options_that_do_not_go_together_exit_with_2(
     options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["conformance", *options]) == 2
+    assert armpy_command(["conformance", *options]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -312,7 +328,7 @@ def test_the_first_layer_that_differs_is_named_and_exits_with_1(
 ) -> None:
     (tmp_path / "Vendor_WrongDense_backend.py").write_text(WRONG_DENSE, "utf-8")
     options = ["--backend", "WrongDense", "--dynamic-backends-path", str(tmp_path)]
-    assert main(["diff", DIGITS, *options]) == 1
+    assert armpy_command(["diff", DIGITS, *options]) == 1
     out = capsys.readouterr().out
     assert "difference: layer " in out
     assert "FullyConnected(" in out
@@ -322,7 +338,7 @@ def test_the_first_layer_that_differs_is_named_and_exits_with_1(
 
 
 def test_a_model_without_a_difference_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", DIGITS, "--backend", "CpuRef"]) == 0
+    assert armpy_command(["diff", DIGITS, "--backend", "CpuRef"]) == 0
     out = capsys.readouterr().out
     assert "no difference: the outputs of all 10 layers agree" in out
 
@@ -330,19 +346,19 @@ def test_a_model_without_a_difference_exits_with_0(capsys: pytest.CaptureFixture
 def test_a_backend_that_runs_none_of_the_layers_is_no_success(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["diff", DIGITS, "--backend", "SampleDynamic", *SAMPLE]) == 1
+    assert armpy_command(["diff", DIGITS, "--backend", "SampleDynamic", *SAMPLE]) == 1
     assert "SampleDynamic runs none of the layers" in capsys.readouterr().out
 
 
 def test_a_difference_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", DIGITS, "--backend", "CpuRef", "--json"]) == 0
+    assert armpy_command(["diff", DIGITS, "--backend", "CpuRef", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["is_same"] is True
     assert document["first"] is None
 
 
 def test_an_input_that_the_model_lacks_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diff", DIGITS, "--backend", "CpuRef", "--input", "nothing=x.npy"]) == 2
+    assert armpy_command(["diff", DIGITS, "--backend", "CpuRef", "--input", "nothing=x.npy"]) == 2
     assert "the model has no such input" in capsys.readouterr().err
 
 

@@ -135,20 +135,22 @@ def test_the_command_says_what_it_found(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("click")
-    from armpy.cli.__main__ import main
+    from armpy_testing.command_line import armpy_command
 
     command = ["conformance", "crash", "--backend", "SampleFaulty"]
     command += ["--dynamic-backends-path", str(DRIVERS), "--filter", "large/activation"]
-    assert main(command) == 0
+    assert armpy_command(command) == 0
     out = capsys.readouterr().out
     assert "SUCCESS  inputs/large/activation/FLOAT32" in out
     assert "SampleFaulty: 2 SUCCESS in" in out
-    assert main([*command, "--backend-option", "SampleFaulty.faults=execute=segfault"]) == 1
+    assert (
+        armpy_command([*command, "--backend-option", "SampleFaulty.faults=execute=segfault"]) == 1
+    )
     out = capsys.readouterr().out
     assert "CRASH    inputs/large/activation/FLOAT32" in out
     assert "Fatal Python error: Segmentation fault" in out
     monkeypatch.setenv("ARMPY_SAMPLE_FAULTS", "execute=raise")
-    assert main([*command, "--json"]) == 1
+    assert armpy_command([*command, "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["counts"] == {"SUCCESS": 1, "FAILURE": 1, "HANG": 0, "CRASH": 0}
 
@@ -157,7 +159,7 @@ def test_the_command_tries_every_backend_out_and_names_what_cannot_be(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     pytest.importorskip("click")
-    from armpy.cli.__main__ import main
+    from armpy_testing.command_line import armpy_command
 
     def tried(backend_id: str, **_: object) -> CrashRun:
         outcome = CRASH if backend_id == "SampleFaulty" else SUCCESS
@@ -166,13 +168,13 @@ def test_the_command_tries_every_backend_out_and_names_what_cannot_be(
 
     monkeypatch.setattr("armpy_conformance.cli.conformance.crash.run_crash", tried)
     command = ["conformance", "crash", "--all"]
-    assert main([*command, "--json"]) == 0
+    assert armpy_command([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [report["backend"] for report in document["backends"]] == ["NumbaAcc", "CpuRef"]
     assert document["unusable"] == []
     (tmp_path / "Arm_Odd_backend.py").write_text("")
     command += ["--dynamic-backends-path", str(tmp_path)]
-    assert main([*command, "--dynamic-backends-path", str(DRIVERS)]) == 1
+    assert armpy_command([*command, "--dynamic-backends-path", str(DRIVERS)]) == 1
     out = capsys.readouterr().out
     assert "FAILED  SampleFaulty: 1 SUCCESS, 1 CRASH" in out
     assert "passed  CpuRef: 2 SUCCESS" in out
@@ -181,8 +183,8 @@ def test_the_command_tries_every_backend_out_and_names_what_cannot_be(
 
 def test_the_command_is_for_one_backend_or_for_all(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("click")
-    from armpy.cli.__main__ import main
+    from armpy_testing.command_line import armpy_command
 
     for options in ([], ["--all", "--backend", "CpuRef"]):
-        assert main(["conformance", "crash", *options]) == 2
+        assert armpy_command(["conformance", "crash", *options]) == 2
         assert "Give the id of a backend, or --all" in capsys.readouterr().err

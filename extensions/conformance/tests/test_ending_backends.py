@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.command_line import armpy_command
 
 from .test_pytest_plugin import run_pytest
 
@@ -62,7 +62,7 @@ def test_a_case_that_ends_its_process_is_named_and_the_others_go_on(
     statement, said = ENDS[how]
     folder = write_ending(tmp_path, statement)
     options = ["--dynamic-backends-path", str(folder), "--filter", "ElementwiseBinary/by-hand"]
-    assert main(["conformance", "Ending", *options]) == 1
+    assert armpy_command(["conformance", "Ending", *options]) == 1
     text = capsys.readouterr().out
     (problem,) = [line for line in text.splitlines() if line.startswith("crashed: ")]
     assert "ElementwiseBinary/by-hand-sub" in problem
@@ -127,7 +127,7 @@ def test_a_crash_in_an_engine_s_compilation_is_the_first_problem(
     line = path.read_text("utf-8").split("\n").index("            os.abort()") + 1
     options = ["--dynamic-backends-path", str(tmp_path), "--filter", "Activation/by-hand-relu"]
     options += ["--filter", "ElementwiseUnary/abs/float32"]
-    assert main(["conformance", "Ending", *options]) == 1
+    assert armpy_command(["conformance", "Ending", *options]) == 1
     crash, failure = [
         line
         for line in capsys.readouterr().out.splitlines()
@@ -153,5 +153,5 @@ def test_pytest_names_a_case_that_ends_its_process(tmp_path: Path) -> None:
 
 
 def test_in_process_and_jobs_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["conformance", "CpuRef", "--in-process", "--jobs", "2"]) == 2
+    assert armpy_command(["conformance", "CpuRef", "--in-process", "--jobs", "2"]) == 2
     assert "--in-process and --jobs exclude each other" in capsys.readouterr().err

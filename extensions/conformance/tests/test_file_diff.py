@@ -15,8 +15,8 @@ import onnx
 import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
 
-from armpy.cli.__main__ import main
 from armpy_conformance.differences.file_diff import first_file_difference
+from armpy_testing.command_line import armpy_command
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 TEXT = """<ir_version: 9, opset_import: ["" : 18]>
@@ -48,7 +48,12 @@ def _saved(path: Path, text: str) -> str:
 def test_files_with_other_layouts_and_layers_are_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["diff", _saved(tmp_path / "a.onnx", TEXT), _saved(tmp_path / "b.onnx", LAST)]) == 0
+    assert (
+        armpy_command(
+            ["diff", _saved(tmp_path / "a.onnx", TEXT), _saved(tmp_path / "b.onnx", LAST)]
+        )
+        == 0
+    )
     assert "no difference" in capsys.readouterr().out
 
 
@@ -57,7 +62,10 @@ def test_the_first_layer_that_differs_between_files_is_named(
 ) -> None:
     other = LAST.replace("Relu (a)", "Neg (a)")
     assert (
-        main(["diff", _saved(tmp_path / "a.onnx", TEXT), _saved(tmp_path / "b.onnx", other)]) == 1
+        armpy_command(
+            ["diff", _saved(tmp_path / "a.onnx", TEXT), _saved(tmp_path / "b.onnx", other)]
+        )
+        == 1
     )
     output = capsys.readouterr().out
     assert "difference: layer 'second" in output
@@ -94,9 +102,9 @@ def test_files_are_compared_on_arrays_that_are_given(
     paths = _saved(tmp_path / "a.onnx", SUBTRACTION), _saved(tmp_path / "b.onnx", other)
     np.save(tmp_path / "x.npy", np.ones((4, 3), np.float32))
     options = [f"--input={name}={tmp_path / 'x.npy'}" for name in "ab"]
-    assert main(["diff", *paths, *options]) == 0
-    assert main(["diff", *paths, options[0]]) != 0
-    assert main(["diff", *paths, options[0], f"--input=c={tmp_path / 'x.npy'}"]) == 2
+    assert armpy_command(["diff", *paths, *options]) == 0
+    assert armpy_command(["diff", *paths, options[0]]) != 0
+    assert armpy_command(["diff", *paths, options[0], f"--input=c={tmp_path / 'x.npy'}"]) == 2
     assert "no such input" in capsys.readouterr().err
 
 
@@ -105,14 +113,14 @@ def test_options_of_backends_are_refused_for_files(
     tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = _saved(tmp_path / "a.onnx", TEXT)
-    assert main(["diff", path, path, option]) == 2
+    assert armpy_command(["diff", path, path, option]) == 2
     assert "not for another file. See armpy diff --help." in capsys.readouterr().err
 
 
 def test_a_backend_or_another_file_is_needed(tmp_path: Path) -> None:
     path = _saved(tmp_path / "a.onnx", TEXT)
-    assert main(["diff", path]) == 2
-    assert main(["diff", path, path, "--backend", "CpuRef"]) == 2
+    assert armpy_command(["diff", path]) == 2
+    assert armpy_command(["diff", path, path, "--backend", "CpuRef"]) == 2
 
 
 def _onnx_pair(path: Path, layer: int | None = None) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy.errors import InvalidArgumentError
 from armpy_conformance.cli.new_backend.work import STYLES, BackendName, write_project
 from armpy_testing.checkout import checkout_path
+from armpy_testing.command_line import armpy_command
 from armpy_testing.installed import skip_without
 from armpy_testing.models.tflite_writer import TfliteModel
 
@@ -305,7 +305,7 @@ def test_the_command_says_what_to_do_next(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["new-backend", "acme", "npu", "--style", "compiler"]) == 0
+    assert armpy_command(["new-backend", "acme", "npu", "--style", "compiler"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "written: 14 files of the backend 'AcmeNpu' to acme-npu-backend",
         "next:",
@@ -313,7 +313,7 @@ def test_the_command_says_what_to_do_next(
         "  pip install -e '.[test]'",
         "  pytest",
     ]
-    assert main(["new-backend", "acme", "npu"]) == 2
+    assert armpy_command(["new-backend", "acme", "npu"]) == 2
     assert "nothing is overwritten" in capsys.readouterr().err
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy_conformance.raised import described
 from armpy_testing.backends.dynamic_modules import module_source, write_module
+from armpy_testing.command_line import armpy_command
 
 RAISING = """
 import ctypes
@@ -46,7 +46,7 @@ def test_exceptions_are_shown_once_with_their_line_and_the_process_s_output(
     line = path.read_text("utf-8").split("\n").index("        raise KeyError(len(inputs))") + 1
     options = ["--dynamic-backends-path", str(tmp_path), "--filter", "/by-hand-add"]
     options += ["--filter", "Activation/by-hand-relu"]
-    assert main(["conformance", "Raising", *options]) == 1
+    assert armpy_command(["conformance", "Raising", *options]) == 1
     text = capsys.readouterr().out
     problems = text.partition("Problems")[2].splitlines()
     assert sum(problem.startswith("failed: ") for problem in problems) == 1

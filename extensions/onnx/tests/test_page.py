@@ -14,8 +14,8 @@ pytest.importorskip("onnx")
 import onnx
 import onnx.parser
 
-from armpy.cli.__main__ import main
 from armpy_onnx.operators import converted_kinds
+from armpy_testing.command_line import armpy_command
 
 from .onnx_types import cases, facts, refused_versions, types_of
 
@@ -48,7 +48,7 @@ def path(tmp_path: Path) -> str:
 def test_inspect_shows_operator_sets_producer_and_names_of_dimensions(
     path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["inspect", path]) == 0
+    assert armpy_command(["inspect", path]) == 0
     output = capsys.readouterr().out
     for text in ("ai.onnx 18", "mine", "batch", "ONNX"):
         assert text in output
@@ -60,7 +60,7 @@ def test_run_takes_arrays_and_options_of_the_front_end(
     np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
     option = 'dimensions={"batch": 2}'
     arguments = ["run", path, "--input", f"x={tmp_path / 'x.npy'}", "--front-end-option", option]
-    assert main(arguments) == 0
+    assert armpy_command(arguments) == 0
     assert "-1" in capsys.readouterr().out
 
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from armpy.cli.__main__ import main
+from armpy_testing.command_line import armpy_command
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -16,7 +16,7 @@ for library in ("click", "rich", "PIL"):
 def test_devices_are_resources_for_a_cluster_in_two_words(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["ray-resources"]) == 0
+    assert armpy_command(["ray-resources"]) == 0
     resources, labels = capsys.readouterr().out.split()
     counts = json.loads(resources.removeprefix("--resources="))
     assert counts["armpy_NumbaAcc"] == counts["armpy_CpuRef"] == os.cpu_count()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy_conformance.measure.latency import latency_of
 from armpy_testing.backends.dynamic_modules import write_two_cards
+from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.row_models import write_row_model
 from armpy_tools.benchmark import (
@@ -41,7 +41,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, object
     options = ["--backends", "CpuRef", "--callers", "1,2", "--json", "--csv", str(path)]
     options += ["--html", str(path.with_suffix(".html"))]
     with redirect_stdout(StringIO()) as out:
-        assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+        assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 0
     return json.loads(out.getvalue()), path
 
 
@@ -86,7 +86,7 @@ def test_a_page_shows_the_same(measured: tuple[dict[str, object], Path]) -> None
 
 @pytest.mark.slow
 def test_tables_are_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["benchmark", MODEL, "--backends", "CpuRef", *QUICK]) == 0
+    assert armpy_command(["benchmark", MODEL, "--backends", "CpuRef", *QUICK]) == 0
     lines = capsys.readouterr().out.splitlines()
     first = lines.index("Warm runs (ms)")
     assert lines[first + 1].split() == [
@@ -101,7 +101,7 @@ def test_a_subject_that_cannot_be_measured_does_not_stop_the_others(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ["--backends", "CpuRef", "--backends", "CpuReff"]
-    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 1
     out = capsys.readouterr().out
     assert "1. CpuRef" in out
     assert "2. CpuReff: " in out.split("Failed\n")[1]
@@ -112,7 +112,7 @@ def test_a_batch_that_the_file_fixes_is_measured_all_the_same(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ["--backends", "CpuRef", "--batch", "1,4", "--layers", "--json"]
-    assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+    assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 0
     single, four = json.loads(capsys.readouterr().out)["subjects"]
     assert (single["items"], four["items"]) == (1, 4)
     assert four["memory"]["arena_bytes"] > 2 * single["memory"]["arena_bytes"]
@@ -131,7 +131,7 @@ def test_a_shape_that_the_model_does_not_take_is_refused(
     shape: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--backends", "CpuRef", "--shape", shape]
-    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 1
     assert words in capsys.readouterr().out.split("Failed\n")[1]
 
 
@@ -153,7 +153,7 @@ def test_a_shape_that_the_model_does_not_take_is_refused(
 def test_what_does_not_go_together_is_refused(
     options: list[str], words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["benchmark", MODEL, *options]) == 2
+    assert armpy_command(["benchmark", MODEL, *options]) == 2
     assert words in capsys.readouterr().err
 
 
@@ -161,7 +161,7 @@ def test_what_does_not_go_together_is_refused(
 def test_an_order_of_preference_is_not_taken_for_a_comparison(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["benchmark", MODEL, "--backends", "CpuRef,NumbaAcc", *QUICK]) == 0
+    assert armpy_command(["benchmark", MODEL, "--backends", "CpuRef,NumbaAcc", *QUICK]) == 0
     printed = capsys.readouterr()
     assert "to compare them: --backends CpuRef --backends NumbaAcc" in printed.err
     assert "CpuRef 10" in printed.out
@@ -173,7 +173,7 @@ def test_batches_and_shapes_of_open_models_are_measured_beside_each_other(
 ) -> None:
     path = write_row_model(tmp_path / "open.tflite", None)
     options = ["--backends", "CpuRef", "--batch", "1,3", "--json", *QUICK]
-    assert main(["benchmark", str(path), *options]) == 0
+    assert armpy_command(["benchmark", str(path), *options]) == 0
     single, three = json.loads(capsys.readouterr().out)["subjects"]
     assert (single["name"], single["items"]) == ("batch 1", 1)
     assert (three["name"], three["items"]) == ("batch 3", 3)
@@ -231,7 +231,7 @@ def test_subjects_that_differ_in_nothing_are_numbered() -> None:
 def test_layers_of_a_backend_without_limits_have_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["benchmark", MODEL, "--backends", "CpuRef", "--layers", *QUICK]) == 0
+    assert armpy_command(["benchmark", MODEL, "--backends", "CpuRef", "--layers", *QUICK]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "Layers of digits_int8: what limits them (10 of 10)" in lines
     assert lines[-1] == "time by limit: not known 100%"
@@ -243,7 +243,7 @@ def test_an_engine_that_is_installed_is_measured_beside(
 ) -> None:
     pytest.importorskip("ai_edge_litert")
     options = ["--backends", "CpuRef", "--peer", "litert", "--json"]
-    assert main(["benchmark", MODEL, *options, *QUICK]) == 0
+    assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 0
     ours, peer = json.loads(capsys.readouterr().out)["subjects"]
     assert (ours["name"], peer["name"]) == ("CpuRef", "litert")
     assert peer["latency"]["runs"] == 6
@@ -286,7 +286,7 @@ def test_an_engine_that_crashes_is_one_row_and_the_others_are_complete(
     (package / "interpreter.py").write_text(CRASHING)
     monkeypatch.syspath_prepend(tmp_path)
     options = ["--backends", "CpuRef", "--peer", "litert", "--json"]
-    assert main(["benchmark", MODEL, *options, *QUICK]) == 1
+    assert armpy_command(["benchmark", MODEL, *options, *QUICK]) == 1
     ours, peer = json.loads(capsys.readouterr().out)["subjects"]
     assert peer["failure"] == "litert: its process has crashed: it was ended by SIGABRT."
     assert (ours["failure"], ours["latency"]["runs"]) == ("", 6)
@@ -322,10 +322,10 @@ def test_figures_do_not_take_the_place_of_a_model(
 ) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(Path(MODEL).read_bytes())
-    assert main(["benchmark", str(model), option, str(model), *QUICK]) == 2
+    assert armpy_command(["benchmark", str(model), option, str(model), *QUICK]) == 2
     assert "this file is read from" in capsys.readouterr().err
     assert model.read_bytes() == Path(MODEL).read_bytes()
-    assert main(["benchmark", str(model), option, str(tmp_path / "no" / "x"), *QUICK]) == 2
+    assert armpy_command(["benchmark", str(model), option, str(tmp_path / "no" / "x"), *QUICK]) == 2
     assert "there is no folder" in capsys.readouterr().err
 
 
@@ -337,7 +337,7 @@ def test_an_input_file_that_is_damaged_is_named(
     path = tmp_path / "empty.npy"
     path.write_bytes(content)
     arguments = ["--backends", "CpuRef", "--input", f"{INPUT}={path}"]
-    assert main(["benchmark", MODEL, *arguments, *QUICK]) == 1
+    assert armpy_command(["benchmark", MODEL, *arguments, *QUICK]) == 1
     out = capsys.readouterr().out
     assert "the file holds no array" in out
     assert str(path) in out.replace("\n", "")

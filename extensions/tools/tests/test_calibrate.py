@@ -13,12 +13,12 @@ import pytest
 from armpy_numba_acc import NumbaBackend
 
 from armpy.backend import DeviceFigures, PerformanceFigures
-from armpy.cli.__main__ import main
 from armpy.core.machine import machine_identity
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins.modules import forget_module
 from armpy.types import DataType
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.devices.store import FiguresStore
 
@@ -61,14 +61,14 @@ def declaring(folder: Path, figure: str = "0.0625") -> list[str]:
 
 @pytest.mark.slow
 def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
+    assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
     shown = capsys.readouterr().out
     assert machine_identity() in shown
     assert "FLOAT32" in shown
     assert "left out for lack of time" in shown
     assert "cannot run" not in shown
     assert FiguresStore().read("CpuRef") is not None
-    assert main(["devices"]) == 0
+    assert armpy_command(["devices"]) == 0
     shown = capsys.readouterr().out
     assert "figures, declared" in shown
     assert "type CPU_REFERENCE" in shown
@@ -81,19 +81,19 @@ def test_models_are_measured_before_the_workloads(
 ) -> None:
     shutil.copy(DIGITS, tmp_path)
     command = ["calibrate", str(tmp_path), "--backend", "CpuRef", "--seconds", "2"]
-    assert main([*command, "--json"]) == 0
+    assert armpy_command([*command, "--json"]) == 0
     (backend,) = json.loads(capsys.readouterr().out)["backends"]
     (model,) = backend["models"]
     assert (model["title"], model["ratio"]) == (DIGITS.name, 1.0)
     assert model["seconds"] > 0
-    assert main(command) == 0
+    assert armpy_command(command) == 0
     assert re.search(rf"{DIGITS.name} +[\d.]+ +1\b", capsys.readouterr().out)
 
 
 def test_a_folder_without_models_is_an_error(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    assert main(["calibrate", str(tmp_path)]) != 0
+    assert armpy_command(["calibrate", str(tmp_path)]) != 0
     assert "the folder has no models" in capsys.readouterr().err
 
 
@@ -101,7 +101,7 @@ def test_without_figures_the_command_that_measures_them_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(NumbaBackend, "get_typical_figures", lambda self, device: None)
-    assert main(["devices"]) == 0
+    assert armpy_command(["devices"]) == 0
     assert "figures: none; run 'armpy calibrate'" in capsys.readouterr().out
 
 
@@ -110,7 +110,7 @@ def test_typical_figures_are_shown_as_such(
 ) -> None:
     figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.25, 0.5)})
     monkeypatch.setattr(NumbaBackend, "get_typical_figures", lambda self, device: figures)
-    assert main(["devices"]) == 0
+    assert armpy_command(["devices"]) == 0
     shown = capsys.readouterr().out
     assert "figures, typical (run 'armpy calibrate' to measure this machine)" in shown
     assert "0.25" in shown
@@ -118,7 +118,7 @@ def test_typical_figures_are_shown_as_such(
 
 @pytest.mark.slow
 def test_a_calibration_as_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1", "--json"]) == 0
+    assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["machine"] == machine_identity()
     (backend,) = document["backends"]
@@ -132,7 +132,7 @@ def test_a_calibration_as_json_has_everything(capsys: pytest.CaptureFixture[str]
 
 def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = declaring(tmp_path)
-    assert main(["devices", *options, "--json"]) == 0
+    assert armpy_command(["devices", *options, "--json"]) == 0
     devices = json.loads(capsys.readouterr().out)["devices"]
     (facts,) = [device for device in devices if device["backend"] == "Declarer"]
     assert facts["feature_level"] == 29
@@ -143,7 +143,7 @@ def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert facts["figures_source"] == "declared"
     assert facts["figures"]["tensors"]["FLOAT32"]["exec_time"] == 0.0625
     assert facts["figures"]["extensions"]["com.acme.math.QUANT64"]["power_usage"] == 4.5
-    assert main(["devices", *options]) == 0
+    assert armpy_command(["devices", *options]) == 0
     shown = capsys.readouterr().out
     assert "cache files: 0, of data: 0" in shown
     assert "device npu0; others: npu1 (" in shown
@@ -156,14 +156,14 @@ def test_impossible_figures_are_not_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = declaring(tmp_path, "float('nan')")
-    assert main(["devices", *options]) == 0
+    assert armpy_command(["devices", *options]) == 0
     captured = capsys.readouterr()
     assert "nan" not in captured.out
     assert "get_devices" in captured.err
 
 
 def test_a_backend_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["calibrate", "--backend", "Missing"]) == 1
+    assert armpy_command(["calibrate", "--backend", "Missing"]) == 1
     assert "Missing" in capsys.readouterr().err
 
 
@@ -175,7 +175,9 @@ def test_a_runtime_has_the_same_devices(tmp_path: Path) -> None:
         assert (reference.backend, reference.type.name) == ("CpuRef", "CPU_REFERENCE")
         assert declarer.figures is not None
         assert declarer.figures.tensors[DataType.FLOAT32].exec_time == 0.0625
-        assert main(["calibrate", "--backend", "Declarer", "--seconds", "1", *options]) == 0
+        assert (
+            armpy_command(["calibrate", "--backend", "Declarer", "--seconds", "1", *options]) == 0
+        )
         assert runtime.devices == (declarer, reference)
 
 
@@ -184,15 +186,15 @@ def test_what_was_measured_is_listed_checked_and_cleared(
 ) -> None:
     store = FiguresStore()
     store.keep_answer("where?", {"place": 1})
-    assert main(["cache", "list"]) == 0
+    assert armpy_command(["cache", "list"]) == 0
     shown = capsys.readouterr().out
     assert f"armpy devices in {store.directory}: 1 entry" in shown
     assert "measured figure" in shown
     (path,) = store.files()
     path.write_text("{}")
-    assert main(["cache", "verify"]) == 1
+    assert armpy_command(["cache", "verify"]) == 1
     assert "it is not a file of figures" in capsys.readouterr().out
-    assert main(["cache", "clear"]) == 0
+    assert armpy_command(["cache", "clear"]) == 0
     assert "armpy devices: 1 deleted" in capsys.readouterr().out
     assert store.files() == []
 
@@ -200,7 +202,7 @@ def test_what_was_measured_is_listed_checked_and_cleared(
 def test_nothing_is_said_to_be_kept_where_nothing_was_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1e-9"]) == 1
+    assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1e-9"]) == 1
     shown = capsys.readouterr().out
     assert "problem: nothing could be measured" in shown
     assert "kept in" not in shown
@@ -215,5 +217,5 @@ def test_a_busy_machine_is_warned_of(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0))
-    assert main(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
+    assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
     assert ("keep 3.2 processors busy" in capsys.readouterr().err) == is_warned

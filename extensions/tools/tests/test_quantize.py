@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy.cli.__main__ import main
+from armpy_testing.command_line import armpy_command
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
 for library in ("click", "rich", "PIL"):
@@ -54,7 +54,7 @@ def test_a_folder_of_pictures_makes_a_model_and_a_report(
 ) -> None:
     output = str(tmp_path / "small.armpy")
     arguments = ["--data", pictures, "--range=-1,1", "--backends", "CpuRef", "-o", output]
-    assert main(["quantize", float_model, *arguments]) == 0
+    assert armpy_command(["quantize", float_model, *arguments]) == 0
     out = capsys.readouterr().out
     assert "int8, ranges by mse from 3 samples" in out
     assert "1 layer stays float" in out
@@ -83,7 +83,7 @@ def test_json_has_every_layer_and_the_files(
         "--limit",
         "4",
     ]
-    assert main(["quantize", float_model, *arguments]) == 0
+    assert armpy_command(["quantize", float_model, *arguments]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["scheme"], document["num_samples"]) == ("int8", 4)
     assert [row["operation"] for row in document["layers"]] == ["Convolution2d", "ElementwiseUnary"]
@@ -96,14 +96,14 @@ def test_a_folder_without_pictures_is_refused(
 ) -> None:
     (tmp_path / "notes.txt").write_text("none")
     arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
-    assert main(["quantize", float_model, *arguments]) == 2
+    assert armpy_command(["quantize", float_model, *arguments]) == 2
     assert "neither pictures nor arrays" in capsys.readouterr().err
 
 
 def test_integers_without_data_say_what_to_give(
     float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["quantize", float_model, "-o", str(tmp_path / "small.armpy")]) == 2
+    assert armpy_command(["quantize", float_model, "-o", str(tmp_path / "small.armpy")]) == 2
     assert "ranges of activations need data" in capsys.readouterr().err
 
 
@@ -112,7 +112,7 @@ def test_a_tflite_file_and_a_page_are_written(float_model: str, tmp_path: Path) 
     output, page = tmp_path / "small.tflite", tmp_path / "page.html"
     arguments = ["--data", str(tmp_path), "--backends", "CpuRef", "-o", str(output)]
     np.save(tmp_path / "data.npy", np.random.default_rng(0).normal(0, 1, (3, 4, 4, 3)).astype("f4"))
-    assert main(["quantize", float_model, *arguments, "--html", str(page)]) == 0
+    assert armpy_command(["quantize", float_model, *arguments, "--html", str(page)]) == 0
     with armpy.load(output, backends=["CpuRef"]) as model:
         assert model.inputs[0].name == "image"
         assert "Convolution2d" in [layer.operation.name for layer in model.graph.layers]
@@ -129,7 +129,7 @@ def test_a_model_is_not_written_over_and_neither_is_the_data(
     link = tmp_path / "link.tflite"
     link.symlink_to(float_model)
     for output in (float_model, str(link), str(data)):
-        assert main(["quantize", float_model, "--data", str(data), "-o", output]) == 2
+        assert armpy_command(["quantize", float_model, "--data", str(data), "-o", output]) == 2
         assert "--output" in (err := capsys.readouterr().err)
         assert "this file is read from" in err
     assert Path(float_model).read_bytes() == before
@@ -140,7 +140,7 @@ def test_two_outputs_cannot_be_one_file(
 ) -> None:
     output = str(tmp_path / "both")
     arguments = ["--data", str(tmp_path), "-o", output, "--html", output]
-    assert main(["quantize", float_model, *arguments]) == 2
+    assert armpy_command(["quantize", float_model, *arguments]) == 2
     assert "is what --output writes" in capsys.readouterr().err
 
 
@@ -149,7 +149,7 @@ def test_a_missing_folder_is_reported_before_the_data_are_read(
 ) -> None:
     (tmp_path / "data.npz").write_bytes(b"none")
     arguments = ["--data", str(tmp_path / "data.npz"), "-o", str(tmp_path / "no" / "x.tflite")]
-    assert main(["quantize", float_model, *arguments]) == 2
+    assert armpy_command(["quantize", float_model, *arguments]) == 2
     assert f"there is no folder '{tmp_path / 'no'}'" in capsys.readouterr().err
 
 
@@ -159,7 +159,7 @@ def test_a_folder_of_both_pictures_and_arrays_is_refused(
     np.save(tmp_path / "x.npy", np.zeros((1, 4, 4, 3), np.float32))
     (tmp_path / "x.png").write_bytes(b"")
     arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
-    assert main(["quantize", float_model, *arguments]) == 2
+    assert armpy_command(["quantize", float_model, *arguments]) == 2
     assert "both pictures and arrays" in capsys.readouterr().err
 
 
@@ -170,5 +170,5 @@ def test_missing_data_are_reported(
     (tmp_path / "deeper").mkdir()
     (tmp_path / name).write_bytes(b"")
     arguments = ["--data", str(tmp_path), "-o", str(tmp_path / "small.armpy")]
-    assert main(["quantize", float_model, *arguments]) == 2
+    assert armpy_command(["quantize", float_model, *arguments]) == 2
     assert "neither pictures nor arrays" in capsys.readouterr().err

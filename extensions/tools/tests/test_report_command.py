@@ -5,11 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from armpy import DataType, Network, TensorInfo, ops
-from armpy.cli.app import app
 from armpy_testing.backends.dynamic_modules import write_two_cards
+from armpy_testing.command_line import armpy_output
 from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.row_models import write_row_model
 from armpy_tools.report import comparison
@@ -18,10 +17,7 @@ MODEL = str(DIGITS / "digits_int8.tflite")
 
 
 def report(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(
-        app, ["report", MODEL, "--backends", "CpuRef", "--runs", "1", *arguments]
-    )
-    return result.exit_code, result.output + str(result.exception or "")
+    return armpy_output(["report", MODEL, "--backends", "CpuRef", "--runs", "1", *arguments])
 
 
 @pytest.mark.slow
@@ -76,8 +72,9 @@ def test_a_picture_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     content = Path(MODEL).read_bytes()
     model.write_bytes(content)
-    result = CliRunner().invoke(app, ["report", str(model), "--svg", str(model)])
-    assert "this file is read from" in str(result.output)
+    code, output = armpy_output(["report", str(model), "--svg", str(model)])
+    assert code == 2
+    assert "this file is read from" in output
     assert model.read_bytes() == content
 
 
@@ -87,13 +84,15 @@ def test_a_picture_shows_the_shapes_that_are_chosen(
     monkeypatch.chdir(tmp_path)
     write_row_model(tmp_path / "open.tflite", None)
     command = ["report", "open.tflite", "--svg", "graph.svg", "--shape"]
-    result = CliRunner().invoke(app, [*command, "x=4,6"])
-    assert result.exit_code == 0, result.output
+    code, output = armpy_output([*command, "x=4,6"])
+    assert code == 0, output
     assert "(4, 3)" in (tmp_path / "graph.svg").read_text("utf-8")  # of the output
-    result = CliRunner().invoke(app, [*command, "x=4,7"])
-    assert "Expected (?, 6); got (4, 7)" in str(result.exception or result.output)
-    result = CliRunner().invoke(app, [*command, "x=4,6", "--shape", "x=2,6"])
-    assert "an input is named twice" in result.output
+    code, output = armpy_output([*command, "x=4,7"])
+    assert code != 0
+    assert "Expected (?, 6); got (4, 7)" in output
+    code, output = armpy_output([*command, "x=4,6", "--shape", "x=2,6"])
+    assert code == 2
+    assert "an input is named twice" in output
 
 
 def test_a_report_is_named_after_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,19 +137,18 @@ def test_a_compiled_file_has_a_report_as_well(tmp_path: Path) -> None:
     with Model(net, runtime=Runtime(RuntimeOptions(backends=["CpuRef"]))) as model:
         model.save(prepared)
     page = tmp_path / "page.html"
-    result = CliRunner().invoke(
-        app, ["report", str(prepared), "--backends", "CpuRef", "--runs", "1", "-o", str(page)]
-    )
-    assert result.exit_code == 0, result.output
+    command = ["report", str(prepared), "--backends", "CpuRef", "--runs", "1", "-o", str(page)]
+    code, output = armpy_output(command)
+    assert code == 0, output
     assert "magnitude" in page.read_text("utf-8")
 
 
 def test_a_page_does_not_take_the_place_of_its_model(tmp_path: Path) -> None:
     model = tmp_path / "model.tflite"
     model.write_bytes(Path(MODEL).read_bytes())
-    result = CliRunner().invoke(app, ["report", str(model), "-o", str(model)])
-    assert result.exit_code == 2
-    assert "this file is read from" in result.output
+    code, output = armpy_output(["report", str(model), "-o", str(model)])
+    assert code == 2
+    assert "this file is read from" in output
     assert model.read_bytes() == Path(MODEL).read_bytes()
 
 

@@ -10,11 +10,11 @@ import pytest
 
 import armpy
 from armpy import DataType
-from armpy.cli.__main__ import main as armpy_main
 from armpy.errors import ParserError
 from armpy.ops.operation import Array
 from armpy_compat.armnn_format import read_bindings
 from armpy_compat.armnn_format.reading import looks_like_armnn
+from armpy_testing.command_line import armpy_command
 
 from .armnn_networks import (
     NEW,
@@ -307,13 +307,13 @@ def test_commands_take_the_files(tmp_path: Path, capsys: pytest.CaptureFixture[s
     path = tmp_path / "old.armnn"
     path.write_bytes(OLD["Rsqrt"].data())
     np.save(tmp_path / "x.npy", floats(4, 16))
-    assert armpy_main(["inspect", str(path)]) == 0
+    assert armpy_command(["inspect", str(path)]) == 0
     text = capsys.readouterr().out
     assert "Arm NN" in text
     assert "Rsqrt" in text
-    assert armpy_main(["run", str(path), "--input", f"in0={tmp_path / 'x.npy'}"]) == 0
+    assert armpy_command(["run", str(path), "--input", f"in0={tmp_path / 'x.npy'}"]) == 0
     assert "0.25" in capsys.readouterr().out
-    assert armpy_main(["report", str(path), "--output", str(tmp_path / "report.html")]) == 0
+    assert armpy_command(["report", str(path), "--output", str(tmp_path / "report.html")]) == 0
     assert "Rsqrt" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 

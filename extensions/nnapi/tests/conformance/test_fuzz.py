@@ -185,19 +185,19 @@ def test_the_command_prints_seed_and_reproducer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("click")
-    from armpy.cli.__main__ import main
+    from armpy_testing.command_line import armpy_command
 
     monkeypatch.chdir(tmp_path)
     write_liar(tmp_path / "liar", "Tampering(lying_backends.adds_one, None)")
     command = ["conformance", "fuzz", "--backend", "Liar", "--engine", "seeded", "--seed", "3"]
     command += ["--dynamic-backends-path", str(tmp_path / "liar"), "--count", "3", "--jobs", "1"]
     command += ["--output", str(tmp_path / "found")]
-    assert main(command) == 1
+    assert armpy_command(command) == 1
     out = capsys.readouterr().out
     assert "(seeded, seed 3)" in out
     again = next(line for line in out.splitlines() if line.startswith("  again: armpy "))
-    assert main(shlex.split(again.partition("armpy ")[2])) == 1
+    assert armpy_command(shlex.split(again.partition("armpy ")[2])) == 1
     assert "1 findings in 1 models" in capsys.readouterr().out
     assert not (tmp_path / "armpy-fuzz").exists()  # reproduced findings stay where they are
-    assert main([*command, "--json"]) == 1
+    assert armpy_command([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["findings"]

@@ -8,27 +8,27 @@ import pytest
 pytest.importorskip("click")
 pytest.importorskip("rich")
 
-from armpy.cli.__main__ import main
 from armpy_conformance.cli.conformance.work import print_conformance
 from armpy_conformance.result import CaseResult, ConformanceResult, Outcome
 from armpy_nnapi.conformance.random_graphs.generator import random_model
 from armpy_nnapi.conformance.random_graphs.runner import keep
 from armpy_nnapi.conformance.vectors.example import Example
 from armpy_testing.backends.lying_backends import write_liar
+from armpy_testing.command_line import armpy_command
 
 COMMAND = ["conformance", "random-graphs", "--jobs", "1"]
 
 
 @pytest.mark.slow
 def test_models_that_agree_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--backend", "CpuRef", "--count", "5"]) == 0
+    assert armpy_command([*COMMAND, "--backend", "CpuRef", "--count", "5"]) == 0
     assert "CpuRef: 5 passed in" in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_the_result_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--backend", "CpuRef", "--count", "3", "--seed", "40", "--json"]
-    assert main([*COMMAND, *options]) == 0
+    assert armpy_command([*COMMAND, *options]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["counts"]["passed"] == 3
     cases = [result["case"] for result in document["results"]]
@@ -42,13 +42,13 @@ def test_what_fails_exits_with_1_and_is_kept_for_the_other_command(
     write_liar(tmp_path / "liars", "Tampering(lying_backends.wrong_maxima, None)")
     liar = ["--backend", "Liar", "--dynamic-backends-path", str(tmp_path / "liars")]
     folder = str(tmp_path / "kept")
-    assert main([*COMMAND, *liar, "--count", "20", "--output", folder]) == 1
+    assert armpy_command([*COMMAND, *liar, "--count", "20", "--output", folder]) == 1
     text = capsys.readouterr().out
     assert "Smallest part: MAXIMUM" in text
     assert "armpy conformance nnapi-vectors" in text
-    assert main(["conformance", "nnapi-vectors", folder, *liar, "--jobs", "1"]) == 1
+    assert armpy_command(["conformance", "nnapi-vectors", folder, *liar, "--jobs", "1"]) == 1
     again = ["conformance", "nnapi-vectors", folder, "--backend", "CpuRef", "--jobs", "1"]
-    assert main(again) == 0
+    assert armpy_command(again) == 0
 
 
 @pytest.mark.slow
@@ -58,17 +58,17 @@ def test_what_fails_is_kept_in_a_default_folder_whose_path_is_printed(
     write_liar(tmp_path / "liars", "Tampering(lying_backends.wrong_maxima, None)")
     liar = ["--backend", "Liar", "--dynamic-backends-path", str(tmp_path / "liars")]
     monkeypatch.chdir(tmp_path)
-    assert main([*COMMAND, "--backend", "CpuRef", "--count", "2"]) == 0
+    assert armpy_command([*COMMAND, "--backend", "CpuRef", "--count", "2"]) == 0
     folder = tmp_path / "armpy-random-graphs"
     assert not folder.exists()  # nothing failed
     capsys.readouterr()
-    assert main([*COMMAND, *liar, "--count", "20"]) == 1
+    assert armpy_command([*COMMAND, *liar, "--count", "20"]) == 1
     text = capsys.readouterr().out
     files = sorted(folder.glob("*.json.gz"))
     assert files
     assert f"failing models are kept in {folder}\n" in text
     again = ["conformance", "nnapi-vectors", str(folder), *liar, "--jobs", "1"]
-    assert main(again) == 1
+    assert armpy_command(again) == 1
 
 
 def test_kept_failures_of_one_operation_with_unlike_parts_are_listed_apart(
@@ -89,5 +89,5 @@ def test_kept_failures_of_one_operation_with_unlike_parts_are_listed_apart(
 
 
 def test_an_unknown_backend_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*COMMAND, "--backend", "Missing", "--count", "1"]) != 0
+    assert armpy_command([*COMMAND, "--backend", "Missing", "--count", "1"]) != 0
     assert "Missing" in capsys.readouterr().err

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy_serving import Predictor
+from armpy_testing.command_line import armpy_command
 from armpy_testing.models.row_models import write_row_model
 
 for library in ("click", "rich", "PIL"):
@@ -27,7 +27,7 @@ def test_what_processes_of_a_machine_share_is_listed_checked_and_cleared(
     sent = tmp_path / "cache" / "node" / f"{sha256(model).hexdigest()}.model"
 
     def shared(*command: str) -> Any:  # Any: a JSON document
-        status = main(["cache", *command, "--json"])
+        status = armpy_command(["cache", *command, "--json"])
         caches = json.loads(capsys.readouterr().out)["caches"]
         return status, next(cache for cache in caches if cache["name"] == "node")
 

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from armpy import Model, UnimplementedError
-from armpy.cli.app import app
 from armpy.model import model_files
 from armpy.model.load_request import FileState
 from armpy.model.provenance import Provenance
+from armpy_testing.command_line import armpy_output
 from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.tflite_writer import TfliteModel
 
@@ -47,10 +46,10 @@ def two_signatures() -> bytes:
     return model.to_bytes()
 
 
-def exported(path: Path, *options: str) -> Any:
-    """The result of the command."""
+def exported(path: Path, *options: str) -> tuple[int, str]:
+    """The exit code and the output of the command."""
     command = ["export-triton", str(path), "-o", str(path.parent / "r"), "--name", "m", *options]
-    return CliRunner().invoke(app, command)
+    return armpy_output(command)
 
 
 def answer_of(adapter: ModuleType, repository: Path, *row: float) -> Any:
@@ -66,10 +65,10 @@ def answer_of(adapter: ModuleType, repository: Path, *row: float) -> Any:
 def test_copied_model_is_read_as_it_was_exported(adapter: ModuleType, tmp_path: Path) -> None:
     path = tmp_path / "net.tflite"
     path.write_bytes(two_signatures())
-    outcome = exported(
+    code, output = exported(
         path, "--signature", "two", "--front-end", "tflite", "--memory-limit-mb", "64"
     )
-    assert outcome.exit_code == 0, outcome.output
+    assert code == 0, output
     assert "model.tflite" in os.listdir(tmp_path / "r" / "m" / "1")
     assert settings_of(tmp_path / "r" / "m")["load_options"] == {
         "signature": "two",
@@ -106,8 +105,8 @@ def test_files_beside_the_model_go_with_it(
     adapter: ModuleType, tmp_path: Path, location: str
 ) -> None:
     path = external(tmp_path, location)
-    outcome = exported(path)
-    assert outcome.exit_code == 0, outcome.output
+    code, output = exported(path)
+    assert code == 0, output
     (tmp_path / location).unlink()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
@@ -117,8 +116,8 @@ def test_a_model_whose_tensors_lie_in_its_own_file_is_copied(
     adapter: ModuleType, tmp_path: Path, name: str
 ) -> None:
     path = naming_itself(tmp_path / name, np.array([[2, 0], [0, 10]], np.float32))
-    outcome = exported(path)
-    assert outcome.exit_code == 0, outcome.output
+    code, output = exported(path)
+    assert code == 0, output
     path.unlink()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
@@ -139,8 +138,8 @@ CODE_NAMES = (
 def test_a_data_file_is_copied_under_a_generated_name(
     adapter: ModuleType, tmp_path: Path, location: str
 ) -> None:
-    outcome = exported(external(tmp_path, location))
-    assert outcome.exit_code == 0, outcome.output
+    code, output = exported(external(tmp_path, location))
+    assert code == 0, output
     version = tmp_path / "r" / "m" / "1"
     names = {str(path.relative_to(version)) for path in version.rglob("*")}
     assert names == {"__pycache__", "armpy.json", "model.py", "model.onnx", "model.data.0"}
@@ -169,17 +168,17 @@ def test_a_data_file_in_a_function_is_copied_under_a_generated_name(
     del model.graph.node[:]
     model.graph.node.add(op_type="Weigh", domain="test", input=["x"], output=["y"])
     path.write_bytes(model.SerializeToString())
-    outcome = exported(path)
-    assert outcome.exit_code == 0, outcome.output
+    code, output = exported(path)
+    assert code == 0, output
     (tmp_path / "parts" / "w.bin").unlink()
     assert answer_of(adapter, tmp_path / "r", 3, 5) == [[6, 50]]
 
 
 def test_a_model_that_python_would_import_is_not_copied(tmp_path: Path) -> None:
     path = external(tmp_path, "w.bin")
-    outcome = exported(path.rename(tmp_path / "net.so"))
-    assert outcome.exit_code != 0
-    assert "Python would import a copy of it" in f"{outcome.output}{outcome.exception}"
+    code, output = exported(path.rename(tmp_path / "net.so"))
+    assert code != 0
+    assert "Python would import a copy of it" in output
     assert not (tmp_path / "r" / "m").exists()
 
 
@@ -190,7 +189,7 @@ def test_data_files_of_a_plugin_s_front_end_are_not_copied(
         return Provenance(files, **rest)
 
     monkeypatch.setattr(model_files, "Provenance", of_a_plugin)
-    outcome = exported(external(tmp_path, "w.bin"))
-    assert outcome.exit_code != 0
-    assert "a plugin's front-end reads them" in f"{outcome.output}{outcome.exception}"
+    code, output = exported(external(tmp_path, "w.bin"))
+    assert code != 0
+    assert "a plugin's front-end reads them" in output
     assert not (tmp_path / "r" / "m").exists()

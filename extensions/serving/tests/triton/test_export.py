@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import armpy
 from armpy import DataType, InvalidArgumentError, Quantization, TensorInfo
-from armpy.cli.app import app
 from armpy_serving.triton.config import TritonOptions, config_text, model_config
 from armpy_serving.triton.ensemble import EnsembleOptions
 from armpy_serving.triton.export import TritonExport, export_model
 from armpy_serving.triton.step_settings import StepSettings, best_of
+from armpy_testing.command_line import armpy_command, armpy_output
 
 from .exports import REAL, export, network, settings_of
 
@@ -124,10 +123,10 @@ def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None
     labels.write_text("a\nb\nc\nd\n")
     repository = tmp_path / "repository"
     command = ["export-triton", f"{tmp_path}/one.armpy", f"{tmp_path}/two.armpy"]
-    outcome = CliRunner().invoke(
-        app, [*command, "-o", str(repository), "--labels", str(labels), "--backends", "CpuRef"]
+    code, output = armpy_output(
+        [*command, "-o", str(repository), "--labels", str(labels), "--backends", "CpuRef"]
     )
-    assert outcome.exit_code == 0, outcome.output
+    assert code == 0, output
     assert sorted(os.listdir(repository)) == ["one", "two"]
     text = (repository / "one" / "config.pbtxt").read_text()
     assert 'label_filename: "labels.txt"' in text
@@ -142,22 +141,20 @@ def test_command_exports_several_models_and_their_labels(tmp_path: Path) -> None
         "*=CpuRef",
         "--force",
     ]
-    assert CliRunner().invoke(app, [*command, "-o", str(repository), *policies]).exit_code == 0
+    assert armpy_command([*command, "-o", str(repository), *policies]) == 0
     options = {"backends": ["NumbaAcc", "CpuRef"], "spread": "calls", "affinity": {"*": "CpuRef"}}
     assert settings_of(repository / "one")["load_options"] == options
-    again = CliRunner().invoke(app, [*command, "-o", str(repository)])
-    assert again.exit_code != 0
-    twice = CliRunner().invoke(app, [*command, "-o", str(repository), "--name", "x"])
-    assert twice.exit_code == 2
+    assert armpy_command([*command, "-o", str(repository)]) != 0
+    assert armpy_command([*command, "-o", str(repository), "--name", "x"]) == 2
 
 
 def test_batch_that_cannot_be_opened_is_reported_with_the_option(tmp_path: Path) -> None:
     with network(TensorInfo((), DataType.FLOAT32)) as model:
         model.save(tmp_path / "one.armpy")
     command = ["export-triton", f"{tmp_path}/one.armpy", "-o", f"{tmp_path}/r", "--max-batch", "8"]
-    outcome = CliRunner().invoke(app, command)
-    text = " ".join(f"{outcome.output}{outcome.exception}".split())
-    assert outcome.exit_code != 0
+    code, output = armpy_output(command)
+    text = " ".join(output.split())
+    assert code != 0
     assert "--max-batch: the model cannot be run on several items at once" in text
     assert "Leave it out" in text
     assert "Batcher" not in text

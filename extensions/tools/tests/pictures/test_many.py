@@ -16,8 +16,8 @@ for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
 from armpy import Model, ops  # noqa: E402
-from armpy.cli.__main__ import main  # noqa: E402
 from armpy.graph.network import Network  # noqa: E402
+from armpy_testing.command_line import armpy_command  # noqa: E402
 from armpy_testing.models.networks import RELU, f32  # noqa: E402
 from armpy_tools.cli.pictures.jobs.progress_lines import ProgressLines  # noqa: E402
 from armpy_tools.cli.pictures.one_picture import PictureRequest  # noqa: E402
@@ -170,7 +170,7 @@ def test_pictures_of_a_profile_are_run_one_after_the_other(
     tmp_path: Path, callers: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     many(tmp_path, 8)
-    assert main(["pictures", MODEL, str(tmp_path / "pictures"), "--profile"]) == 0
+    assert armpy_command(["pictures", MODEL, str(tmp_path / "pictures"), "--profile"]) == 0
     assert "slowest" in capsys.readouterr().out.lower()
     assert callers == {"MainThread"}
 
@@ -180,7 +180,7 @@ def test_a_long_table_has_both_ends_and_what_could_not_be_used(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_pictures(tmp_path / "pictures", 120, damaged=(3, 60))
-    assert main(["pictures", MODEL, str(tmp_path / "pictures"), "--labels", LABELS]) == 1
+    assert armpy_command(["pictures", MODEL, str(tmp_path / "pictures"), "--labels", LABELS]) == 1
     lines = capsys.readouterr().out.splitlines()
     names = [line.split()[0] for line in lines[2:103]]
     assert names[:50] == [f"{number:04}.png" for number in range(50)]
@@ -195,7 +195,7 @@ def test_a_document_has_all_pictures_and_the_rate(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_pictures(tmp_path / "pictures", 120)
-    assert main(["pictures", MODEL, str(tmp_path / "pictures"), "--json"]) == 0
+    assert armpy_command(["pictures", MODEL, str(tmp_path / "pictures"), "--json"]) == 0
     text = capsys.readouterr().out
     document = json.loads(text)
     assert [Path(picture["file"]).stem for picture in document["pictures"]] == [

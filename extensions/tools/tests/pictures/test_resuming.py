@@ -17,7 +17,7 @@ import pytest
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
 
-from armpy.cli.__main__ import main  # noqa: E402
+from armpy_testing.command_line import armpy_command  # noqa: E402
 from armpy_testing.effort import effort  # noqa: E402
 from armpy_tools.cli.pictures.jobs.result_folder import ResultFolder  # noqa: E402
 
@@ -30,11 +30,11 @@ STOPS = effort(2, 10)
 
 SLOW = """
 import sys, time
-from armpy.cli.__main__ import main
+from armpy_testing.command_line import armpy_command
 from armpy_tools.cli.pictures.jobs.result_folder import ResultFolder
 store = ResultFolder.store
 ResultFolder.store = lambda folder, outcomes: (store(folder, outcomes), time.sleep(0.01))
-sys.exit(main(sys.argv[1:]))
+sys.exit(armpy_command(sys.argv[1:]))
 """
 """The command, slow enough to be stopped between pictures."""
 
@@ -54,7 +54,7 @@ def arguments(place: Path, output: Path, *more: str) -> list[str]:
 
 
 def run(capsys: Capsys, place: Path, output: Path, *more: str) -> tuple[int, str, str]:
-    code = main(arguments(place, output, *more))
+    code = armpy_command(arguments(place, output, *more))
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -253,7 +253,7 @@ def test_only_a_folder_of_results_can_be_gone_on_with(
     output: str | None, place: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     more = [] if output is None else ["--output", str(tmp_path / output)]
-    assert main(["pictures", MODEL, str(place / "pictures"), *more, "--resume"]) == 2
+    assert armpy_command(["pictures", MODEL, str(place / "pictures"), *more, "--resume"]) == 2
     assert "Expected pictures, and a folder as --output" in capsys.readouterr().err
 
 
@@ -278,6 +278,6 @@ def test_a_run_that_fails_before_its_first_result_leaves_what_was_there(
     output.write_text("of yesterday")
     (tmp_path / "truth.csv").write_text(f"{place / 'pictures' / '0003.png'},thirteen\n")
     command = ["pictures", MODEL, "--labels", LABELS, "--truth", str(tmp_path / "truth.csv")]
-    assert main([*command, "--output", str(output)]) == 2
+    assert armpy_command([*command, "--output", str(output)]) == 2
     assert "is not a class of the model" in capsys.readouterr().err
     assert output.read_text() == "of yesterday"

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from armpy import ops
-from armpy.cli.__main__ import main
 from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.tensor import Shape
+from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_testing.models.tflite_writer import TfliteModel
@@ -47,7 +47,7 @@ def folders(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    code = main(["pictures", MODEL, "--labels", LABELS, *arguments])
+    code = armpy_command(["pictures", MODEL, "--labels", LABELS, *arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -249,7 +249,7 @@ def test_one_picture_runs_on_a_model_that_takes_two(
     (tmp_path / "two.tflite").write_bytes(model.to_bytes())
     (path,) = greys(tmp_path, 51)
     options = ("--range", "0,1", "--backends", "CpuRef", "--json")
-    assert main(["pictures", str(tmp_path / "two.tflite"), path, *options]) == 0
+    assert armpy_command(["pictures", str(tmp_path / "two.tflite"), path, *options]) == 0
     (picture,) = json.loads(capsys.readouterr().out)["pictures"]
     assert picture["outputs"][0]["max"] == pytest.approx(0.2)
 
@@ -283,7 +283,7 @@ def test_several_pictures_are_run_one_by_one(
     options = ["--labels", str(DIGITS / "labels.txt"), "--output", str(tmp_path)]
     for picture in pictures:
         options += ["--image", picture]
-    assert main(["pictures", MODEL, *options]) == 0
+    assert armpy_command(["pictures", MODEL, *options]) == 0
     lines = capsys.readouterr().out.splitlines()
     folder = DIGITS / "pictures"
     assert lines[0] == f"pictures: 2 in {folder}, each as QASYMM_S8 (1, 16, 16, 1)"
@@ -295,7 +295,7 @@ def test_several_pictures_are_run_one_by_one(
     for name, digit in (("seven", 7), ("three", 3)):
         stored = np.load(tmp_path / name / "StatefulPartitionedCall_1_0.npy")
         assert int(stored.argmax()) == digit
-    assert main(["pictures", MODEL, "--json", *options]) == 0
+    assert armpy_command(["pictures", MODEL, "--json", *options]) == 0
     document = json.loads(capsys.readouterr().out)
     labels = [picture["outputs"][0]["classes"][0]["label"] for picture in document["pictures"]]
     assert labels == ["seven", "three"]
@@ -304,5 +304,5 @@ def test_several_pictures_are_run_one_by_one(
 
 def test_a_profile_is_of_all_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     pictures = [str(DIGITS / "pictures" / f"{name}.png") for name in ("seven", "three")]
-    assert main(["pictures", MODEL, *pictures, "--profile", "--json"]) == 0
+    assert armpy_command(["pictures", MODEL, *pictures, "--profile", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["profile"]["runs"] == 2
