@@ -234,9 +234,9 @@ def test_command_line_error_names_the_option_the_value_and_the_fix(
     options: list[str], fragments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     skip_without("click", "rich", "pillow")
-    from armpy.cli.__main__ import main
+    from armpy_testing.command_line import armpy_command
 
-    assert main(["run", FILE, "--backends", "CpuRef", *options]) == 2
+    assert armpy_command(["run", FILE, "--backends", "CpuRef", *options]) == 2
     error = capsys.readouterr().err
     for fragment in fragments:
         assert fragment in error

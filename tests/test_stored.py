@@ -9,7 +9,7 @@ import pytest
 
 from armpy import DataType, Quantization, TensorInfo
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.execution import TensorSpec
 
 HALF = Quantization.per_tensor(0.5, 3)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.command_line import Cli
+from armpy_testing.command_line import Cli
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import pytest
 
 import armpy
 from armpy.backend import BACKEND_API_VERSION, BackendOption, IBackendInternal
-from armpy.cli.__main__ import main
 from armpy.cli.backends.work import BackendReport, list_backends, print_backends
 from armpy.cli.registry import parse_backend_options, split_option
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
@@ -23,7 +22,7 @@ from armpy.plugins import BackendRegistry
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
-from tests.support.command_line import Cli
+from armpy_testing.command_line import Cli, armpy_command
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -79,7 +78,7 @@ def test_a_distributions_version_is_listed_without_loading_it(
 ) -> None:
     with fake_site(tmp_path) as site:
         site.install_backend("Acme", version="2.5")
-        assert main(["backends"]) == 0
+        assert armpy_command(["backends"]) == 0
     row = capsys.readouterr().out.splitlines()[1].split()
     assert row == ["Acme", "2.5", "found", "acme-backend", "2.5"]
 
@@ -90,7 +89,7 @@ def test_a_loaded_backends_own_words_are_listed(
 ) -> None:
     with fake_site(tmp_path) as site:
         site.install_backend("Acme", extra='version = "7"')
-        assert main(["backends", "--load", "--json"]) == 0
+        assert armpy_command(["backends", "--load", "--json"]) == 0
     (entry,) = (b for b in json.loads(capsys.readouterr().out)["backends"] if b["id"] == "Acme")
     assert (entry["version"], entry["api_version"]) == ("7", BACKEND_API_VERSION)
     assert (entry["device_type"], entry["status"]) == ("ACCELERATOR", "registered")
@@ -113,7 +112,7 @@ def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
     assert f"skipped {folder / 'npu.py'}: its name is not <vendor>_<name>_backend" in listed
     assert "acme_common" not in listed
     assert "notes.txt" not in listed
-    assert main([*arguments, "--load", "--all"]) == 0
+    assert armpy_command([*arguments, "--load", "--all"]) == 0
     captured = capsys.readouterr()
     rows = {line.split()[0]: line for line in captured.out.splitlines() if line}
     assert "registered" in rows["AcmeNpu"]
@@ -258,8 +257,8 @@ def test_whose_code_is_used_reaches_the_runtime(monkeypatch: pytest.MonkeyPatch)
 
     armpy_load = armpy.load
     monkeypatch.setattr(armpy, "load", load)
-    assert main(["run", MODEL, "--trusted-key", KEY, "--code", "signed"]) == 0
-    assert main(["run", MODEL]) == 0
+    assert armpy_command(["run", MODEL, "--trusted-key", KEY, "--code", "signed"]) == 0
+    assert armpy_command(["run", MODEL]) == 0
     options = [model.runtime.options for model in seen]
     assert [(option.trusted_keys, option.code) for option in options] == [
         ((b"\1" * 32,), "signed"),

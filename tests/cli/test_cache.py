@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
-from armpy.cli.__main__ import main
 from armpy.cli.cache.caches import (
     clear_caches,
     filter_by_model,
@@ -24,8 +23,8 @@ from armpy.plugins.modules import forget_module
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
+from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.models.networks import ADD, RELU, f32
-from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -121,7 +120,7 @@ def test_verifying_fails_if_something_is_damaged(
 ) -> None:
     assert "all are sound" in cli.out("cache", "verify", *options)
     (tmp_path / "cache" / "keeper" / "two").write_text("bad")
-    assert main(["cache", "verify", *options]) == 1
+    assert armpy_command(["cache", "verify", *options]) == 1
     captured = capsys.readouterr()
     assert "1 cannot be used" in captured.out
     assert [line.split() for line in captured.out.splitlines()[2:-1]] == [["two", "damaged"]]

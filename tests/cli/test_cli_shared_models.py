@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.command_line import Cli
+from armpy_testing.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

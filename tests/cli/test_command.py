@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
-from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy_testing.command_line import Cli
 from armpy_testing.models.onnx_texts import HEAD
-from tests.support.command_line import Cli
 
 needed = ("onnx.parser", "click", "rich", "jinja2")
 for module in (*needed, "armpy_onnx", "armpy_tools", "armpy_conformance", "armpy_serving"):

@@ -12,9 +12,9 @@ import armpy
 from armpy.model.network_handle import NetworkHandle
 from armpy.store.archive.container import open_container
 from armpy.store.archive.signing import FileSignature, generate_keys, key_text, verify
+from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
 from armpy_testing.models.networks import RELU, f32
-from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -21,7 +21,6 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
-from armpy.cli.__main__ import main
 from armpy.cli.doctor.diagnose import remedy
 from armpy.cli.doctor.diagnose_file import FileExamination, ProgramExamination, examine_file
 from armpy.errors import ParserError
@@ -30,7 +29,7 @@ from armpy.store.archive.container import write_container
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import fake_site
-from tests.support.command_line import Cli
+from armpy_testing.command_line import Cli, armpy_command
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -109,7 +108,7 @@ def visit(ward: Path) -> tuple[int, dict[str, Any]]:
     """The whole ward examined: exit code, document, duration in seconds."""
     with contextlib.redirect_stdout(io.StringIO()) as written:
         folder = ["--dynamic-backends-path", str(ward)]
-        code = main(["doctor", "--json", *folder, "--probe-timeout", str(HANG_S)])
+        code = armpy_command(["doctor", "--json", *folder, "--probe-timeout", str(HANG_S)])
     return code, json.loads(written.getvalue())
 
 
@@ -551,7 +550,7 @@ def test_the_command_says_it_to_people_and_programs(tmp_path: Path, cli: Cli) ->
     assert "code: refused, and the file with it: it is not signed" in cli.out(
         "doctor", str(path), "--code", "signed", code=1
     )
-    assert main(["doctor", str(path), "--code", "never"]) == 0
+    assert armpy_command(["doctor", str(path), "--code", "never"]) == 0
 
 
 def test_options_that_say_whose_code_is_used_go_with_a_file(cli: Cli) -> None:

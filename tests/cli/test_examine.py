@@ -21,7 +21,6 @@ from armpy.backend import (
     ReasonCode,
     Support,
 )
-from armpy.cli.__main__ import main
 from armpy.cli.doctor.diagnose_backend import examine_backend
 from armpy.cli.files import (
     check_writable,
@@ -38,6 +37,7 @@ from armpy.ops import Activation, ElementwiseBinary, FullyConnected
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.types import DataType
 from armpy_testing.backends.lying_backends import GivesBack, Pairs, WeightedRelu
+from armpy_testing.command_line import armpy_command
 from extensions.conformance.tests.declaring_backend import Declaring
 
 
@@ -370,5 +370,5 @@ def test_outputs_are_tried_before_the_model_is_loaded(
     monkeypatch.setattr("armpy.cli.files.tempfile.TemporaryFile", full)
     monkeypatch.setattr("armpy.cli.load_model.armpy.load", None)
     model = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
-    assert main([command, str(model), option, str(tmp_path / name)]) == 2
+    assert armpy_command([command, str(model), option, str(tmp_path / name)]) == 2
     assert f"{name}: it cannot be written: No space left" in capsys.readouterr().err

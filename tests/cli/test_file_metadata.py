@@ -12,6 +12,7 @@ from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.results import LOGITS_HINT
 from armpy.cli.run.run_model import RunReport, RunRequest, prepare_inputs, run_model
+from armpy_testing.command_line import Cli
 from armpy_testing.models.tflite_metadata import (
     AXIS_LABELS,
     IMAGE,
@@ -23,7 +24,6 @@ from armpy_testing.models.tflite_metadata import (
     packed,
 )
 from armpy_testing.models.tflite_writer import TfliteModel
-from tests.support.command_line import Cli
 
 PIXELS = np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8)
 

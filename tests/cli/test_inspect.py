@@ -15,9 +15,9 @@ from armpy.graph.network import Network
 from armpy.inspect import describe_model
 from armpy.model import Model
 from armpy_testing.backends.fake_backends import runtime_of
+from armpy_testing.command_line import Cli
 from armpy_testing.models.control_flow import loop
 from armpy_testing.models.networks import ADD, RELU, f32
-from tests.support.command_line import Cli
 
 MODEL = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from armpy_testing.command_line import Cli
 from armpy_testing.models.tflite_writer import TfliteModel
 from armpy_testing.shared import shared_file
-from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

@@ -9,8 +9,8 @@ import pytest
 import armpy
 from armpy.store.archive.container import VERSION, open_container
 from armpy.store.archive.signing import generate_keys, key_text
+from armpy_testing.command_line import Cli
 from armpy_testing.models.networks import RELU, f32
-from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)

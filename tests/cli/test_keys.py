@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from armpy.cli.__main__ import main
 from armpy.store.archive.signing import key_text, sign
-from tests.support.command_line import Cli
+from armpy_testing.command_line import Cli, armpy_command
 
 for library in ("click", "rich", "PIL", "cryptography"):
     pytest.importorskip(library)
@@ -32,7 +31,7 @@ def test_a_password_is_asked_for_and_not_printed(
 
     monkeypatch.setattr("click.termui.hidden_prompt_func", answer)
     path = tmp_path / "key.pem"
-    assert main(["keys", "generate", str(path), "--password"]) == 0
+    assert armpy_command(["keys", "generate", str(path), "--password"]) == 0
     out, err = capsys.readouterr()
     assert out.strip() == key_text(sign(bytes(64), path, b"correct horse").public_key)
     assert "correct horse" not in out + err
@@ -44,14 +43,14 @@ def test_keys_that_are_there_are_not_overwritten(
 ) -> None:
     path = tmp_path / "key.pem"
     path.write_text("mine")
-    assert main(["keys", "generate", str(path)]) != 0
+    assert armpy_command(["keys", "generate", str(path)]) != 0
     assert "the key cannot be written: File exists" in capsys.readouterr().err
     assert path.read_text() == "mine"
 
 
 def test_a_private_key_is_not_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "key.pem"
-    assert main(["keys", "generate", str(path)]) == 0
+    assert armpy_command(["keys", "generate", str(path)]) == 0
     capsys.readouterr()
-    assert main(["keys", "show", str(path)]) != 0
+    assert armpy_command(["keys", "show", str(path)]) != 0
     assert "got a private key" in capsys.readouterr().err

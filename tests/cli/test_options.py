@@ -15,8 +15,8 @@ from click.testing import CliRunner
 from armpy.cli.app import app
 from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
+from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT, NEEDS_TOOLS
-from tests.support.command_line import Cli
 
 for library in ("click", "rich"):
     pytest.importorskip(library)

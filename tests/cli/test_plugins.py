@@ -9,8 +9,8 @@ import pytest
 
 from armpy.plugins.extension_tables import COMMANDS, INSTALL
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
+from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
-from tests.support.command_line import Cli
 from tests.support.toy_format import toy_plugin
 
 for library in ("click", "rich", "PIL"):

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.cli.__main__ import main
 from armpy.cli.profile_report import (
     CounterReport,
     PartReport,
@@ -23,8 +22,8 @@ from armpy.cli.profile_report import (
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
 from armpy.profiling import Profiler
+from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.models.tflite_writer import TfliteModel
-from tests.support.command_line import Cli
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -169,7 +168,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
         path = str(folder / f"{backend}.json")
         with redirect_stdout(StringIO()):
             options = ["--backends", backend, "--repeat", "5"]
-            assert main(["run", MODEL, "--profile", path, *options]) == 0
+            assert armpy_command(["run", MODEL, "--profile", path, *options]) == 0
         paths.append(path)
     return paths[0], paths[1]
 
@@ -205,7 +204,7 @@ def test_a_model_is_profiled(tmp_path: Path, cli: Cli) -> None:
 def test_help_of_profiles_names_the_model_and_the_commands(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["profile", *arguments]) in (0, 2)
+    assert armpy_command(["profile", *arguments]) in (0, 2)
     streams = capsys.readouterr()
     assert re.search(r"Usage: \S+ profile .*MODEL \| COMMAND", streams.out + streams.err)
 
@@ -271,7 +270,7 @@ def test_profiles_of_two_models_have_a_hint(
     (tmp_path / "other.tflite").write_bytes(file.to_bytes())
     other = str(tmp_path / "other.json")
     options = ["--backends", "CpuRef", "--profile", other]
-    assert main(["run", str(tmp_path / "other.tflite"), *options]) == 0
+    assert armpy_command(["run", str(tmp_path / "other.tflite"), *options]) == 0
     code, _, err = cli("profile", "compare", traces[0], other)
     assert (code, "hint: no layer is in both profiles" in err) == (0, True)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy_testing.command_line import Cli
 from armpy_testing.models.tflite_writer import TfliteModel
-from tests.support.command_line import Cli
 
 for library in ("click", "rich"):
     pytest.importorskip(library)

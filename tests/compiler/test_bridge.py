@@ -11,7 +11,7 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 import armpy
-from armpy import DataType, OptimizerOptions, TensorInfo, ops
+from armpy import DataType, ModelMetadata, OptimizerOptions, TensorInfo, TensorMetadata, ops
 from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.compiler.files.plain import PlainReader, plain
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
@@ -19,7 +19,6 @@ from armpy.execution import NetworkProperties
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, Reshape, Transpose
-from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy_testing.backends.buffer_device import BufferDevice
 from armpy_testing.backends.fake_backends import OwnMemoryBackend, runtime_of
 from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints

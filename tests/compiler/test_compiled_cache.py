@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from armpy_reference import ReferenceBackend
 
+from armpy import CompilationCaching
 from armpy.backend import (
     BackendOption,
     CacheUse,
@@ -33,7 +34,6 @@ from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.store.digests import UnknownContentsError
-from armpy.store.settings import CompilationCaching
 from armpy.types import Preference, Priority
 from armpy_testing.backends.fake_backends import compiled, registry_of, runtime_of
 from armpy_testing.backends.scripted_backend import (

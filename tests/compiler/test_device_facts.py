@@ -27,10 +27,10 @@ from armpy.backend import (
 )
 from armpy.compiler.devices import FigureSource, device_facts, lookup_performance
 from armpy.errors import BackendError, InvalidArgumentError
+from armpy.plugins import BackendProxy
 from armpy.plugins.proxy import facts
 from armpy.plugins.proxy.facts import read_facts
 from armpy.plugins.proxy.figures import check_figures
-from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 

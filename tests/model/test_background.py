@@ -734,7 +734,7 @@ def test_a_backend_that_does_not_ask_is_waited_for() -> None:
     assert (caught.value.backend_id, caught.value.is_kept) == ("Any", True)
 
 
-def run_command(path: Path, *arguments: str) -> str:
+def armpy_command(path: Path, *arguments: str) -> str:
     """What ``armpy run`` prints on a terminal."""
     ends = pty.openpty()
     command = [sys.executable, "-m", "armpy", "run", os.fspath(path), *arguments]
@@ -755,11 +755,11 @@ def test_the_command_answers_a_person_before_it_compiles(
 ) -> None:
     pytest.importorskip("click")
     compiler.open_gate()
-    text = run_command(path)
+    text = armpy_command(path)
     assert "CpuRef 2" in text
     assert "compiling for the next time" in text
     assert len(compiler.compiled) == 1
-    assert "Gated 2" in run_command(path)
+    assert "Gated 2" in armpy_command(path)
     assert len(compiler.compiled) == 1
 
 
@@ -773,7 +773,7 @@ def test_the_command_waits_where_programs_read_or_time_is_measured(
 ) -> None:
     pytest.importorskip("click")
     compiler.open_gate()
-    text = run_command(path, *arguments)
+    text = armpy_command(path, *arguments)
     assert "Gated" in text
     assert "CpuRef 2" not in text
     assert "compiling for" not in text

@@ -13,11 +13,18 @@ from types import ModuleType
 import pytest
 
 from armpy.errors import BackendUnavailableError
-from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins import (
+    BackendRegistry,
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    PluginOptions,
+    ProbeOutcome,
+    probe_candidates,
+)
 from armpy.plugins.discovery.module_files import code_digest, module_snapshot
 from armpy.plugins.modules import forget_module
-from armpy.plugins.probe import ProbeOutcome, fingerprint
+from armpy.plugins.probe import fingerprint
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
 

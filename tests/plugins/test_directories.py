@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from armpy.plugins import SkippedPath
 from armpy.plugins.discovery.directories import (
     MODULE_NAME,
-    SkippedPath,
     backend_paths,
     find_modules,
     why_invalid,

@@ -19,7 +19,7 @@ from armpy.core.flatbuffers.writer import Field, FlatTable, write_flatbuffer
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind
+from armpy.plugins import Candidate, CandidateKind
 from armpy.plugins.front_ends.registry import FrontEnds
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks import (

@@ -9,8 +9,7 @@ import pytest
 
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose import remedy
-from armpy.plugins import BackendRegistry, Candidate
-from armpy.plugins.options import PluginOptions
+from armpy.plugins import BackendRegistry, Candidate, PluginOptions
 from armpy_testing.backends.dynamic_modules import NEXT_MINOR, OTHER_MAJOR, write_module
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 

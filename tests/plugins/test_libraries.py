@@ -20,8 +20,8 @@ from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
+from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.directories import find_modules
 from armpy.plugins.discovery.module_files import module_snapshot
 from armpy.plugins.library_check import check_library

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
+from armpy.plugins import Candidate, CandidateKind
 from armpy.plugins.checks import OpenedCandidate
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.modules import forget_module, open_module, private_name
 from armpy_testing.backends.dynamic_modules import (
     NEXT_MINOR,

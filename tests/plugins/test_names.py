@@ -18,8 +18,7 @@ from armpy.backend import DeviceFigures, ILayerSupport, ReasonCode, Support
 from armpy.cli.backends.work import list_backends, print_backends
 from armpy.errors import BackendUnavailableError
 from armpy.model import Model
-from armpy.plugins import BackendRegistry, CandidateStatus
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy, BackendRegistry, CandidateStatus
 from armpy.plugins.proxy.names import is_later, why_misnamed
 from armpy_testing.backends.fake_backends import FakeBackend, FakeFactory, runtime_of
 from armpy_testing.models.networks import chain, floats, placement_of

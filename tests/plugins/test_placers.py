@@ -27,7 +27,7 @@ from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import Activation
-from armpy.plugins import BackendRegistry
+from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.plugins.hooks import (
     Alternative,
     PlacementDecision,
@@ -36,7 +36,6 @@ from armpy.plugins.hooks import (
     hookimpl,
 )
 from armpy.plugins.placers import Placers
-from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, Preference
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration

@@ -13,15 +13,24 @@ import pytest
 
 from armpy.backend import cache_directory
 from armpy.core.file_ownership import links_to
-from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions, probe_candidates
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins import (
+    BackendRegistry,
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    PluginOptions,
+    ProbeOutcome,
+    ProbeResult,
+    probe_candidates,
+)
+from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.module_files import (
     distribution_snapshot,
     module_snapshot,
     read_regular,
 )
 from armpy.plugins.modules import forget_module
-from armpy.plugins.probe import ProbeOutcome, ProbeResult, recall, remember
+from armpy.plugins.probe import recall, remember
 from armpy.plugins.trust.pinned_code import PinnedCode, SnapshotFinder
 from armpy.plugins.trust.policy import Trust
 from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module

@@ -11,8 +11,8 @@ import pytest
 
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind, RejectionError
+from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
+from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.discover import is_own
 from armpy.plugins.discovery.module_files import (
     distribution_snapshot,

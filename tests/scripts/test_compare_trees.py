@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy.profiling.comparison import Comparison
+from armpy.profiling import Comparison
 from armpy.tensor import TensorInfo
 from scripts.comparison.answers import FOREIGN_CODE, SubjectReader, described
 from scripts.comparison.differences import differences

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from armpy import CompilationCaching
 from armpy.backend import IPrograms, OptionValues, ProgramCheck, ProgramFit, SavedProgram
 from armpy.compiler import OptimizerOptions
 from armpy.compiler.compiled_cache import CompiledFiles, CompiledParts, Key, LookedUp
@@ -25,7 +26,6 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy.store import owned_files as own_files
-from armpy.store.settings import CompilationCaching
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.scripted_backend import (
     ScriptedBackend,

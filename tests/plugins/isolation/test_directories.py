@@ -10,8 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from armpy import InvalidArgumentError, Runtime, RuntimeOptions, backend_registry
-from armpy.store.settings import CompilationCaching
+from armpy import (
+    CompilationCaching,
+    InvalidArgumentError,
+    Runtime,
+    RuntimeOptions,
+    backend_registry,
+)
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.injections import negation
 from armpy_testing.models.networks import diamond

@@ -22,6 +22,7 @@ from armpy.backend import (
 )
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError
+from armpy.plugins import PluginOptions
 from armpy.plugins.isolation.backend import _Support
 from armpy.plugins.isolation.messages import (
     PREPARE,
@@ -32,7 +33,6 @@ from armpy.plugins.isolation.messages import (
     parse_failure,
 )
 from armpy.plugins.isolation.supervisor import IsolatedPart, Supervisor
-from armpy.plugins.options import PluginOptions
 from armpy.plugins.proxy.facts import read_facts
 from armpy.types import DeviceType
 from armpy_testing.backends.fake_backends import FakeBackend
