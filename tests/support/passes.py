@@ -10,7 +10,10 @@ from armpy_reference import ReferenceBackend
 
 from armpy import Network, NetworkProperties, OptimizerOptions
 from armpy.backend import IBackendInternal
-from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext
+from armpy.compiler import BUILT_IN_PASSES, OptimizerPass
+from armpy.compiler.optimize import simplified
+from armpy.compiler.pass_selection import worthwhile
+from armpy.compiler.passes.pipeline import built_in
 from armpy.graph import Graph, verify_graph
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import runtime_of
@@ -18,19 +21,43 @@ from armpy_testing.backends.fake_backends import runtime_of
 OFF = dict.fromkeys(BUILT_IN_PASSES, False)
 """Every pass switched off."""
 
-
-def context(*backends: IBackendInternal, options: OptimizerOptions | None = None) -> PassContext:
-    """What passes can ask; CpuRef alone if no backends are given."""
-    return PassContext(options or OptimizerOptions(), backends or (ReferenceBackend(),))
+REDUCTIONS = ("reduce_fp32_to_fp16", "reduce_fp32_to_bf16")
+"""Passes that are switched by options of their own."""
 
 
-def after(apply: OptimizerPass, network: Network) -> Graph:
+def after_passes(graph: Graph, options: OptimizerOptions, *backends: IBackendInternal) -> Graph:
+    """A graph after the passes of some options; for CpuRef if no backends are given."""
+    return simplified(graph, backends or (ReferenceBackend(),), options)
+
+
+def after_pass(name: str, graph: Graph, *backends: IBackendInternal) -> Graph:
+    """A graph after one pass, switched on as users do it; the graph itself if it is idle."""
+    to_fp16, to_bf16 = (name == reduction for reduction in REDUCTIONS)
+    options = OptimizerOptions(
+        passes=OFF if name in REDUCTIONS else {**OFF, name: True},
+        reduce_fp32_to_fp16=to_fp16,
+        reduce_fp32_to_bf16=to_bf16,
+    )
+    return after_passes(graph, options, *backends)
+
+
+def after(name: str, network: Network) -> Graph:
     """A network after one pass, which must give the same on CpuRef and NumbaAcc, to the bit."""
     graph = network.build()
-    rewritten = apply(graph, context())
+    rewritten = after_pass(name, graph)
     verify_graph(rewritten)
     check_equal(graph, rewritten)
     return rewritten
+
+
+def idle_passes(graph: Graph) -> dict[str, OptimizerPass]:
+    """Functions of the passes that run by default and are not imported for a graph, by name."""
+    names = worthwhile(graph)
+    return {
+        name: built_in(name)
+        for name, is_on in BUILT_IN_PASSES.items()
+        if is_on and name not in names
+    }
 
 
 def check_equal(graph: Graph, made: Graph) -> None:

@@ -54,7 +54,7 @@ def run_passes(
         is_idle = own is None and BUILT_IN_PASSES.get(name, False) and name not in worthwhile_names
         if is_idle:
             continue
-        run = own or _built_in(name)
+        run = own or built_in(name)
         with phase("pass", about=name):
             rewritten = run(graph, context)
         if rewritten is not graph:
@@ -90,7 +90,7 @@ def _one(name: str, choice: bool | OptimizerPass) -> Iterator[tuple[str, Optimiz
         yield name, choice
 
 
-def _built_in(name: str) -> OptimizerPass:
+def built_in(name: str) -> OptimizerPass:
     """The function of a built-in pass."""
     # By name, so that a load imports only passes with work to do.
     module = import_module(f"{__package__}.{_MODULES[name]}")

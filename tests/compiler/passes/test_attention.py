@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from armpy import Network, ops
-from armpy.compiler.passes.attention import join_attention
 from armpy.graph import Graph, Layer, Value
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.models.networks import ADD, MUL, f32
-from tests.support.passes import context, names, random_inputs, run
+from tests.support.passes import after_pass, names, random_inputs, run
 
 DIV = ops.ElementwiseBinary(ops.BinaryOperation.DIV)
 DIFFERENT = ops.Comparison(ops.ComparisonOperation.NOT_EQUAL)
@@ -45,7 +44,7 @@ def finish(net: Network, scores: Value, value: Value) -> Network:
 def joined(net: Network) -> Graph:
     """A network after the pass, which must agree with what it was."""
     graph = net.build()
-    result = join_attention(graph, context())
+    result = after_pass("join_attention", graph)
     inputs = random_inputs(graph)
     expected = run(graph, inputs)
     for name, got in run(result, inputs).items():
@@ -151,7 +150,7 @@ def test_scores_that_are_replaced_by_what_does_not_swallow_them_stay(number: flo
         condition = net.input("c", TensorInfo((2, 1, 1, KEYS), DataType.BOOLEAN))
         sides = (scalar(net, number), scores) if hides else (scores, scalar(net, number))
         graph = finish(net, net.add(ops.Select(), condition, *sides), value).build()
-        assert join_attention(graph, context()) is graph
+        assert after_pass("join_attention", graph) is graph
 
 
 def test_a_row_that_is_replaced_by_zeros_is_seen_as_ever() -> None:
@@ -170,7 +169,7 @@ def test_a_finite_number_in_the_place_of_masked_scores_takes_the_mask_with_it() 
     graph = finish(
         net, net.add(ops.Select(), condition, masked, scalar(net, LOWEST)), value
     ).build()
-    assert join_attention(graph, context()) is graph
+    assert after_pass("join_attention", graph) is graph
 
 
 @pytest.mark.parametrize("ones", [(), (1, 1)], ids=["matrix", "per batch and head"])
@@ -257,7 +256,7 @@ def test_what_is_no_attention_stays(what: str) -> None:
     if what == "read":
         net.output("weights", weights)
     graph = net.build()
-    assert join_attention(graph, context()) is graph
+    assert after_pass("join_attention", graph) is graph
 
 
 def test_attention_moves_to_no_less_preferred_backend() -> None:
@@ -265,4 +264,4 @@ def test_attention_moves_to_no_less_preferred_backend() -> None:
     graph = finish(net, *scores_of(net)).build()
     operations = [ops.BatchMatMul, ops.ElementwiseBinary, ops.Softmax]
     backend = FakeBackend("Only", operations=operations)
-    assert join_attention(graph, context(backend)) is graph
+    assert after_pass("join_attention", graph, backend) is graph

@@ -7,11 +7,10 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy import DataLayout, Network, ops
-from armpy.compiler.passes.batch_norm import fold_batch_norm
 from armpy.ops import BinaryOperation, ElementwiseBinary, FusedActivation
 from armpy.ops.operation import Array, Operation
 from armpy_testing.models.networks import ADD, MUL, RELU, f32
-from tests.support.passes import context, layer_named, random_inputs, run
+from tests.support.passes import after_pass, layer_named, random_inputs, run
 
 CHANNELS = 6
 RANDOM = np.random.default_rng(5)
@@ -61,7 +60,7 @@ def network_of(product: Operation, *following: Operation, with_bias: bool = True
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_factors_and_terms_become_weights_and_biases(product: Operation, with_bias: bool) -> None:
     graph = network_of(product, MUL, ADD, SUB, SUB, DIV, with_bias=with_bias).build()
-    folded = fold_batch_norm(graph, context())
+    folded = after_pass("fold_batch_norm", graph)
     assert len(folded.layers) == 1
     assert layer_named(folded, "product") == ("product", *(f"step_{i}" for i in range(5)))
     inputs = random_inputs(graph)
@@ -72,7 +71,7 @@ def test_factors_and_terms_become_weights_and_biases(product: Operation, with_bi
 def test_the_following_activation_becomes_the_products_and_is_the_end() -> None:
     clamped = ElementwiseBinary(BinaryOperation.MUL, FusedActivation.RELU6)
     graph = network_of(ops.Convolution2d(), clamped, ADD).build()
-    folded = fold_batch_norm(graph, context())
+    folded = after_pass("fold_batch_norm", graph)
     first, second = (layer.operation for layer in folded.layers)
     assert first == ops.Convolution2d(activation=FusedActivation.RELU6)
     assert second == ADD
@@ -85,7 +84,7 @@ def test_a_factor_of_all_channels_is_folded_as_well() -> None:
     weights = net.constant(numbers(CHANNELS, 3))
     value = net.add(ops.FullyConnected(), net.input("x", f32(4, 3)), weights)
     net.output("y", net.add(MUL, value, net.constant(np.float32(0.125))))
-    (layer,) = fold_batch_norm(net.build(), context()).layers
+    (layer,) = after_pass("fold_batch_norm", net.build()).layers
     np.testing.assert_array_equal(layer["weights"].data, weights.data * np.float32(0.125))  # type: ignore[operator]
 
 
@@ -109,4 +108,4 @@ def test_layers_stay_that_are_no_factor_of_the_weights(what: str) -> None:
     operation = DIV if what == "zero" else MUL
     net.output("y", net.add(operation, value, net.constant(per)))
     graph = net.build()
-    assert fold_batch_norm(graph, context(ReferenceBackend())) is graph
+    assert after_pass("fold_batch_norm", graph, ReferenceBackend()) is graph

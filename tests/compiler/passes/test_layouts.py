@@ -10,12 +10,11 @@ from armpy_numba_acc import NumbaBackend
 from armpy_reference import ReferenceBackend
 
 from armpy import Network, OptimizerOptions, ops
-from armpy.compiler.optimize import simplified
-from armpy.compiler.passes.transposes import Cost, cancel_transposes, cheapest, total
+from armpy.compiler.passes.transposes import Cost, cheapest, total
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
 from armpy_testing.models.networks import ADD, MUL, RELU, f32
-from tests.support.passes import after, bits, context, names, random_inputs, run
+from tests.support.passes import after, after_pass, after_passes, bits, names, random_inputs, run
 
 TO_NCHW = ops.Transpose((0, 3, 1, 2))
 TO_NHWC = ops.Transpose((0, 2, 3, 1))
@@ -104,7 +103,7 @@ def moved(graph: Graph) -> int:
 @pytest.mark.parametrize("seed", range(80))
 def test_results_are_the_same_to_the_bit(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)
-    rewritten = cancel_transposes(graph, context())
+    rewritten = after_pass("cancel_transposes", graph)
     assert (rewritten is graph) or moved(rewritten) < moved(graph)
     assert names(rewritten).count("Transpose") <= names(graph).count("Transpose")
     inputs = random_inputs(graph)
@@ -119,7 +118,7 @@ def test_results_are_the_same_to_the_bit(seed: int) -> None:
 def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
     graph = ChannelsFirst(seed, 1, 4, 5, 6).network(9)
     backends = (NumbaBackend(), ReferenceBackend())
-    simple = simplified(graph, backends, OptimizerOptions())
+    simple = after_passes(graph, OptimizerOptions(), *backends)
     assert moved(simple) <= moved(graph)
     inputs = random_inputs(graph)
     expected = run(graph, inputs, NumbaBackend())
@@ -142,7 +141,7 @@ def test_a_network_of_channels_first_transposes_its_input_and_output_only() -> N
     squeezed = net.add(ops.Activation(ops.ActivationFunction.SIGMOID), net.add(MEAN, x))
     x = net.add(MUL, x, squeezed)
     net.output("y", net.add(ops.Concat(1), x, convolution(x)))
-    rewritten = cancel_transposes(net.build(), context())
+    rewritten = after_pass("cancel_transposes", net.build())
     turned = [layer for layer in rewritten.layers if isinstance(layer.operation, ops.Transpose)]
     assert [layer["input"].name for layer in turned[:1]] == ["x"]
     assert [layer.output for layer in turned[1:]] == [*rewritten.outputs]
@@ -155,7 +154,7 @@ def test_channels_that_are_dealt_out_need_one_transpose() -> None:
     groups = net.add(ops.Reshape((1, 2, 2, 8, 8)), net.add(TO_NCHW, last))
     dealt = net.add(ops.Transpose((0, 2, 1, 3, 4)), groups)
     net.output("y", net.add(TO_NHWC, net.add(ops.Reshape((1, 4, 8, 8)), dealt)))
-    rewritten = after(cancel_transposes, net)
+    rewritten = after("cancel_transposes", net)
     assert names(rewritten) == ["Activation", "Reshape", "Transpose", "Reshape"]
     assert rewritten.layers[1].operation == ops.Reshape((1, 8, 8, 2, 2))
     assert rewritten.layers[2].operation == ops.Transpose((0, 1, 2, 4, 3))
@@ -165,7 +164,7 @@ def test_a_transpose_in_front_of_a_mean_moves_after_it() -> None:
     net = Network()
     x = net.input("x", f32(1, 8, 8, 4))
     net.output("y", net.add(ops.Reduce(ops.ReduceOperation.MEAN, (2, 3)), net.add(TO_NCHW, x)))
-    (layer,) = cancel_transposes(net.build(), context()).layers
+    (layer,) = after_pass("cancel_transposes", net.build()).layers
     assert layer.operation == ops.Reduce(ops.ReduceOperation.MEAN, (1, 2))
 
 
@@ -173,7 +172,7 @@ def test_a_transpose_in_front_of_a_search_for_the_largest_moves_after_it() -> No
     net = Network()
     x = net.input("x", f32(1, 8, 8, 4))
     net.output("y", net.add(ops.ArgMinMax(axis=1), net.add(TO_NCHW, x)))
-    (layer,) = cancel_transposes(net.build(), context()).layers
+    (layer,) = after_pass("cancel_transposes", net.build()).layers
     assert layer.operation == ops.ArgMinMax(axis=3)
 
 

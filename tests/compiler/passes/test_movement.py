@@ -7,17 +7,10 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
-from armpy.compiler.passes.movement import (
-    merge_equal_siblings,
-    merge_reshapes,
-    remove_broadcasts,
-    reshape_transposes,
-)
-from armpy.compiler.passes.transposes import cancel_transposes
 from armpy.graph import Value
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.models.networks import ADD, MUL, RELU, f32
-from tests.support.passes import after, context, layer_named, names
+from tests.support.passes import after, after_pass, layer_named, names
 
 TO_NCHW = ops.Transpose((0, 3, 1, 2))
 TO_NHWC = ops.Transpose((0, 2, 3, 1))
@@ -31,7 +24,7 @@ def network_of(*shape: int, info: TensorInfo | None = None) -> tuple[Network, Va
 def test_a_transpose_and_its_inverse_go() -> None:
     net, x = network_of(1, 3, 4, 5)
     net.output("y", net.add(RELU, net.add(TO_NHWC, net.add(TO_NCHW, x))))
-    assert names(after(cancel_transposes, net)) == ["Activation"]
+    assert names(after("cancel_transposes", net)) == ["Activation"]
 
 
 def test_consecutive_transposes_become_one() -> None:
@@ -39,7 +32,7 @@ def test_consecutive_transposes_become_one() -> None:
     for perm in ((1, 0, 2, 3), (0, 1, 3, 2), (3, 0, 2, 1)):
         x = net.add(ops.Transpose(perm), x)
     net.output("y", x)
-    (layer,) = after(cancel_transposes, net).layers
+    (layer,) = after("cancel_transposes", net).layers
     # Axes of x in the order of y: (1,0,2,3), its two last swapped, then (3,0,2,1) of that.
     assert layer.operation == ops.Transpose((2, 1, 3, 0))
 
@@ -49,7 +42,7 @@ def test_a_transpose_that_is_an_output_stays() -> None:
     turned = net.add(TO_NCHW, x)
     net.output("turned", turned)
     net.output("y", net.add(TO_NHWC, turned))
-    assert names(after(cancel_transposes, net)) == ["Transpose"]
+    assert names(after("cancel_transposes", net)) == ["Transpose"]
 
 
 def test_transposes_cancel_around_elementwise_layers() -> None:
@@ -60,7 +53,7 @@ def test_transposes_cancel_around_elementwise_layers() -> None:
     left = net.add(RELU, left)
     total = net.add(ADD, left, net.add(TO_NCHW, other))
     net.output("y", net.add(TO_NHWC, total))
-    rewritten = after(cancel_transposes, net)
+    rewritten = after("cancel_transposes", net)
     assert names(rewritten) == ["ElementwiseBinary", "Activation", "ElementwiseBinary"]
 
 
@@ -68,7 +61,7 @@ def test_a_constant_of_lower_rank_is_broadcast_as_before() -> None:
     net, x = network_of(2, 3, 4, 5)
     row = net.constant(np.arange(4, dtype=np.float32))  # along the width of NCHW
     net.output("y", net.add(TO_NHWC, net.add(ADD, net.add(TO_NCHW, x), row)))
-    rewritten = after(cancel_transposes, net)
+    rewritten = after("cancel_transposes", net)
     assert names(rewritten) == ["ElementwiseBinary"]
     assert rewritten.layers[0]["rhs"].info.shape == (1, 1, 4, 1)
 
@@ -87,7 +80,7 @@ def test_transposes_stay_where_others_need_the_order(what: str) -> None:
         inner = net.add(ADD, inner, net.input("one", f32(1, 5, 3, 4)))
     net.output("y", net.add(TO_NHWC, inner))
     graph = net.build()
-    assert cancel_transposes(graph, context()) is graph
+    assert after_pass("cancel_transposes", graph) is graph
 
 
 def test_scales_along_an_axis_keep_their_transposes() -> None:
@@ -98,13 +91,13 @@ def test_scales_along_an_axis_keep_their_transposes() -> None:
     y = net.add(ops.Transpose((1, 0)), x, output=turned)
     net.output("y", net.add(ops.Transpose((1, 0)), y, output=info))
     graph = net.build()
-    assert cancel_transposes(graph, context()) is graph
+    assert after_pass("cancel_transposes", graph) is graph
 
 
 def test_a_transpose_of_axes_of_one_element_is_a_reshape() -> None:
     net, x = network_of(1, 3, 1, 4)
     net.output("y", net.add(ops.Transpose((1, 2, 3, 0)), x, name="turn"))
-    (layer,) = after(reshape_transposes, net).layers
+    (layer,) = after("reshape_transposes", net).layers
     assert (layer.operation, layer.name) == (ops.Reshape((3, 1, 4, 1)), "turn")
 
 
@@ -112,7 +105,7 @@ def test_a_transpose_that_moves_elements_stays() -> None:
     net, x = network_of(1, 3, 1, 4)
     net.output("y", net.add(ops.Transpose((3, 1, 2, 0)), x))
     graph = net.build()
-    assert reshape_transposes(graph, context()) is graph
+    assert after_pass("reshape_transposes", graph) is graph
 
 
 def test_a_backend_that_does_not_reshape_keeps_its_transpose() -> None:
@@ -120,7 +113,7 @@ def test_a_backend_that_does_not_reshape_keeps_its_transpose() -> None:
     net.output("y", net.add(ops.Transpose((1, 2, 3, 0)), x))
     graph = net.build()
     only = FakeBackend("Only", operations=[ops.Transpose])
-    assert reshape_transposes(graph, context(only, ReferenceBackend())) is graph
+    assert after_pass("reshape_transposes", graph, only, ReferenceBackend()) is graph
 
 
 def test_reshapes_of_reshapes_are_one() -> None:
@@ -128,7 +121,7 @@ def test_reshapes_of_reshapes_are_one() -> None:
     y = net.add(ops.Reshape((2, 12)), x, name="first")
     y = net.add(ops.ExpandDims(0), y, name="second")
     net.output("y", net.add(ops.Reshape((3, 8)), y, name="third"))
-    merged = after(merge_reshapes, net)
+    merged = after("merge_reshapes", net)
     (layer,) = merged.layers
     assert layer.operation == ops.Reshape((3, 8))
     assert layer_named(merged, "third") == ("first", "second", "third")
@@ -138,7 +131,7 @@ def test_reshapes_that_return_to_the_shape_go() -> None:
     net, x = network_of(4, 6)
     y = net.add(ops.Reshape((2, 12)), net.add(RELU, x))
     net.output("y", net.add(ops.Reshape((4, 6)), y))
-    assert names(after(merge_reshapes, net)) == ["Activation"]
+    assert names(after("merge_reshapes", net)) == ["Activation"]
 
 
 def test_a_reshape_that_others_read_stays_beside_the_merged_one() -> None:
@@ -146,7 +139,7 @@ def test_a_reshape_that_others_read_stays_beside_the_merged_one() -> None:
     y = net.add(ops.Reshape((2, 12)), x)
     net.output("y", y)
     net.output("z", net.add(ops.Reshape((24,)), y))
-    first, second = after(merge_reshapes, net).layers
+    first, second = after("merge_reshapes", net).layers
     assert first["input"] is second["input"]
 
 
@@ -154,7 +147,7 @@ def test_equal_layers_of_one_tensor_are_one() -> None:
     net, x = network_of(2, 3)
     turned = [net.add(ops.Transpose((1, 0)), x) for _ in range(3)]
     net.output("y", net.add(ADD, turned[0], net.add(MUL, turned[1], turned[2])))
-    assert names(after(merge_equal_siblings, net)).count("Transpose") == 1
+    assert names(after("merge_equal_siblings", net)).count("Transpose") == 1
 
 
 def test_siblings_with_other_scales_stay() -> None:
@@ -163,7 +156,7 @@ def test_siblings_with_other_scales_stay() -> None:
         info = TensorInfo(None, DataType.QASYMM_S8, Quantization.per_tensor(scale))
         net.output(f"y{scale}", net.add(ops.Quantize(), x, output=info))
     graph = net.build()
-    assert merge_equal_siblings(graph, context()) is graph
+    assert after_pass("merge_equal_siblings", graph) is graph
 
 
 def test_elementwise_layers_broadcast_themselves() -> None:
@@ -171,7 +164,7 @@ def test_elementwise_layers_broadcast_themselves() -> None:
     wide = net.add(ops.BroadcastTo((4, 2, 3)), x)
     other = net.input("other", f32(4, 2, 3))
     net.output("y", net.add(ADD, wide, other))
-    assert names(after(remove_broadcasts, net)) == ["ElementwiseBinary"]
+    assert names(after("remove_broadcasts", net)) == ["ElementwiseBinary"]
 
 
 def test_a_broadcast_that_gives_the_shape_stays() -> None:
@@ -179,4 +172,4 @@ def test_a_broadcast_that_gives_the_shape_stays() -> None:
     wide = net.add(ops.BroadcastTo((4, 2, 3)), x)
     net.output("y", net.add(ADD, wide, net.constant(np.float32(1))))
     graph = net.build()
-    assert remove_broadcasts(graph, context()) is graph
+    assert after_pass("remove_broadcasts", graph) is graph

@@ -10,11 +10,10 @@ from armpy_reference import ReferenceBackend
 
 from armpy import DataLayout, DataType, Network, Quantization, TensorInfo, ops
 from armpy.backend import ReasonCode, Support
-from armpy.compiler.passes.padding import fold_pad
 from armpy.ops import FusedActivation, Padding, PoolingAlgorithm
 from armpy.ops.operation import OperandInfos, Operation
 from armpy_testing.backends.fake_backends import FakeBackend
-from tests.support.passes import after, context, layer_named
+from tests.support.passes import after, after_pass, layer_named
 
 FRAME = ((0, 0), (1, 2), (0, 1), (0, 0))
 SCALES = Quantization.per_tensor(0.05, 7)
@@ -60,7 +59,7 @@ def network_of(
     ids=["valid", "depthwise", "padded"],
 )
 def test_convolutions_pad_themselves(reader: Operation, data_type: DataType) -> None:
-    folded = after(fold_pad, network_of(ops.Pad(FRAME), reader, data_type))
+    folded = after("fold_pad", network_of(ops.Pad(FRAME), reader, data_type))
     (layer,) = folded.layers
     own = ((0, 0), (0, 0)) if reader.padding is Padding.VALID else reader.padding  # type: ignore[attr-defined]
     total = tuple((a + c, b + d) for (a, b), (c, d) in zip(FRAME[1:3], own, strict=True))
@@ -70,7 +69,7 @@ def test_convolutions_pad_themselves(reader: Operation, data_type: DataType) -> 
 
 def test_padding_as_much_as_same_is_written_so() -> None:
     frame = ((0, 0), (1, 1), (1, 1), (0, 0))
-    folded = after(fold_pad, network_of(ops.Pad(frame), ops.Convolution2d()))
+    folded = after("fold_pad", network_of(ops.Pad(frame), ops.Convolution2d()))
     assert folded.layers[0].operation.padding is Padding.SAME  # type: ignore[attr-defined]
 
 
@@ -82,7 +81,7 @@ def test_images_with_channels_in_front_are_padded_along_their_sides() -> None:
     weights = net.constant(np.ones((2, 3, 3, 4), np.float32))
     convolution = ops.Convolution2d(data_layout=DataLayout.NCHW)
     net.output("y", net.add(convolution, net.add(ops.Pad(frame), x), weights))
-    (layer,) = after(fold_pad, net).layers
+    (layer,) = after("fold_pad", net).layers
     assert layer.operation.padding == ((1, 1), (2, 0))  # type: ignore[attr-defined]
 
 
@@ -90,16 +89,18 @@ POOL = ops.Pooling2d(pool_size=(3, 3), stride=(2, 2))
 
 
 def test_maxima_leave_out_what_is_below_any_element() -> None:
-    folded = after(fold_pad, network_of(ops.Pad(FRAME, pad_value=-np.inf), POOL))
+    folded = after("fold_pad", network_of(ops.Pad(FRAME, pad_value=-np.inf), POOL))
     assert folded.layers[0].operation.padding == FRAME[1:3]  # type: ignore[attr-defined]
     lowest = (-128 - SCALES.zero_point) * SCALES.scale
-    folded = after(fold_pad, network_of(ops.Pad(FRAME, pad_value=lowest), POOL, DataType.QASYMM_S8))
+    folded = after(
+        "fold_pad", network_of(ops.Pad(FRAME, pad_value=lowest), POOL, DataType.QASYMM_S8)
+    )
     assert len(folded.layers) == 1
 
 
 def test_maxima_after_a_clamp_at_zero_leave_out_zeros() -> None:
     first = ops.Pooling2d(activation=FusedActivation.RELU)
-    folded = after(fold_pad, network_of(ops.Pad(FRAME), POOL, DataType.QASYMM_S8, first))
+    folded = after("fold_pad", network_of(ops.Pad(FRAME), POOL, DataType.QASYMM_S8, first))
     assert len(folded.layers) == 2
 
 
@@ -140,14 +141,14 @@ def test_padding_that_makes_a_difference_stays(
     pad: Operation, reader: Operation, data_type: DataType
 ) -> None:
     graph = network_of(pad, reader, data_type).build()
-    assert fold_pad(graph, context()) is graph
+    assert after_pass("fold_pad", graph) is graph
 
 
 def test_padding_that_others_read_stays() -> None:
     net = network_of(ops.Pad(FRAME), ops.Convolution2d())
     net.output("framed", net.build().layers[0].output)
     graph = net.build()
-    assert fold_pad(graph, context()) is graph
+    assert after_pass("fold_pad", graph) is graph
 
 
 def test_a_backend_without_explicit_padding_keeps_both_layers() -> None:
@@ -161,4 +162,4 @@ def test_a_backend_without_explicit_padding_keeps_both_layers() -> None:
             return super().supports(operation, inputs, outputs)
 
     graph = network_of(ops.Pad(FRAME), ops.Convolution2d()).build()
-    assert fold_pad(graph, context(OnlySame("OnlySame"), ReferenceBackend())) is graph
+    assert after_pass("fold_pad", graph, OnlySame("OnlySame"), ReferenceBackend()) is graph

@@ -8,16 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
 from armpy.compiler import BUILT_IN_PASSES, OptimizerPass, PassContext
-from armpy.compiler.optimize import simplified
-from armpy.compiler.pass_selection import worthwhile
 from armpy.errors import GraphValidationError, InvalidArgumentError
 from armpy.graph import Graph, Rewriter
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats
-from tests.support.passes import OFF, names, run
+from tests.support.passes import OFF, after_passes, idle_passes, names, run
 
 
 def everything() -> Network:
@@ -51,10 +48,10 @@ def everything() -> Network:
 
 
 def test_every_pass_that_runs_by_default_has_an_effect_and_others_have_none() -> None:
-    graph, backends = everything().build(), (ReferenceBackend(),)
-    simple = simplified(graph, backends, OptimizerOptions())
+    graph = everything().build()
+    simple = after_passes(graph, OptimizerOptions())
     for name in BUILT_IN_PASSES:
-        without = simplified(graph, backends, OptimizerOptions(passes={name: False}))
+        without = after_passes(graph, OptimizerOptions(passes={name: False}))
         runs = name not in ("move_conversions", "fold_batch_norm", "fall_back_to_float32")
         assert (described(without) != described(simple)) is runs, name
 
@@ -73,20 +70,14 @@ def test_a_pass_that_is_switched_off_does_not_run() -> None:
     net.output("y", net.add(ops.Reshape((3, 2)), net.add(ops.Reshape((6,)), x)))
     graph = net.build()
     without = OptimizerOptions(passes={"merge_reshapes": False})
-    backends = (ReferenceBackend(),)
-    assert len(simplified(graph, backends, OptimizerOptions()).layers) == 1
-    assert simplified(graph, backends, without) is graph
+    assert len(after_passes(graph, OptimizerOptions()).layers) == 1
+    assert after_passes(graph, without) is graph
 
 
 @pytest.mark.parametrize("graph", [chain(3), everything().build()], ids=["nothing", "much"])
 def test_what_is_said_to_be_idle_is_idle(graph: Graph) -> None:
-    from armpy.compiler.passes import pipeline
-
-    names_found = worthwhile(graph)
-    for name, is_on in BUILT_IN_PASSES.items():
-        if is_on and name not in names_found:
-            run_pass = pipeline._built_in(name)
-            assert run_pass(graph, PassContext(OptimizerOptions(), ())) is graph
+    for name, run_pass in idle_passes(graph).items():
+        assert run_pass(graph, PassContext(OptimizerOptions(), ())) is graph, name
 
 
 @pytest.mark.slow
@@ -136,14 +127,14 @@ def test_applications_passes_run_in_their_order_after_the_built_in_ones() -> Non
         return one
 
     passes = {"b": recorded("b"), "a": recorded("a")}
-    simple = simplified(clamps().build(), (), OptimizerOptions(passes=passes))
+    simple = after_passes(clamps().build(), OptimizerOptions(passes=passes))
     assert order == [("b", 1), ("a", 2)]
     assert [layer.origins for layer in simple.layers] == [(), ("clamp_0",)] + [("clamp_0",)] * 2
 
 
 def test_a_pass_of_a_built_in_name_takes_its_place() -> None:
     options = OptimizerOptions(passes={"merge_reshapes": doubling})
-    assert names(simplified(clamps().build(), (), options)) == ["Activation"] * 2
+    assert names(after_passes(clamps().build(), options)) == ["Activation"] * 2
 
 
 def test_applications_passes_are_part_of_loading() -> None:
@@ -184,7 +175,7 @@ def nothing(graph: Graph, context: PassContext) -> Graph:
 )
 def test_errors_of_a_pass_name_it(mistake: OptimizerPass, text: str) -> None:
     with pytest.raises(GraphValidationError, match=text.replace("'", ".")):
-        simplified(clamps(2).build(), (), OptimizerOptions(passes={"mine": mistake}))
+        after_passes(clamps(2).build(), OptimizerOptions(passes={"mine": mistake}))
 
 
 def test_what_a_pass_raises_is_the_applications_own() -> None:

@@ -11,15 +11,21 @@ from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
 from armpy.compiler import BUILT_IN_PASSES, PassContext
-from armpy.compiler.optimize import simplified
-from armpy.compiler.pass_selection import worthwhile
-from armpy.compiler.passes import pipeline
 from armpy.errors import LayerValidationError
 from armpy.graph import Graph, Value
 from armpy.ops import PaddingMode
 from armpy.ops.operation import Operation
 from armpy_testing.models.networks import f32
-from tests.support.passes import OFF, bits, check_equal, random_inputs, run
+from tests.support.passes import (
+    OFF,
+    after_pass,
+    after_passes,
+    bits,
+    check_equal,
+    idle_passes,
+    random_inputs,
+    run,
+)
 
 QUANTIZED = tuple(
     TensorInfo(None, kind, Quantization.per_tensor(scale, zero))
@@ -145,7 +151,7 @@ class Drawing:
 @pytest.mark.parametrize("seed", range(60))
 def test_results_are_the_same_to_the_bit(seed: int) -> None:
     graph = Drawing(seed).network(14).build()
-    simple = simplified(graph, (ReferenceBackend(),), OptimizerOptions())
+    simple = after_passes(graph, OptimizerOptions())
     assert len(simple.layers) <= len(graph.layers)
     if simple is not graph:
         check_equal_on_reference(graph, simple)
@@ -165,26 +171,24 @@ def check_equal_on_reference(graph: Graph, made: Graph) -> None:
 def test_results_are_the_same_on_compiled_backends(seed: int) -> None:
     graph = Drawing(seed).network(10).build()
     backends = (NumbaBackend(), ReferenceBackend())
-    check_equal(graph, simplified(graph, backends, OptimizerOptions()))
+    check_equal(graph, after_passes(graph, OptimizerOptions(), *backends))
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_pass_that_is_taken_for_idle_finds_nothing(seed: int) -> None:
     graph = Drawing(seed).network(14).build()
     context = PassContext(OptimizerOptions(), (ReferenceBackend(),))
-    for name in set(BUILT_IN_PASSES) - worthwhile(graph):
-        if BUILT_IN_PASSES[name]:
-            assert pipeline._built_in(name)(graph, context) is graph, name
+    for name, run_pass in idle_passes(graph).items():
+        assert run_pass(graph, context) is graph, name
 
 
 @pytest.mark.slow
 def test_every_pass_finds_something_in_some_network() -> None:
     counts: Counter[str] = Counter()
-    context = PassContext(OptimizerOptions(), (ReferenceBackend(),))
     for seed in range(60):
         graph = Drawing(seed).network(14).build()
         for name, is_on in BUILT_IN_PASSES.items():
-            if is_on and pipeline._built_in(name)(graph, context) is not graph:
+            if is_on and after_pass(name, graph) is not graph:
                 counts[name] += 1
     expected = {name for name, is_on in BUILT_IN_PASSES.items() if is_on}
     # Formulas do not come by chance.
@@ -195,6 +199,6 @@ def test_every_pass_finds_something_in_some_network() -> None:
 def test_moved_conversions_give_the_same_bits(seed: int) -> None:
     graph = Drawing(seed).network(14).build()
     options = OptimizerOptions(passes={**OFF, "move_conversions": True})
-    simple = simplified(graph, (ReferenceBackend(),), options)
+    simple = after_passes(graph, options)
     if simple is not graph:
         check_equal_on_reference(graph, simple)

@@ -11,17 +11,12 @@ from armpy_reference import ReferenceBackend
 
 from armpy import DataType, Network, OptimizerOptions, Quantization, TensorInfo, ops
 from armpy.backend import IBackendInternal, ReasonCode, Support
-from armpy.compiler.passes.reduction import (
-    fall_back_to_float32,
-    reduce_fp32_to_bf16,
-    reduce_fp32_to_fp16,
-)
 from armpy.errors import InvalidArgumentError
 from armpy.graph import Graph, verify_graph
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.models.networks import ADD, MUL, RELU, chain, f32, floats, ints
-from tests.support.passes import OFF, context, names, random_inputs, run
+from tests.support.passes import OFF, after_pass, names, random_inputs, run
 
 FLOAT16, FLOAT32 = DataType.FLOAT16, DataType.FLOAT32
 HALVES = OptimizerOptions(passes=OFF, reduce_fp32_to_fp16=True)
@@ -43,7 +38,7 @@ class WithoutHalf(FakeBackend):
 
 
 def reduced(graph: Graph, *backends: IBackendInternal) -> Graph:
-    rewritten = reduce_fp32_to_fp16(graph, context(*backends))
+    rewritten = after_pass("reduce_fp32_to_fp16", graph, *backends)
     verify_graph(rewritten)
     return rewritten
 
@@ -162,11 +157,10 @@ def test_files_of_float16_can_fall_back_to_float32() -> None:
     net = Network()
     net.output("y", net.add(RELU, net.input("x", half)))
     graph = net.build()
-    wide = context(WithoutHalf("Wide"), ReferenceBackend())
-    rewritten = fall_back_to_float32(graph, wide)
+    rewritten = after_pass("fall_back_to_float32", graph, WithoutHalf("Wide"), ReferenceBackend())
     assert names(rewritten) == ["Cast", "Activation", "Cast"]
     assert rewritten.outputs[0].info == half
-    assert fall_back_to_float32(graph, context()) is graph
+    assert after_pass("fall_back_to_float32", graph) is graph
     inputs = random_inputs(graph)
     np.testing.assert_array_equal(run(rewritten, inputs)["y"], run(graph, inputs)["y"])
 
@@ -194,7 +188,7 @@ def test_products_read_numbers_of_bfloat16_and_sum_in_float32() -> None:
     value = net.add(ops.FullyConnected(), x, net.constant(weights), net.constant(bias))
     net.output("y", net.add(RELU, value))
     graph = net.build()
-    rewritten = reduce_fp32_to_bf16(graph, context())
+    rewritten = after_pass("reduce_fp32_to_bf16", graph)
     verify_graph(rewritten)
     assert names(rewritten) == ["Cast", "Cast", "FullyConnected", "Activation"]
     rows = random.normal(size=(4, 3)).astype(np.float32)
@@ -207,8 +201,8 @@ def test_products_read_numbers_of_bfloat16_and_sum_in_float32() -> None:
 def test_backends_that_do_not_convert_to_bfloat16_keep_float32() -> None:
     graph = small_network().build()
     only = FakeBackend("Only", [ops.Convolution2d, ops.FullyConnected])
-    assert reduce_fp32_to_bf16(graph, context(only, ReferenceBackend())) is graph
-    assert len(reduce_fp32_to_bf16(graph, context()).layers) == len(graph.layers) + 4
+    assert after_pass("reduce_fp32_to_bf16", graph, only, ReferenceBackend()) is graph
+    assert len(after_pass("reduce_fp32_to_bf16", graph).layers) == len(graph.layers) + 4
 
 
 def test_float32_is_reduced_to_one_type() -> None:

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from armpy import Network, ops
-from armpy.compiler.passes.fuse_decomposed import join_written_out
 from armpy.graph import Graph, Value
 from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.models.networks import ADD, MUL, f32
-from tests.support.passes import context, names, random_inputs, run
+from tests.support.passes import after_pass, names, random_inputs, run
 
 SUB, DIV, POWER = (
     ops.ElementwiseBinary(kind)
@@ -64,7 +63,7 @@ def gelu(net: Network, x: Value, form: int, half: float = 0.5) -> Value:
 def joined(net: Network) -> Graph:
     """A network after the pass, which must agree with what it was."""
     graph = net.build()
-    result = join_written_out(graph, context())
+    result = after_pass("join_written_out", graph)
     inputs = random_inputs(graph)
     expected = run(graph, inputs)
     for name, got in run(result, inputs).items():
@@ -96,7 +95,7 @@ def test_other_factors_are_no_gelu(form: int) -> None:
     net = Network()
     net.output("y", gelu(net, net.input("x", f32(2, 8)), form, half=0.4))
     graph = net.build()
-    assert join_written_out(graph, context()) is graph
+    assert after_pass("join_written_out", graph) is graph
 
 
 def test_a_sum_after_products_is_their_bias() -> None:
@@ -122,7 +121,7 @@ def test_other_sums_are_no_bias(what: str) -> None:
     if what == "reader":
         net.output("z", product)
     graph = net.build()
-    assert join_written_out(graph, context()) is graph
+    assert after_pass("join_written_out", graph) is graph
 
 
 @pytest.mark.parametrize("what", ["result", "axes", "largest", "backend"])
@@ -141,7 +140,7 @@ def test_layers_stay_where_others_need_what_lies_between(what: str) -> None:
     graph = net.build()
     operations = [ops.ElementwiseBinary, ops.ElementwiseUnary, ops.Reduce]
     backends = [FakeBackend("Only", operations=operations)] if what == "backend" else []
-    assert join_written_out(graph, context(*backends)) is graph
+    assert after_pass("join_written_out", graph, *backends) is graph
 
 
 def test_joined_layers_have_the_operations_that_they_stand_for() -> None:
