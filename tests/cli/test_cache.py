@@ -19,8 +19,11 @@ from armpy.cli.cache.work import print_caches
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.plugins.modules import forget_module
-from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.dynamic_modules import (
+    forget_private_modules,
+    module_source,
+    write_module,
+)
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
 from armpy_testing.command_line import Cli, armpy_command
@@ -76,8 +79,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
     for name in ("one", "two"):
         (tmp_path / "cache" / "keeper" / name).write_text("good")
     yield ["--dynamic-backends-path", str(tmp_path / "modules"), "--backends", "Keeper"]
-    for module in private_modules():
-        forget_module(module)
+    forget_private_modules()
 
 
 def test_what_is_kept_is_listed(options: list[str], cli: Cli) -> None:

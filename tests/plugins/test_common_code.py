@@ -22,11 +22,16 @@ from armpy.plugins import (
     ProbeOutcome,
     probe_candidates,
 )
-from armpy.plugins.discovery.module_files import code_digest, module_snapshot
-from armpy.plugins.modules import forget_module
+from armpy.plugins.discovery.module_files import code_digest
 from armpy.plugins.probe import fingerprint
-from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.dynamic_modules import (
+    forget_private_modules,
+    module_source,
+    private_modules,
+    write_module,
+)
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
+from tests.support.pins import file_pin
 
 IN_A_FILE = "from .Acme_common import WHERE, register\nregister(get_backend_id())\n"
 IN_A_PACKAGE = IN_A_FILE.replace(".Acme_common", "..Acme_common")
@@ -40,8 +45,7 @@ register = USERS.append
 @pytest.fixture(autouse=True)
 def removed_modules() -> Iterator[None]:
     yield
-    for name in private_modules():
-        forget_module(name)
+    forget_private_modules()
     assert private_modules() == set()
     assert "Acme_common" not in sys.modules
 
@@ -64,7 +68,7 @@ def discover(*folders: Path, **options: object) -> BackendRegistry:
 
 def pinned(folder: Path, *modules: str) -> BackendRegistry:
     """A registry over a folder, some of whose modules are pinned as they are now."""
-    pins = {folder / name: module_snapshot(str(folder / name)).digest for name in modules}
+    pins = {folder / name: file_pin(folder / name) for name in modules}
     trust = folder.parent / "trust.toml"
     lines = [f'"{path}" = "{digest}"' for path, digest in pins.items()]
     trust.write_text("\n".join(["[files]", *lines]))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
+import re
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,10 +16,8 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
-from armpy.plugins import PluginOptions
-from armpy.plugins.checks import check_backend
-from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.loading import describe_failure
+from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
+from armpy_testing.backends.dynamic_modules import write_module
 from armpy_testing.backends.fake_backends import FakeBackend
 
 
@@ -27,12 +27,29 @@ def with_members(**members: object) -> FakeBackend:
     return backend
 
 
+def registry_with(factory: Callable[[], object], backend_id: str = "Fake") -> BackendRegistry:
+    """A registry with one backend that is not loaded yet."""
+    registry = BackendRegistry()
+    registry.register(backend_id, factory)  # type: ignore[arg-type]  # it may make anything
+    return registry
+
+
+def left_out(factory: Callable[[], object]) -> Candidate:
+    """The candidate of a backend that was tried and is not used."""
+    registry = registry_with(factory)
+    assert registry.available() == []
+    (candidate,) = registry.candidates
+    return candidate
+
+
 @pytest.mark.parametrize("backend", [FakeBackend("Fake"), ReferenceBackend()])
 def test_sound_backends_pass(backend: FakeBackend) -> None:
-    checked = check_backend(backend.get_id(), backend)
-    assert checked.backend is backend
-    assert checked.api_version == backend.get_api_version()
-    assert checked.device_type is backend.get_devices()[0].device_type
+    registry = registry_with(lambda: backend, backend.get_id())
+    assert registry.get(backend.get_id()) is backend
+    (candidate,) = registry.candidates
+    assert candidate.status is CandidateStatus.REGISTERED
+    assert candidate.api_version == backend.get_api_version()
+    assert candidate.device_type == backend.get_devices()[0].device_type.name
 
 
 @pytest.mark.parametrize(
@@ -73,8 +90,9 @@ def test_sound_backends_pass(backend: FakeBackend) -> None:
 def test_what_cannot_be_called_as_the_contract_says_is_rejected(
     members: dict[str, object], reason: str
 ) -> None:
-    with pytest.raises(RejectionError, match=reason):
-        check_backend("Fake", with_members(**members))
+    candidate = left_out(lambda: with_members(**members))
+    assert candidate.status is CandidateStatus.REJECTED
+    assert re.search(reason, candidate.reason)
 
 
 @pytest.mark.parametrize(
@@ -90,12 +108,14 @@ def test_what_cannot_be_called_as_the_contract_says_is_rejected(
     ],
 )
 def test_what_can_be_called_passes_whatever_it_is_like(members: dict[str, object]) -> None:
-    check_backend("Fake", with_members(**members))
+    backend = with_members(**members)
+    assert registry_with(lambda: backend).get("Fake") is backend
 
 
 def test_another_class_is_rejected() -> None:
-    with pytest.raises(RejectionError, match="made NoneType, not an IBackendInternal"):
-        check_backend("Fake", None)
+    candidate = left_out(lambda: None)
+    assert candidate.status is CandidateStatus.REJECTED
+    assert "made NoneType, not an IBackendInternal" in candidate.reason
 
 
 class BytesPath:
@@ -209,11 +229,15 @@ class MuteError(Exception):
         raise SystemExit("no text")
 
 
-def raised_by(code: str) -> BaseException:
-    """What some code raises."""
-    with pytest.raises(BaseException) as caught:  # noqa: PT011 - any is wanted
-        exec(code)
-    return caught.value
+def failed(error: BaseException) -> Candidate:
+    """The candidate of a backend whose factory raises an error."""
+
+    def factory() -> object:
+        raise error
+
+    candidate = left_out(factory)
+    assert candidate.status is CandidateStatus.FAILED
+    return candidate
 
 
 @pytest.mark.parametrize(
@@ -227,35 +251,37 @@ def raised_by(code: str) -> BaseException:
     ],
 )
 def test_the_reason_is_the_exceptions_kind_and_text(error: BaseException, reason: str) -> None:
-    failure = describe_failure(error)
-    assert failure.reason == reason
-    assert type(error).__name__ in failure.traceback
+    candidate = failed(error)
+    assert candidate.reason == reason
+    assert type(error).__name__ in candidate.traceback
 
 
 def test_a_missing_module_is_named() -> None:
-    failure = describe_failure(raised_by("import no_such_module.part"))
-    assert failure.missing_module == "no_such_module"
-    code = "try:\n import no_such_module\nexcept ImportError as e:\n raise OSError('x') from e"
-    assert describe_failure(raised_by(code)).missing_module == "no_such_module"
+    candidate = left_out(lambda: exec("import no_such_module.part"))
+    assert candidate.missing_module == "no_such_module"
+    for raising in ("raise OSError('x') from e", "raise OSError('x')"):
+        code = f"try:\n import no_such_module\nexcept ImportError as e:\n {raising}"
+        assert left_out(partial(exec, code)).missing_module == "no_such_module"
 
 
 def test_a_missing_library_is_named() -> None:
-    with pytest.raises(OSError, match="libno_such_library") as caught:
-        ctypes.CDLL("libno_such_library.so.3")
-    assert describe_failure(caught.value).missing_library == "libno_such_library.so.3"
-    assert describe_failure(OSError("no device")).missing_library == ""
+    candidate = left_out(lambda: ctypes.CDLL("libno_such_library.so.3"))
+    assert candidate.missing_library == "libno_such_library.so.3"
+    assert failed(OSError("no device")).missing_library == ""
 
 
-def test_a_private_name_is_not_shown() -> None:
-    with pytest.raises(ModuleNotFoundError) as caught:
-        importlib.import_module("_armpy_dynamic_x")
-    failure = describe_failure(caught.value, "_armpy_dynamic_x", "Arm_Npu_backend")
-    assert failure.reason == "ModuleNotFoundError: No module named 'Arm_Npu_backend'"
-    assert failure.missing_module == "Arm_Npu_backend"
-    assert "_armpy_dynamic_x" not in failure.traceback
+def test_a_private_name_is_not_shown(tmp_path: Path) -> None:
+    missing = "import importlib\nimportlib.import_module(__name__ + '.part')"
+    write_module(tmp_path, "Arm_Npu_backend", missing, other="")
+    registry = BackendRegistry.discover(PluginOptions(tmp_path))
+    registry.available()
+    (candidate,) = (c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY)
+    assert candidate.reason == "ModuleNotFoundError: No module named 'Arm_Npu_backend.part'"
+    assert candidate.missing_module == "Arm_Npu_backend.part"
+    assert "_armpy_dynamic_" not in candidate.traceback
 
 
 def test_causes_that_go_round_in_a_circle_come_to_an_end() -> None:
     first, second = OSError("first"), OSError("second")
     first.__cause__, second.__cause__ = second, first
-    assert describe_failure(first).reason == "OSError: first"
+    assert failed(first).reason == "OSError: first"

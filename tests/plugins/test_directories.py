@@ -1,21 +1,35 @@
 from __future__ import annotations
 
+import errno
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
 
-from armpy.plugins import SkippedPath
-from armpy.plugins.discovery.directories import (
-    MODULE_NAME,
-    backend_paths,
-    find_modules,
-    why_invalid,
+from armpy.plugins import (
+    BackendRegistry,
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    PluginOptions,
+    SkippedPath,
 )
-from armpy.plugins.discovery.module_files import module_files
 from armpy_testing.backends.dynamic_modules import write_module
+from tests.support.pins import file_pin
 
 BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>] for a file"
+VARIABLE = "ARMPY_DYNAMIC_BACKENDS_PATH"
+
+
+OTHER_PYTHON = "it is made for another Python"
+
+
+def found_in(*folders: Path | str) -> tuple[list[Candidate], list[SkippedPath]]:
+    """The modules in some directories, or those that the environment names, and skipped paths."""
+    registry = BackendRegistry.discover(PluginOptions([str(folder) for folder in folders]))
+    modules = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
+    return modules, list(registry.skipped_paths)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +58,16 @@ BAD_NAME = "its name is not <vendor>_<name>_backend, with .py or .so[.<version>]
         "Arm_GpuAcc_backend.pypy310-pp73-x86_64-linux-gnu.so",
     ],
 )
-def test_vendor_name_backend_is_a_name(name: str) -> None:
-    assert MODULE_NAME.fullmatch(name)
+def test_vendor_name_backend_is_a_name(tmp_path: Path, name: str) -> None:
+    if "." in name:
+        (tmp_path / name).touch()
+    else:
+        write_module(tmp_path, name, part="")
+    modules, skipped = found_in(tmp_path)
+    if modules:
+        assert [Path(module.entry).name for module in modules] == [name]
+    else:  # its name is one, but of another Python's library
+        assert [path.reason.partition(":")[0] for path in skipped] == [OTHER_PYTHON]
 
 
 @pytest.mark.parametrize(
@@ -92,11 +114,13 @@ def test_vendor_name_backend_is_a_name(name: str) -> None:
         "Ärm_GpuAcc_backend.py",
         "Arm_Gpu_Acc_backend.py",
         " Arm_GpuAcc_backend.py",
-        "",
     ],
 )
-def test_anything_else_is_no_name(name: str) -> None:
-    assert not MODULE_NAME.fullmatch(name)
+def test_anything_else_is_no_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    modules, skipped = found_in(tmp_path)
+    assert modules == []
+    assert all(path.reason == BAD_NAME for path in skipped)
 
 
 def test_a_path_has_to_exist_be_a_directory_and_be_absolute_in_this_order(
@@ -105,12 +129,15 @@ def test_a_path_has_to_exist_be_a_directory_and_be_absolute_in_this_order(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
-    assert why_invalid("") == "the path is empty"
-    assert why_invalid("missing") == "the path does not exist"
-    assert why_invalid("nul\0") == "the path does not exist"
-    assert why_invalid("file") == "the path is not a directory"
-    assert why_invalid("folder") == "the path is not absolute"
-    assert why_invalid(str(tmp_path / "folder")) == ""
+    folder = str(tmp_path / "folder")
+    _, skipped = found_in("", "missing", "nul\0", "file", "folder", folder)
+    assert [(path.path, path.reason) for path in skipped] == [
+        ("", "the path is empty"),
+        ("missing", "the path does not exist"),
+        ("nul\0", "the path does not exist"),
+        ("file", "the path is not a directory"),
+        ("folder", "the path is not absolute"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -128,29 +155,30 @@ def test_a_path_has_to_exist_be_a_directory_and_be_absolute_in_this_order(
     ],
 )
 def test_the_environments_list_of_paths(
-    tmp_path: Path, text: str, valid: list[str], num_skipped: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, valid: list[str], num_skipped: int
 ) -> None:
     places = {"A": str(tmp_path / "a"), "B": str(tmp_path / "b")}
     for place in places.values():
-        Path(place).mkdir()
-    environment = text.replace(":", os.pathsep).format(**places)
-    paths, skipped = backend_paths((), environment)
-    assert paths == [path.format(**places) for path in valid]
+        write_module(Path(place), "Arm_Npu_backend")
+    monkeypatch.setenv(VARIABLE, text.replace(":", os.pathsep).format(**places))
+    modules, skipped = found_in()
+    assert [module.directory for module in modules] == [path.format(**places) for path in valid]
     assert [s.reason for s in skipped] == ["the path does not exist"] * num_skipped
 
 
 def test_an_override_makes_the_environment_ignored(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    a.mkdir()
-    b.mkdir()
-    assert backend_paths([str(a)], str(b)) == ([str(a)], [])
+    for folder in (a, b):
+        write_module(folder, "Arm_Npu_backend")
+    monkeypatch.setenv(VARIABLE, str(b))
+    modules, skipped = found_in(a)
+    assert ([module.directory for module in modules], skipped) == ([str(a)], [])
     missing = str(tmp_path / "missing")
-    skipped = [SkippedPath(missing, "the path does not exist")]
-    assert backend_paths([missing], str(b)) == ([], skipped)
+    assert found_in(missing) == ([], [SkippedPath(missing, "the path does not exist")])
     assert f"'{missing}' is skipped: the path does not exist" in caplog.text
-    assert backend_paths([""], str(b)) == ([], [SkippedPath("", "the path is empty")])
+    assert found_in("") == ([], [SkippedPath("", "the path is empty")])
 
 
 def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
@@ -164,7 +192,7 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
     os.symlink("Arm_CpuAcc_backend.py", second / "Arm_Link_backend.py")
     os.symlink("Arm_Link_backend.py", second / "Arm_Linked_backend.py")
     os.symlink("nothing", second / "Arm_no_backend.py")
-    modules, skipped = find_modules([str(first), str(second)])
+    modules, skipped = found_in(first, second)
     assert [(Path(m.directory).name, m.name) for m in modules] == [
         ("path1", "Arm123_GpuAcc_backend"),
         ("path1", "Arm_GpuAcc456_backend"),
@@ -183,15 +211,14 @@ def test_modules_are_sorted_in_each_directory_and_directories_keep_their_order(
 def test_the_links_name_counts_and_not_that_of_its_target(tmp_path: Path) -> None:
     target = write_module(tmp_path, "anything")
     os.symlink("anything.py", tmp_path / "Arm_Npu_backend.py")
-    (module,) = find_modules([str(tmp_path)])[0]
+    (module,) = found_in(tmp_path)[0]
     assert (module.name, module.path) == ("Arm_Npu_backend", str(target.resolve()))
 
 
 def test_the_same_file_in_two_directories_counts_once(tmp_path: Path) -> None:
     write_module(tmp_path / "a", "Arm_Npu_backend")
     os.symlink(tmp_path / "a", tmp_path / "b")
-    paths = [str(tmp_path / name) for name in ("b", "a")]
-    (module,) = find_modules(paths)[0]
+    (module,) = found_in(tmp_path / "b", tmp_path / "a")[0]
     assert module.directory == str(tmp_path / "b")
 
 
@@ -200,7 +227,7 @@ def test_packages_need_an_init_file_and_files_need_to_be_files(tmp_path: Path) -
     (tmp_path / "Arm_Empty_backend").mkdir()
     (tmp_path / "Arm_Plain_backend").touch()
     (tmp_path / "Arm_Folder_backend.py").mkdir()
-    modules, skipped = find_modules([str(tmp_path)])
+    modules, skipped = found_in(tmp_path)
     assert [m.name for m in modules] == ["Arm_Package_backend"]
     assert {Path(s.path).name: s.reason for s in skipped} == {
         "Arm_Empty_backend": "it is not a package: it has no __init__.py",
@@ -209,10 +236,19 @@ def test_packages_need_an_init_file_and_files_need_to_be_files(tmp_path: Path) -
     }
 
 
-def test_a_directory_that_is_gone_is_skipped(tmp_path: Path) -> None:
-    missing = str(tmp_path / "missing")
-    expected = SkippedPath(missing, "it cannot be read: No such file or directory")
-    assert find_modules([missing]) == ([], [expected])
+def test_a_directory_that_is_gone_when_it_is_listed_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listdir = os.listdir
+
+    def listed(path: str) -> list[str]:
+        if path == str(tmp_path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        return listdir(path)
+
+    monkeypatch.setattr(os, "listdir", listed)
+    expected = SkippedPath(str(tmp_path), "it cannot be read: No such file or directory")
+    assert found_in(tmp_path) == ([], [expected])
 
 
 def test_the_files_of_a_package_are_sorted_without_bytecode_and_links_are_followed_once(
@@ -226,6 +262,13 @@ def test_the_files_of_a_package_are_sorted_without_bytecode_and_links_are_follow
     (elsewhere / "more.py").touch()
     os.symlink(elsewhere, package / "linked")
     os.symlink(package, package / "loop")
-    names = [name for name, _ in module_files(str(package))]
-    assert names == ["__init__.py", "a.py", "linked/more.py", "part.py"]
-    assert module_files(str(package / "a.py")) == [("a.py", str(package / "a.py"))]
+    names = ["__init__.py", "a.py", "linked/more.py", "part.py"]
+    lines = [f"{file_pin(package / name)}  {name}\n" for name in names]
+    digest = hashlib.sha256("".join(lines).encode()).hexdigest()
+    trust = tmp_path / "trust.toml"
+    trust.write_text(f"[files]\n'{package}' = '{digest}'")
+    registry = BackendRegistry.discover(PluginOptions(tmp_path, trust_file=trust))
+    registry.available()
+    assert [(c.status, c.reason) for c in registry.candidates if c.path == str(package)] == [
+        (CandidateStatus.REGISTERED, "")
+    ]

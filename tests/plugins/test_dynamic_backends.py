@@ -22,11 +22,9 @@ from armpy.plugins import (
     PluginOptions,
     SkippedPath,
 )
-from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.discovery.directories import find_modules
-from armpy.plugins.modules import forget_module, open_module, private_name
 from armpy_testing.backends.dynamic_modules import (
     NEXT_MINOR,
+    forget_private_modules,
     module_source,
     private_modules,
     write_module,
@@ -39,8 +37,7 @@ from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 def removed_modules() -> Iterator[None]:
     before = list(sys.path)
     yield
-    for name in private_modules():
-        forget_module(name)
+    forget_private_modules()
     assert sys.path == before
 
 
@@ -82,22 +79,19 @@ def dynamic_ids(registry: BackendRegistry) -> set[str]:
     }
 
 
-def num_opened(paths: list[str]) -> int:
-    """How many modules in some directories can be opened."""
-    num = 0
-    for candidate in find_modules(paths)[0]:
-        try:
-            open_module(candidate, private_name(candidate))
-        except RejectionError:
-            continue
-        num += 1
-    return num
+def num_opened(registry: BackendRegistry) -> int:
+    """How many modules of directories could be opened, though another has the id, or none may."""
+    return sum(
+        c.status in (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
+        or c.reason.endswith("is not a valid backend id")
+        for c in from_directories(registry).values()
+    )
 
 
 def test_over_paths_5_to_8_five_backends_are_created(paths: list[str]) -> None:
-    assert num_opened(paths[:4]) == 5
     registry = discover(*paths[:4])
     assert dynamic_ids(registry) == {"TestValid2", "TestValid3", "TestValid5"}
+    assert num_opened(registry) == 5
     assert registry.skipped_paths == (SkippedPath(paths[3], "the path does not exist"),)
     assert {name: c.status.value for name, c in from_directories(registry).items()} == {
         "path5/Arm_TestInvalid8_backend.py": "rejected",
@@ -112,15 +106,15 @@ def test_over_paths_5_to_8_five_backends_are_created(paths: list[str]) -> None:
 
 def test_over_paths_5_6_and_9_seven_are_created_and_three_registered(paths: list[str]) -> None:
     chosen = [*paths[:2], paths[4]]
-    assert num_opened(chosen) == 7
     registry = discover(*chosen, os.path.join(paths[0], "InvalidFileName"))
     assert dynamic_ids(registry) == {"TestValid2", "TestValid3", "TestValid5"}
+    assert num_opened(registry) == 7
 
 
 def test_over_path_9_two_are_created_and_none_registered(paths: list[str]) -> None:
-    assert num_opened(paths[4:]) == 2
     registry = discover(paths[4])
     assert dynamic_ids(registry) == set()
+    assert num_opened(registry) == 2
     reasons = [c.reason for c in from_directories(registry).values()]
     assert reasons == ["'' is not a valid backend id", "'Unknown' is not a valid backend id"]
 

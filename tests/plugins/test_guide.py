@@ -33,7 +33,6 @@ from armpy.model import Model
 from armpy.ops import Convolution2d
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry, PluginOptions
-from armpy.plugins.discovery.directories import find_modules
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.fake_backends import Handles, Outputs, registry_of
@@ -312,8 +311,9 @@ def test_the_guides_table_of_names(tmp_path: Path) -> None:
         os.symlink(target, a / link)
     os.symlink("nothing", a / "Arm_no_backend.so")
     (b / "Arm_GpuAcc_backend.so").touch()  # the id shows that it is the same backend
-    files, _ = find_modules([str(a), str(b)])
-    assert [Path(file.entry).relative_to(tmp_path).as_posix() for file in files] == [
+    found = BackendRegistry.discover(PluginOptions([str(a), str(b)])).candidates
+    entries = [Path(candidate.entry) for candidate in found if candidate.entry]
+    assert [entry.relative_to(tmp_path).as_posix() for entry in entries] == [
         *sorted(f"pathA/{name}" for name in VALID),
         "pathB/Arm_GpuAcc_backend.so",
     ]

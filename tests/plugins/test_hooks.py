@@ -19,10 +19,10 @@ import armpy
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.plugins import BackendRegistry, CandidateStatus, PluginOptions
-from armpy.plugins.discovery.module_files import distribution_snapshot
 from armpy.plugins.hooks import hookimpl
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site, third_party
 from armpy_testing.models.networks import floats
+from tests.support.pins import distribution_pin
 from tests.support.toy_format import toy_plugin
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
@@ -312,7 +312,7 @@ def test_the_trust_file_says_which_plugins_are_loaded(
 
 def test_a_pinned_plugin_is_loaded_from_what_was_hashed(site: FakeSite, tmp_path: Path) -> None:
     site.install_plugin("toy", toy_plugin(), record=True)
-    pin = distribution_snapshot("toy-plugin").digest
+    pin = distribution_pin("toy-plugin")
     options = trust(tmp_path, f'require_pins = true\n[distributions]\ntoy-plugin = "{pin}"')
     registry = BackendRegistry.discover(options)
     (tmp_path / "toy_plugin.py").write_text("raise RuntimeError('changed')")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -21,28 +22,24 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
-from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.discovery.directories import find_modules
-from armpy.plugins.discovery.module_files import module_snapshot
-from armpy.plugins.library_check import check_library
-from armpy.plugins.modules import forget_module
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.dynamic_modules import (
     NEXT_MINOR,
+    forget_private_modules,
     module_source,
     private_modules,
     write_module,
 )
 from armpy_testing.models.networks import ADD, floats, placement_of
 from tests.support.compiled_modules import EXTENSION_SUFFIX, compile_backend, compile_library
+from tests.support.pins import file_pin
 
 
 @pytest.fixture(autouse=True)
 def removed_modules() -> Iterator[None]:
     yield
-    for name in private_modules():
-        forget_module(name)
+    forget_private_modules()
     assert private_modules() == set()
 
 
@@ -60,7 +57,7 @@ def discover(*folders: Path, **options: object) -> BackendRegistry:
 
 def pinned(folder: Path, *modules: Path, **options: object) -> BackendRegistry:
     """A registry over a folder, all of whose modules are pinned as they are now."""
-    lines = [f'"{path}" = "{module_snapshot(str(path)).digest}"\n' for path in modules]
+    lines = [f'"{path}" = "{file_pin(path)}"\n' for path in modules]
     trust = folder.parent / "trust.toml"
     trust.write_text("require_pins = true\n[files]\n" + "".join(lines))
     return discover(folder, trust_file=trust, **options)
@@ -142,10 +139,10 @@ def test_a_library_for_another_python_is_skipped_with_the_reason(
     ending = ".cpython-399-x86_64-linux-gnu.so"
     (folder / f"Acme_Npu_backend{ending}").touch()
     (folder / "Acme_Dsp_backend.abi4.so").touch()
-    modules, skipped = find_modules([str(folder)])
-    assert modules == []
+    registry = discover(folder)
+    assert not from_directory(registry)
     takes = ", ".join(EXTENSION_SUFFIXES)
-    assert [s.reason for s in skipped] == [
+    assert [s.reason for s in registry.skipped_paths] == [
         f"it is made for another Python: its name ends in {e}, and this one takes {takes}"
         for e in (".abi4.so", ending)
     ]
@@ -253,14 +250,15 @@ def test_a_library_for_another_machine_is_left_out(folder: Path, machine: tuple[
 
 @pytest.mark.parametrize(("order", "code"), [("little", 1), ("big", 2)])
 def test_the_machine_of_a_file_is_read_in_its_own_byte_order(
-    order: Literal["little", "big"], code: int, tmp_path: Path
+    order: Literal["little", "big"], code: int, folder: Path
 ) -> None:
     if not Path(sys.executable).read_bytes().startswith(b"\x7fELF"):
         pytest.skip("executables of this system are not in ELF")
-    library = tmp_path / "m.so"
+    library = folder / "Acme_Npu_backend.so"
     library.write_bytes(b"\x7fELF" + bytes([2, code]) + bytes(12) + (22).to_bytes(2, order))
-    with pytest.raises(RejectionError, match=r"another machine\. .*; got S/390, 64 bits\."):
-        check_library(str(library), "m")
+    (candidate,) = from_directory(discover(folder))
+    assert candidate.status is CandidateStatus.REJECTED
+    assert re.search(r"another machine\. .*; got S/390, 64 bits\.", candidate.reason)
 
 
 def test_a_library_for_a_newer_contract_is_rejected(folder: Path) -> None:

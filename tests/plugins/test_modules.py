@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import py_compile
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import BACKEND_API_VERSION, IBackendInternal
-from armpy.plugins import Candidate, CandidateKind
-from armpy.plugins.checks import OpenedCandidate
-from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.modules import forget_module, open_module, private_name
+from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
 from armpy_testing.backends.dynamic_modules import (
     NEXT_MINOR,
     OTHER_MAJOR,
+    forget_private_modules,
     module_source,
     private_modules,
     write_module,
@@ -26,31 +25,34 @@ from armpy_testing.backends.dynamic_modules import (
 def removed_modules(tmp_path: Path) -> Iterator[None]:
     before = list(sys.path)
     yield
-    for name in private_modules():
-        forget_module(name)
+    forget_private_modules()
     assert sys.path == before
     assert not [entry for entry in sys.path_importer_cache if entry.startswith(str(tmp_path))]
 
 
-def candidate_at(path: Path) -> Candidate:
-    return Candidate("", str(path), CandidateKind.DIRECTORY, path=str(path))
+def discover(*folders: Path) -> BackendRegistry:
+    """A registry over some directories."""
+    return BackendRegistry.discover(PluginOptions([str(folder) for folder in folders]))
 
 
-def open_at(path: Path) -> tuple[str, OpenedCandidate]:
-    """A new private name, and the module that was opened under it."""
-    candidate = candidate_at(path)
-    name = private_name(candidate)
-    return name, open_module(candidate, name)
+def left_out(folder: Path) -> Candidate:
+    """The only module of a directory, which is not used."""
+    registry = discover(folder)
+    registry.available()
+    (candidate,) = (c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY)
+    assert candidate.status in (CandidateStatus.REJECTED, CandidateStatus.FAILED)
+    return candidate
 
 
 def test_a_sound_module_says_its_id_and_version_and_makes_its_backend(tmp_path: Path) -> None:
-    name, opened = open_at(write_module(tmp_path, "Arm_Valid_backend"))
-    assert (opened.backend_id, opened.api_version) == ("TestDynamic", BACKEND_API_VERSION)
-    backend = opened.create().backend
+    write_module(tmp_path, "Arm_Valid_backend")
+    registry = discover(tmp_path)
+    backend = registry.get("TestDynamic")
     assert isinstance(backend, IBackendInternal)
     assert backend.get_id() == "TestDynamic"
-    assert type(backend).__module__ == name
-    assert private_modules() == {name}
+    assert {type(backend).__module__} == private_modules()
+    (candidate,) = (c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY)
+    assert (candidate.backend_id, candidate.api_version) == ("TestDynamic", BACKEND_API_VERSION)
 
 
 INVALID = {
@@ -92,46 +94,65 @@ INVALID = {
 @pytest.mark.parametrize("case", INVALID)
 def test_a_module_that_breaks_a_rule_is_rejected_and_forgotten(tmp_path: Path, case: str) -> None:
     source, reason = INVALID[case]
-    with pytest.raises(RejectionError, match=reason):
-        open_at(write_module(tmp_path, "Arm_Bad_backend", source))
+    write_module(tmp_path, "Arm_Bad_backend", source)
+    candidate = left_out(tmp_path)
+    assert candidate.status is CandidateStatus.REJECTED
+    assert re.search(reason, candidate.reason)
     assert private_modules() == set()
 
 
 def test_6_no_instance_is_noticed_only_when_one_is_made(tmp_path: Path) -> None:
     source = module_source("InvalidTestDynamicBackend", extra="def backend_factory(): return None")
-    _, opened = open_at(write_module(tmp_path, "Arm_Null_backend", source))
-    assert opened.backend_id == "InvalidTestDynamicBackend"
-    assert opened.api_version == BACKEND_API_VERSION
-    with pytest.raises(RejectionError, match="its backend_factory returned None"):
-        opened.create()
+    write_module(tmp_path, "Arm_Null_backend", source)
+    candidate = left_out(tmp_path)
+    assert candidate.backend_id == "InvalidTestDynamicBackend"
+    assert candidate.api_version == BACKEND_API_VERSION
+    assert candidate.status is CandidateStatus.REJECTED
+    assert "its backend_factory returned None" in candidate.reason
 
 
 @pytest.mark.parametrize("backend_id", ["", "Unknown"])
 def test_10_and_11_ids_that_cannot_be_registered_are_no_reason_not_to_open(
     tmp_path: Path, backend_id: str
 ) -> None:
-    _, opened = open_at(write_module(tmp_path, "Arm_Odd_backend", module_source(backend_id)))
-    assert opened.backend_id == backend_id
+    extra = "from pathlib import Path\nbackend_factory = Path(__file__).with_suffix('.made').touch"
+    write_module(tmp_path, "Arm_Odd_backend", module_source(backend_id, extra=extra))
+    candidate = left_out(tmp_path)
+    assert candidate.reason == f"'{backend_id}' is not a valid backend id"
+    assert not (tmp_path / "Arm_Odd_backend.made").exists()
 
 
 def test_a_version_may_be_a_pair_of_integers(tmp_path: Path) -> None:
     pair = tuple(int(part) for part in BACKEND_API_VERSION.split("."))
-    path = write_module(tmp_path, "Arm_Pair_backend", module_source(version=pair))
-    assert open_at(path)[1].api_version == BACKEND_API_VERSION
+    write_module(tmp_path, "Arm_Pair_backend", module_source(version=pair))
+    assert discover(tmp_path).get("TestDynamic").get_api_version() == BACKEND_API_VERSION
+
+
+MAJOR, MINOR = (int(part) for part in BACKEND_API_VERSION.split("."))
 
 
 @pytest.mark.parametrize(
     ("version", "fits"),
-    [("2.4", True), ("2.3", True), ("2.5", False), ("1.4", False), ("3.4", False)],
+    [
+        (f"{MAJOR}.{MINOR}", True),
+        (f"{MAJOR}.0", True),
+        (f"{MAJOR}.{MINOR + 1}", False),
+        (f"{MAJOR - 1}.{MINOR}", False),
+        (f"{MAJOR + 1}.{MINOR}", False),
+    ],
 )
-def test_versions_against_an_api_2_4(tmp_path: Path, version: str, fits: bool) -> None:
-    source = module_source(version=version)
-    candidate = candidate_at(write_module(tmp_path, "Arm_Old_backend", source))
+def test_earlier_minor_versions_of_the_contract_fit(
+    tmp_path: Path, version: str, fits: bool
+) -> None:
+    extra = "Backend.get_api_version = lambda self: get_version()"
+    write_module(tmp_path, "Arm_Old_backend", module_source(version=version, extra=extra))
     if fits:
-        assert open_module(candidate, private_name(candidate), core="2.4").api_version == version
+        assert discover(tmp_path).get("TestDynamic").get_api_version() == version
     else:
-        with pytest.raises(RejectionError, match=f"API version {version}, which does not fit 2.4"):
-            open_module(candidate, private_name(candidate), core="2.4")
+        candidate = left_out(tmp_path)
+        assert candidate.status is CandidateStatus.REJECTED
+        text = f"API version {version}, which does not fit {BACKEND_API_VERSION}"
+        assert text in candidate.reason
 
 
 @pytest.mark.parametrize("error", ["OSError", "SystemExit", "KeyboardInterrupt", "GeneratorExit"])
@@ -140,42 +161,46 @@ def test_a_module_that_raises_leaves_nothing(tmp_path: Path, error: str, where: 
     raising = f"raise {error}('on purpose')"
     extra = raising if where == "import" else f"def {where}(): {raising}"
     source = module_source(extra="from . import part\n" + extra)
-    path = write_module(tmp_path, "Arm_Bad_backend", source, part="import sys\nsys.path.append('')")
-    with pytest.raises(BaseException, match="on purpose") as caught:
-        open_at(path)
-    assert type(caught.value).__name__ == error
+    write_module(tmp_path, "Arm_Bad_backend", source, part="import sys\nsys.path.append('')")
+    candidate = left_out(tmp_path)
+    assert candidate.status is CandidateStatus.FAILED
+    assert candidate.reason == f"{error}: on purpose"
     assert private_modules() == set()
 
 
 def test_a_package_may_import_its_own_parts(tmp_path: Path) -> None:
     source = module_source(extra="from .part import NAME\ndef get_backend_id(): return NAME")
-    package = write_module(
+    extra = "\nBackend.get_id = lambda self: NAME"
+    write_module(
         tmp_path,
         "Arm_Package_backend",
-        source,
+        source + extra,
         part="from .deeper import NAME",
         deeper="NAME = 'FromPart'",
     )
-    name, opened = open_at(package)
-    assert opened.backend_id == "FromPart"
+    registry = discover(tmp_path)
+    name = type(registry.get("FromPart")).__module__
     assert private_modules() == {name, f"{name}.part", f"{name}.deeper"}
-    forget_module(name)
+    registry.close()
     assert private_modules() == set()
     assert "Arm_Package_backend" not in sys.modules
 
 
 def test_modules_of_the_same_name_and_the_same_module_twice_coexist(tmp_path: Path) -> None:
-    first = write_module(tmp_path / "a", "Arm_Npu_backend", module_source("First"), part="")
-    second = write_module(tmp_path / "b", "Arm_Npu_backend", module_source("Second"), part="")
-    opened = [open_at(path) for path in (first, second, first)]
-    assert [module.backend_id for _, module in opened] == ["First", "Second", "First"]
-    assert len({name for name, _ in opened}) == 3
-    assert private_modules() == {name for name, _ in opened}
+    first, second = tmp_path / "a", tmp_path / "b"
+    write_module(first, "Arm_Npu_backend", module_source("First"), part="")
+    write_module(second, "Arm_Npu_backend", module_source("Second"), part="")
+    both, again = discover(first, second), discover(first)
+    backends = [both.get("First"), both.get("Second"), again.get("First")]
+    assert [backend.get_id() for backend in backends] == ["First", "Second", "First"]
+    names = {type(backend).__module__ for backend in backends}
+    assert len(names) == 3
+    assert private_modules() == names
 
 
 def test_bytecode_beside_a_module_is_neither_read_nor_written(tmp_path: Path) -> None:
     path = write_module(tmp_path, "Arm_Npu_backend")
-    open_at(path)
+    discover(tmp_path).get("TestDynamic")
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -183,7 +208,8 @@ def test_bytecode_of_a_packages_parts_is_neither_read_nor_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    source = module_source(extra="from .inner.part import NAME\ndef get_backend_id(): return NAME")
+    source = module_source(extra="from .inner.part import NAME\nget_backend_id = lambda: NAME")
+    source += "\nBackend.get_id = lambda self: NAME"
     package = write_module(tmp_path, "Arm_Npu_backend", source, other="")
     (package / "inner").mkdir()
     part = package / "inner" / "part.py"
@@ -192,20 +218,19 @@ def test_bytecode_of_a_packages_parts_is_neither_read_nor_written(
     times = part.stat().st_atime_ns, part.stat().st_mtime_ns
     part.write_text("NAME = 'Good'")  # as long and as old as what the bytecode is made of
     os.utime(part, ns=times)
-    assert open_at(package)[1].backend_id == "Good"
+    assert discover(tmp_path).get("Good").get_id() == "Good"
     assert list(tmp_path.rglob("*.pyc")) == [planted]
 
 
 def test_a_part_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     source = module_source(extra="from . import missing")
-    with pytest.raises(ImportError, match="cannot import name 'missing'"):
-        open_at(write_module(tmp_path, "Arm_Npu_backend", source, part=""))
+    write_module(tmp_path, "Arm_Npu_backend", source, part="")
+    assert left_out(tmp_path).reason.startswith("ImportError: cannot import name 'missing'")
 
 
 def test_a_module_is_not_found_by_its_own_name_and_its_neighbours_are_not_either(
     tmp_path: Path,
 ) -> None:
     write_module(tmp_path, "neighbour", "")
-    path = write_module(tmp_path, "Arm_Npu_backend", module_source(extra="import neighbour"))
-    with pytest.raises(ModuleNotFoundError, match="neighbour"):
-        open_at(path)
+    write_module(tmp_path, "Arm_Npu_backend", module_source(extra="import neighbour"))
+    assert left_out(tmp_path).reason == "ModuleNotFoundError: No module named 'neighbour'"

@@ -26,11 +26,15 @@ from armpy.plugins import (
     ProbeResult,
     probe_candidates,
 )
-from armpy.plugins.modules import forget_module
 from armpy.plugins.probe import fingerprint, result_from
 from armpy.plugins.probe_worker import load_and_describe
 from armpy.types import DeviceType
-from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.dynamic_modules import (
+    forget_private_modules,
+    module_source,
+    private_modules,
+    write_module,
+)
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.descendants import await_end
 
@@ -45,8 +49,7 @@ HANG_S = 4.0
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     yield tmp_path / "cache" / "probes"
-    for name in private_modules():
-        forget_module(name)
+    forget_private_modules()
 
 
 @pytest.fixture

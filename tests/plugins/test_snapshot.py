@@ -25,16 +25,20 @@ from armpy.plugins import (
 )
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.module_files import (
-    distribution_snapshot,
     module_snapshot,
     read_regular,
 )
-from armpy.plugins.modules import forget_module
 from armpy.plugins.probe import recall, remember
 from armpy.plugins.trust.pinned_code import PinnedCode, SnapshotFinder
 from armpy.plugins.trust.policy import Trust
-from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.dynamic_modules import (
+    forget_private_modules,
+    module_source,
+    private_modules,
+    write_module,
+)
 from armpy_testing.backends.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
+from tests.support.pins import distribution_pin, file_pin
 
 LATE = """
 def late():
@@ -47,8 +51,7 @@ def late():
 @pytest.fixture(autouse=True)
 def removed_modules() -> Iterator[None]:
     yield
-    for name in private_modules():
-        forget_module(name)
+    forget_private_modules()
     assert not [f for f in sys.meta_path if isinstance(f, SnapshotFinder) and f.package]
 
 
@@ -60,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeSite]:
 
 def pinned(folder: Path, *modules: Path) -> BackendRegistry:
     """A registry over a directory that requires pins, with those that the modules have now."""
-    lines = [f"'{path}' = '{module_snapshot(str(path)).digest}'" for path in modules]
+    lines = [f"'{path}' = '{file_pin(path)}'" for path in modules]
     trust = folder.parent / "trust.toml"
     trust.write_text("\n".join(["require_pins = true", "[files]", *lines]))
     return BackendRegistry.discover(PluginOptions(folder, trust_file=trust))
@@ -69,9 +72,7 @@ def pinned(folder: Path, *modules: Path) -> BackendRegistry:
 def pinned_distribution(where: Path) -> BackendRegistry:
     """A registry with a pin for the distribution npu-backend as it is now."""
     trust = where / "trust.toml"
-    trust.write_text(
-        f"[distributions]\nnpu-backend = '{distribution_snapshot('npu-backend').digest}'"
-    )
+    trust.write_text(f"[distributions]\nnpu-backend = '{distribution_pin('npu-backend')}'")
     return BackendRegistry.discover(PluginOptions(trust_file=trust))
 
 
@@ -201,7 +202,7 @@ def test_a_pinned_extension_module_is_a_copy_of_what_was_hashed(tmp_path: Path) 
 def test_a_probe_loads_what_is_pinned_and_nothing_else(tmp_path: Path) -> None:
     path = write_module(tmp_path / "plugins", "Arm_Npu_backend", module_source("Npu"))
     candidate = Candidate("", str(path), CandidateKind.DIRECTORY, name=path.stem, path=str(path))
-    candidate.pin = module_snapshot(str(path)).digest
+    candidate.pin = file_pin(path)
     (result,) = probe_candidates([candidate], timeout_s=60)
     assert result.outcome is ProbeOutcome.OK
     path.write_text(module_source("Npu", extra="open('ran', 'w')"))

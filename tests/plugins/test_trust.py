@@ -16,13 +16,17 @@ from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.discovery.discover import is_own
 from armpy.plugins.discovery.module_files import (
     distribution_snapshot,
-    module_snapshot,
     why_insecure,
 )
-from armpy.plugins.modules import forget_module
 from armpy.plugins.trust.policy import read_trust
-from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.dynamic_modules import (
+    forget_private_modules,
+    module_source,
+    private_modules,
+    write_module,
+)
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
+from tests.support.pins import distribution_pin, file_pin
 
 STRANGER = 12345
 """The id of a user that does not exist here."""
@@ -31,8 +35,7 @@ STRANGER = 12345
 @pytest.fixture(autouse=True)
 def removed_modules() -> Iterator[None]:
     yield
-    for name in private_modules():
-        forget_module(name)
+    forget_private_modules()
 
 
 @pytest.fixture
@@ -190,7 +193,7 @@ def test_only_allowed_ids_are_loaded(plugins: Path, site: FakeSite) -> None:
 
 def test_pinned_modules_are_loaded_only_unchanged(plugins: Path) -> None:
     file, package = plugins / "Arm_File_backend.py", plugins / "Arm_Package_backend"
-    digests = {str(path): module_snapshot(str(path)).digest for path in (file, package)}
+    digests = {str(path): file_pin(path) for path in (file, package)}
     lines = "".join(f"'{path}' = '{digest}'\n" for path, digest in digests.items())
     capitals = "".join(f"'{path}' = '{digest.upper()}'\n" for path, digest in digests.items())
     assert reasons(discover(plugins, "[files]\n" + lines)) == {}
@@ -198,7 +201,7 @@ def test_pinned_modules_are_loaded_only_unchanged(plugins: Path) -> None:
     (package / "part.py").write_text("changed = True")
     refused = reasons(discover(plugins, "[files]\n" + lines))
     assert refused == {
-        "Arm_Package_backend": f"its SHA-256 is {module_snapshot(str(package)).digest}, "
+        "Arm_Package_backend": f"its SHA-256 is {file_pin(package)}, "
         f"but the trust file pins {digests[str(package)]}"
     }
     file.write_text("1 / 0")
@@ -216,15 +219,15 @@ def test_a_pin_may_name_a_link(plugins: Path, tmp_path: Path) -> None:
 
 def test_digests_are_those_of_sha256sum(plugins: Path) -> None:
     file, package = plugins / "Arm_File_backend.py", plugins / "Arm_Package_backend"
-    assert module_snapshot(str(file)).digest == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert file_pin(file) == hashlib.sha256(file.read_bytes()).hexdigest()
     command = "LC_ALL=C sha256sum __init__.py part.py | sha256sum"
     out = subprocess.run(command, shell=True, cwd=package, capture_output=True, check=True).stdout
-    assert module_snapshot(str(package)).digest == out.decode().split()[0]
+    assert file_pin(package) == out.decode().split()[0]
 
 
 def test_a_pinned_distribution_is_loaded_only_unchanged(site: FakeSite, tmp_path: Path) -> None:
     module = site.install_backend("Npu", record=True)
-    digest = distribution_snapshot("npu-backend").digest
+    digest = distribution_pin("npu-backend")
     trust = f"[distributions]\nNPU_Backend = '{digest}'"
     assert reasons(discover(None, trust, where=tmp_path)) == {}
     with (site.path / f"{module}.py").open("a") as file:
@@ -235,11 +238,11 @@ def test_a_pinned_distribution_is_loaded_only_unchanged(site: FakeSite, tmp_path
 
 def test_how_a_distribution_was_installed_does_not_change_its_digest(site: FakeSite) -> None:
     module = site.install_backend("Npu", record=True)
-    before = distribution_snapshot("npu-backend").digest
+    before = distribution_pin("npu-backend")
     record = site.path / f"{module}-1.0.dist-info" / "RECORD"
     (record.parent / "INSTALLER").write_text("pip")
     record.write_text(record.read_text() + f"{record.parent.name}/INSTALLER,,\n")
-    assert distribution_snapshot("npu-backend").digest == before
+    assert distribution_pin("npu-backend") == before
 
 
 @pytest.mark.parametrize("name", ["npu-backend", "not-there"])
@@ -252,7 +255,7 @@ def test_a_distribution_without_a_list_of_files_cannot_be_pinned(site: FakeSite,
 def test_pins_can_be_required(plugins: Path, site: FakeSite) -> None:
     site.install_backend("Npu", record=True)
     file = plugins / "Arm_File_backend.py"
-    trust = f"require_pins = true\n[files]\n'{file}' = '{module_snapshot(str(file)).digest}'"
+    trust = f"require_pins = true\n[files]\n'{file}' = '{file_pin(file)}'"
     registry = discover(plugins, trust)
     without_pin = "the trust file has no pin for it, and requires one"
     refused = reasons(registry)
@@ -285,7 +288,7 @@ def test_a_module_that_hides_a_pinned_distributions_is_refused(
     site: FakeSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = site.install_backend("Npu", record=True)
-    trust = f"[distributions]\nnpu-backend = '{distribution_snapshot('npu-backend').digest}'"
+    trust = f"[distributions]\nnpu-backend = '{distribution_pin('npu-backend')}'"
     hiding = tmp_path / "earlier" / module / "__init__.py"
     hiding.parent.mkdir(parents=True)
     hiding.write_text("1 / 0")
@@ -303,7 +306,7 @@ def test_a_pinned_distribution_whose_module_is_elsewhere_is_refused(
     site: FakeSite, tmp_path: Path
 ) -> None:
     site.install("npu-backend", {"Npu": "nowhere_to_be_found:Backend"}, record=True)
-    trust = f"[distributions]\nnpu-backend = '{distribution_snapshot('npu-backend').digest}'"
+    trust = f"[distributions]\nnpu-backend = '{distribution_pin('npu-backend')}'"
     reason = reasons(discover(None, trust, where=tmp_path))["Npu"]
     assert reason.startswith("its module 'nowhere_to_be_found' is in no file, which the pin")
 
@@ -374,6 +377,6 @@ def test_what_the_application_registers_itself_is_not_checked() -> None:
 
 def test_a_distribution_whose_files_are_gone_is_refused(site: FakeSite, tmp_path: Path) -> None:
     module = site.install_backend("Npu", record=True)
-    trust = f"[distributions]\nnpu-backend = '{distribution_snapshot('npu-backend').digest}'"
+    trust = f"[distributions]\nnpu-backend = '{distribution_pin('npu-backend')}'"
     (site.path / f"{module}.py").unlink()
     assert "Npu" in reasons(discover(None, trust, where=tmp_path))

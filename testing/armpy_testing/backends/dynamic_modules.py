@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from armpy.backend import BACKEND_API_VERSION
-from armpy.plugins.modules import PRIVATE_PREFIX
+from armpy.plugins.modules import PRIVATE_PREFIX, forget_module
 
 _MAJOR, _MINOR = (int(part) for part in BACKEND_API_VERSION.split("."))
 NEXT_MINOR = f"{_MAJOR}.{_MINOR + 1}"
@@ -84,6 +84,12 @@ def private_modules() -> set[str]:
     """The names of directories' modules that are in ``sys.modules``, and groups without any."""
     names = {name for name in sys.modules if name.startswith(PRIVATE_PREFIX)}
     return names - {name.partition(".")[0] for name in names if "." in name}
+
+
+def forget_private_modules() -> None:
+    """Forget the modules of all directories, as closing their registries does."""
+    for name in private_modules():
+        forget_module(name)
 
 
 def write_two_cards(folder: Path) -> str:
