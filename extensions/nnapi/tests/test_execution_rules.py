@@ -294,18 +294,6 @@ def test_a_device_that_is_gone_is_said_by_calls_and_a_failure_to_events(device: 
 # Closing, and the watchdog
 
 
-def test_what_is_closed_can_be_closed_again(device: Device) -> None:
-    compilation = device.compiled()
-    execution, _, _ = execution_of(compilation)
-    with Burst(compilation) as burst:
-        burst.compute(execution)
-        burst.close()
-    for _ in range(2):
-        execution.close()
-    with fails(ResultCode.BAD_STATE, "the execution is closed"):
-        execution.compute()
-
-
 def test_a_closed_burst_keeps_nothing_of_any_execution(device: Device) -> None:
     compilation = device.compiled()
     executions = [execution_of(compilation, reusable=True)[0] for _ in range(3)]
@@ -451,23 +439,6 @@ def test_a_failed_event_without_a_fence_fails_what_depends_on_it(device: Device)
 # Bursts
 
 
-def test_a_busy_burst_is_said_after_another_compilation(device: Device) -> None:
-    compilation = device.compiled()
-    execution, _, _ = execution_of(compilation)
-    other, _, _ = execution_of(device.compiled())
-    device.block()
-    burst = Burst(compilation)
-    thread = threading.Thread(target=burst.compute, args=(execution,))
-    thread.start()
-    device.wait_until_busy()
-    with fails(ResultCode.BAD_DATA, "another compilation"):
-        burst.compute(other)
-    with fails(ResultCode.BAD_STATE, "another thread computes in the burst"):
-        burst.compute(Execution(compilation))  # that nothing is set would be BAD_DATA
-    device.gate.set()
-    thread.join()
-
-
 def test_a_failed_result_of_a_burst_is_not_computed_again(device: Device) -> None:
     compilation = device.compiled()
     device.backend.script["execute"] = raises(NnapiError("no", code=ResultCode.OP_FAILED))
@@ -523,45 +494,6 @@ def test_a_burst_computes_models_with_loops() -> None:
 
 
 # The order in which calls are checked
-
-
-def started_execution(compilation: Compilation) -> Execution:
-    """One that has been computed."""
-    execution, _, _ = execution_of(compilation)
-    execution.compute()
-    return execution
-
-
-def test_options_of_one_device_are_refused_before_the_start_matters(device: Device) -> None:
-    chosen = started_execution(device.compiled())
-    free = started_execution(compiled(sum_model(manager=device.manager)))
-    options: list[Callable[[Execution], None]] = [
-        lambda execution: execution.set_timeout(1),
-        lambda execution: execution.set_measure_timing(True),
-    ]
-    for set_option in options:
-        with fails(ResultCode.BAD_STATE, "has been started"):
-            set_option(chosen)
-        with fails(ResultCode.BAD_DATA, "one chosen device"):
-            set_option(free)
-
-
-@pytest.mark.parametrize(
-    ("is_started", "dependencies", "duration_ns", "code"),
-    [
-        (True, None, -1, ResultCode.UNEXPECTED_NULL),
-        (True, [None], -1, ResultCode.UNEXPECTED_NULL),
-        (True, [], 1, ResultCode.BAD_STATE),
-        (False, [], 1, ResultCode.BAD_DATA),
-    ],
-)
-def test_what_is_wrong_with_a_fenced_start_is_found_in_order(
-    device: Device, is_started: bool, dependencies: object, duration_ns: int, code: ResultCode
-) -> None:
-    compilation = compiled(sum_model(manager=device.manager))
-    execution = started_execution(compilation) if is_started else Execution(compilation)
-    with fails(code, "None|has been started|one chosen device"):
-        execution.start_compute_with_dependencies(dependencies, duration_ns)  # type: ignore[arg-type]
 
 
 def test_a_fenced_start_that_is_refused_is_no_start(device: Device) -> None:
@@ -715,11 +647,6 @@ def test_an_event_is_waited_for_without_end(device: Device, timeout_s: float) ->
         event.wait(timeout_s)
 
 
-def test_a_time_below_0_has_passed() -> None:
-    with pipe() as (fence, _), fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
-        fence.wait(-1.0)
-
-
 @pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no eventfd")
 def test_a_process_without_a_free_descriptor_has_no_fence(
     device: Device, monkeypatch: pytest.MonkeyPatch
@@ -743,20 +670,6 @@ def test_a_process_without_a_free_descriptor_has_no_fence(
 
 
 # Compilations that are closed
-
-
-@pytest.mark.parametrize("is_prepared", [False, True])
-def test_executions_of_a_closed_compilation_are_in_the_wrong_state(
-    device: Device, is_prepared: bool
-) -> None:
-    compilation = device.compiled()
-    execution, _, _ = execution_of(compilation, reusable=True)
-    if is_prepared:
-        execution.compute()
-    compilation.close()
-    for call in (execution.compute, execution.start_compute):
-        with fails(ResultCode.BAD_STATE, "is closed|is not ready"):
-            call()
 
 
 # Devices that fail

@@ -123,30 +123,6 @@ def executed(compilation: Compilation, first: object, second: object, total: obj
 # Descriptions.
 
 
-def test_a_role_needs_a_finished_compilation(manager: DeviceManager) -> None:
-    desc = MemoryDesc()
-    with fails(NULL, "the compilation is None"):
-        desc.add_input_role(None, 0, 1.0)  # type: ignore[arg-type]
-    with fails(BAD_DATA, "an argument is of the wrong kind"):
-        desc.add_input_role(sum_model(), 0, 1.0)  # type: ignore[arg-type]
-    with fails(BAD_DATA, "the compilation is not finished"):
-        desc.add_output_role(Compilation(sum_model(manager=manager)), 0, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("kind", "index"), [("input", 2), ("output", 1), ("input", -1), ("output", -1)]
-)
-def test_a_role_is_one_of_the_models(summed: Compilation, kind: str, index: int) -> None:
-    with fails(BAD_DATA, f"the {kind}'s index is out of range"):
-        described((summed, kind, index))
-
-
-def test_a_role_is_added_once(summed: Compilation) -> None:
-    with fails(BAD_DATA, r"add_input_role\(1\): the role is there already"):
-        described((summed, "input", 1), (summed, "input", 0), (summed, "input", 1))
-    described((summed, "input", 0), (summed, "output", 0))
-
-
 @pytest.mark.parametrize("frequency", [0.0, -0.5, 1.01, "often", float("nan")])
 def test_a_frequency_is_above_0_and_at_most_1(summed: Compilation, frequency: float) -> None:
     desc = MemoryDesc()
@@ -212,26 +188,6 @@ def test_a_scalar_has_no_dimensions(manager: DeviceManager) -> None:
     desc.set_dimensions(())
     with fails(BAD_DATA, "the dimensions are not those that are known"):
         desc.set_dimensions((1,))
-
-
-def test_a_description_is_finished_once_with_roles(summed: Compilation) -> None:
-    desc = MemoryDesc()
-    with fails(BAD_DATA, "no role was added"):
-        desc.finish()
-    desc.add_input_role(summed, 0, 1.0)
-    with fails(BAD_STATE, "the description is not finished"):
-        Memory.create_from_desc(desc)
-    desc.finish()
-    for call in (
-        desc.finish,
-        lambda: desc.add_input_role(summed, 1, 1.0),
-        lambda: desc.add_output_role(summed, 0, 1.0),
-        lambda: desc.set_dimensions((2,)),
-    ):
-        with fails(BAD_STATE, "the description is finished"):
-            call()
-    with fails(NULL, "the description is None"):
-        Memory.create_from_desc(None)  # type: ignore[arg-type]
 
 
 # Who makes the memory.
@@ -446,27 +402,6 @@ def test_described_memory_is_used_as_a_whole(
             execution.set_input_from_memory(0, memory, offset, length)
         with fails(BAD_DATA, "is used as a whole"):
             execution.set_output_from_memory(0, memory, offset, length)
-
-
-def test_described_memory_is_used_in_its_roles(
-    summed: Compilation, npu: BufferDevice, manager: DeviceManager
-) -> None:
-    other = compiled(sum_model(manager=manager))
-    for answer in ("right", None):
-        npu.gives = answer
-        memory = memory_for((summed, "input", 0))
-        for execution, use in (
-            (Execution(summed), "set_input_from_memory"),
-            (Execution(summed), "set_output_from_memory"),
-            (Execution(other), "set_input_from_memory"),
-        ):
-            index = int(execution.compilation is summed and "input" in use)
-            with fails(BAD_DATA, "the memory was not made for this"):
-                getattr(execution, use)(index, memory, 0, 0)
-        model = Model(manager)
-        constant = model.add_operand(FLOAT_2)
-        with fails(BAD_DATA, "has other roles"):
-            model.set_operand_value_from_memory(constant, memory, 0, 8)
 
 
 def test_memory_is_not_read_and_written_by_one_execution(summed: Compilation) -> None:
@@ -802,15 +737,6 @@ def test_memory_without_elements_is_no_source(summed: Compilation) -> None:
     assert contents(full) == [1, 2]
 
 
-def test_a_copy_needs_two_memories(summed: Compilation) -> None:
-    memory = Memory.shared(8)
-    for pair, text in (((None, memory), "the source is"), ((memory, None), "the destination is")):
-        with fails(NULL, text):
-            Memory.copy(*pair)
-    with fails(BAD_DATA, "an argument is of the wrong kind"):
-        Memory.copy(memory, bytearray(8))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(("first", "second"), [(8, 4), (4, 8)])
 def test_a_copy_is_of_everything(summed: Compilation, first: int, second: int) -> None:
     with fails(BAD_DATA, f"another size. Expected {second} bytes; got {first} bytes"):
@@ -859,30 +785,12 @@ def test_a_device_that_fails_to_copy_leaves_no_elements(
         contents(memory)
 
 
-def test_what_is_in_described_memory_is_seen_by_copying_only(
-    summed: Compilation, npu: BufferDevice
-) -> None:
-    for answer in ("right", None):
-        npu.gives = answer
-        memory = filled(memory_for((summed, "input", 0)), 1, 2)
-        with fails(BAD_DATA, "cannot be looked into.*Memory.copy"):
-            _ = memory.data
-        memory.close()
-        with fails(BAD_STATE, "the memory is closed"):
-            contents(memory)
-
-
 def test_memory_outlives_the_compilations_that_it_is_for(
     summed: Compilation, npu: BufferDevice
 ) -> None:
     memory = filled(memory_for((summed, "output", 0)), 1, 2)
     summed.close()
     assert contents(memory) == [1, 2]
-
-
-def test_a_read_only_destination_takes_no_copy() -> None:
-    with fails(ResultCode.UNMAPPABLE, "the memory is read-only"):
-        Memory.copy(Memory.shared(4), Memory(b"abcd"))
 
 
 def test_dimensions_that_follow_from_those_of_the_inputs_are_known(manager: DeviceManager) -> None:

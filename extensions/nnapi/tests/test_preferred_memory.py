@@ -82,15 +82,10 @@ def test_nothing_is_known_of_open_dimensions() -> None:
 def test_what_cannot_be_answered_has_a_code(name: str) -> None:
     with devices_of() as manager:
         model = sum_model(manager=manager)
-        with fails(BAD_STATE, f"Compilation.{name}"):
-            getattr(Compilation(model), name)(0)
         compilation = compiled(model)
         for index in (-1, 2, 7):
             with fails(BAD_DATA, "index is out of range"):
                 getattr(compilation, name)(index)
-        compilation.close()
-        with fails(BAD_STATE, "closed"):
-            getattr(compilation, name)(0)
 
 
 def test_buffers_of_any_place_are_brought_to_the_device() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
-from armpy.errors import ArmpyError, ResultCode
+from armpy.errors import ResultCode
 from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
@@ -17,7 +17,6 @@ from armpy_testing.backends.fake_backends import FakeBackend
 from armpy_testing.watchdogs import StillWatchdog, use_watchdog
 
 from .nnapi_models import (
-    FLOAT_2,
     FLOAT_OPEN,
     compiled,
     devices_of,
@@ -76,17 +75,6 @@ def test_a_reusable_execution_is_prepared_once(reusable: Reusable) -> None:
     (prepared,) = preparation_of(execution)._bound
     execution.compute()
     assert preparation_of(execution)._bound == [prepared]
-
-
-def test_arguments_stay_after_the_first_computation(reusable: Reusable) -> None:
-    execution, _, _ = reusable
-    execution.compute()
-    with fails(ResultCode.BAD_STATE, "has been started"):
-        execution.set_input(0, floats(1, 2))
-    with fails(ResultCode.BAD_STATE, "has been started"):
-        execution.set_reusable(False)
-    with fails(ResultCode.BAD_STATE, "has been started"):
-        execution.run([floats(1, 2), floats(1, 2)])
 
 
 def test_reusable_executions_of_open_dimensions_and_odd_buffers_work_as_well() -> None:
@@ -171,24 +159,6 @@ def blocked() -> Iterator[tuple[Execution, Burst, Blocking]]:
         thread.join()
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda execution, burst: execution.compute(),
-        lambda execution, burst: execution.start_compute(),
-        lambda execution, burst: execution.close(),
-        lambda execution, burst: burst.compute(execution),
-        lambda execution, burst: burst.close(),
-    ],
-)
-def test_one_at_a_time(
-    blocked: tuple[Execution, Burst, Blocking], call: Callable[[Execution, Burst], object]
-) -> None:
-    execution, burst, _ = blocked
-    with fails(ResultCode.BAD_STATE, "under way|another thread|a thread computes"):
-        call(execution, burst)
-
-
 def test_what_is_under_way_is_not_released(blocked: tuple[Execution, Burst, Blocking]) -> None:
     execution, _, backend = blocked
     for _ in range(3):
@@ -222,54 +192,6 @@ def test_what_is_used_between_two_looks_is_kept(reusable: Reusable) -> None:
         execution.compute()
         assert preparation_of(execution).release_if_idle()
     assert not preparation_of(execution).release_if_idle()
-
-
-class FailingOnce(FakeBackend):
-    """Fails on request, once."""
-
-    def __init__(self) -> None:
-        self.is_to_fail = False
-        super().__init__(before_execute=self._fail)
-
-    def _fail(self) -> None:
-        is_to_fail, self.is_to_fail = self.is_to_fail, False
-        if is_to_fail:
-            raise RuntimeError("planted")
-
-
-def test_a_reusable_execution_that_failed_can_be_computed_again() -> None:
-    backend = FailingOnce()
-    with devices_of(backend) as manager:
-        model = sum_model(manager=manager)
-        compilation = Compilation.create_for_devices(model, manager.devices[:1])
-        compilation.finish()
-        execution, _, total = reusable_of(compilation)
-        execution.compute()
-        total[:] = 0
-        backend.is_to_fail = True
-        with fails(ResultCode.OP_FAILED, "planted"):
-            execution.compute()
-        with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
-            execution.get_output_operand_dimensions(0)
-        execution.compute()
-        assert total.tolist() == [11, 22]
-
-
-def test_a_closed_execution_computes_no_more(reusable: Reusable) -> None:
-    execution, _, _ = reusable
-    execution.compute()
-    execution.close()
-    with fails(ResultCode.BAD_STATE, "the execution is closed"):
-        execution.compute()
-
-
-def test_a_closed_compilation_is_said_by_its_executions() -> None:
-    compilation = compiled(sum_model())
-    execution, _, _ = reusable_of(compilation)
-    execution.compute()
-    compilation.close()
-    with pytest.raises(ArmpyError, match=r"unloaded|not ready|closed"):
-        execution.compute()
 
 
 @pytest.mark.slow
@@ -306,41 +228,3 @@ def test_a_burst_computes_new_and_reusable_executions(
         assert np.frombuffer(result, np.float32).tolist() == [2, 3]
         with fails(ResultCode.BAD_STATE, "has been started"):
             burst.compute(other)
-
-
-def test_a_burst_is_of_a_finished_compilation() -> None:
-    with fails(ResultCode.UNEXPECTED_NULL, "the compilation is None"):
-        Burst(None)  # type: ignore[arg-type]  # that is the point
-    with fails(ResultCode.BAD_DATA, "Expected Compilation"):
-        Burst("compilation")  # type: ignore[arg-type]  # that is the point
-    with fails(ResultCode.BAD_STATE, "is not finished"):
-        Burst(Compilation(sum_model()))
-
-
-def test_a_burst_takes_executions_of_its_compilation_only(compilation: Compilation) -> None:
-    burst = Burst(compilation)
-    other, _, _ = reusable_of(compiled(sum_model(FLOAT_2)))
-    with fails(ResultCode.BAD_DATA, "another compilation"):
-        burst.compute(other)
-    with fails(ResultCode.UNEXPECTED_NULL, "the execution is None"):
-        burst.compute(None)  # type: ignore[arg-type]  # that is the point
-    with fails(ResultCode.BAD_DATA, "Expected Execution"):
-        burst.compute("execution")  # type: ignore[arg-type]  # that is the point
-
-
-def test_a_burst_that_failed_goes_on(compilation: Compilation, reusable: Reusable) -> None:
-    burst = Burst(compilation)
-    with fails(ResultCode.BAD_DATA, "input 0 is not set"):
-        burst.compute(Execution(compilation))
-    burst.compute(reusable[0])
-    assert reusable[2].tolist() == [11, 22]
-
-
-def test_a_closed_burst_computes_no_more_and_keeps_nothing(
-    compilation: Compilation, reusable: Reusable
-) -> None:
-    with Burst(compilation) as burst:
-        burst.compute(reusable[0])
-    assert not reusable[0].is_prepared
-    with fails(ResultCode.BAD_STATE, "it is closed"):
-        burst.compute(reusable[0])

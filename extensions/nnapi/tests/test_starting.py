@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from armpy.backend import current_timing
-from armpy.errors import NnapiError, ResultCode
+from armpy.errors import ResultCode
 from armpy.execution import RuntimeOptions
 from armpy.ops.operation import Array
 from armpy_nnapi import (
@@ -114,10 +114,6 @@ def test_a_started_execution_signals_its_end(gated: Gated, compilation: Compilat
     event = execution.start_compute()
     assert gated.entered.wait(30)
     assert not event.is_done
-    with fails(ResultCode.BAD_STATE, "the execution has been started"):
-        execution.compute()
-    with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
-        execution.get_output_operand_rank(0)
     with fails(ResultCode.MISSED_DEADLINE_TRANSIENT, "still goes on"):
         event.wait(0.01)
     gated.gate.set()
@@ -125,30 +121,6 @@ def test_a_started_execution_signals_its_end(gated: Gated, compilation: Compilat
     assert event.is_done
     assert total.tolist() == [11, 22]
     assert execution.get_output_operand_dimensions(0) == (2,)
-
-
-def test_what_is_missing_is_said_at_the_start(compilation: Compilation) -> None:
-    execution = Execution(compilation)
-    for start in (
-        execution.start_compute,
-        lambda: execution.start_compute_with_dependencies([]),
-    ):
-        with fails(ResultCode.BAD_DATA, "(input|output) 0 is not set"):
-            start()
-
-
-def test_what_an_execution_fails_with_is_raised_by_waiting(
-    gated: Gated, compilation: Compilation
-) -> None:
-    gated.failure = RuntimeError("planted")
-    gated.gate.set()
-    execution, _ = execution_of(compilation)
-    event = execution.start_compute()
-    for _ in range(2):
-        with fails(ResultCode.OP_FAILED, "planted"):
-            event.wait()
-    with fails(ResultCode.BAD_STATE, "the execution has not ended well"):
-        execution.get_output_operand_rank(0)
 
 
 def test_an_output_that_does_not_fit_is_said_by_waiting(
@@ -166,21 +138,6 @@ def test_an_output_that_does_not_fit_is_said_by_waiting(
     assert total.tolist() == [7]
     with fails(ResultCode.OUTPUT_INSUFFICIENT_SIZE, "output 0 does not fit") as _:
         execution.get_output_operand_dimensions(0)
-
-
-def test_a_reusable_execution_is_started_again(gated: Gated, compilation: Compilation) -> None:
-    gated.gate.set()
-    execution = Execution(compilation)
-    values, total = floats(1, 2), np.zeros(2, np.float32)
-    execution.set_reusable(True)
-    execution.set_input(0, values)
-    execution.set_input(1, floats(0, 0))
-    execution.set_output(0, total)
-    for first in (1, 2):
-        values[:] = first
-        execution.start_compute().wait()
-        assert total.tolist() == [first, first]
-    execution.compute()
 
 
 def test_urgent_executions_come_first(gated: Gated, manager: DeviceManager) -> None:
@@ -203,14 +160,6 @@ def test_urgent_executions_come_first(gated: Gated, manager: DeviceManager) -> N
 
 
 # Time
-
-
-def test_only_one_chosen_device_has_timeouts(manager: DeviceManager) -> None:
-    execution, _ = execution_of(compiled(sum_model(manager=manager)))
-    with fails(ResultCode.BAD_DATA, "only executions on one chosen device have time-outs"):
-        execution.set_timeout(1)
-    with fails(ResultCode.BAD_DATA, "only executions on one chosen device have time-outs"):
-        execution.start_compute_with_dependencies([], 1)
 
 
 @pytest.mark.parametrize("duration", [-1, float("nan"), True, "1"])
@@ -369,16 +318,6 @@ def test_events_without_a_fence_are_waited_for_before(
     assert total.tolist() == [11, 22]
 
 
-def test_dependencies_are_events(compilation: Compilation) -> None:
-    execution, _ = execution_of(compilation)
-    with fails(ResultCode.UNEXPECTED_NULL, "the list of dependencies is None"):
-        execution.start_compute_with_dependencies(None)  # type: ignore[arg-type]
-    with fails(ResultCode.UNEXPECTED_NULL, "dependency 0 is None"):
-        execution.start_compute_with_dependencies([None])  # type: ignore[list-item]
-    with fails(ResultCode.BAD_DATA, "Expected Event"):
-        execution.start_compute_with_dependencies([7])  # type: ignore[list-item]
-
-
 def test_outputs_of_a_fenced_execution_are_known_beforehand(
     gated: Gated, manager: DeviceManager
 ) -> None:
@@ -482,15 +421,6 @@ def test_a_fence_of_a_failed_execution_shows_it_also_through_its_descriptor(
         waiting.wait()
 
 
-def test_a_fence_whose_other_end_is_gone_has_failed() -> None:
-    reader, writer = os.pipe()
-    event = Event.create_from_sync_fence_fd(reader)
-    os.close(writer)
-    with fails(ResultCode.OP_FAILED, "the fence was signalled with an error"):
-        event.wait(10)
-    os.close(reader)
-
-
 def test_the_state_of_a_fence_is_looked_up_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     timeouts_s: list[float | None] = []
 
@@ -522,15 +452,6 @@ def test_a_fences_descriptor_is_open() -> None:
     os.close(reader)
     with fails(ResultCode.BAD_DATA, f"descriptor {reader} is not open"):
         Event.create_from_sync_fence_fd(reader)
-
-
-def test_an_event_without_a_fence_has_no_descriptor(gated: Gated, compilation: Compilation) -> None:
-    gated.gate.set()
-    event = execution_of(compilation)[0].start_compute()
-    with pytest.raises(NnapiError, match="there is no fence") as caught:
-        event.get_sync_fence_fd()
-    assert (caught.value.code, caught.value.value) == (ResultCode.OP_FAILED, -1)
-    event.wait()
 
 
 @needs_eventfd
