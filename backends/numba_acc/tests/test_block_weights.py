@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from armpy_numba_acc.packing.block_weights import pack_blocks
+from armpy_numba_acc.lowering.block_weights import pack_blocks
 
 from armpy import Network, Runtime, RuntimeOptions, ops
 from armpy.ops.operation import Array

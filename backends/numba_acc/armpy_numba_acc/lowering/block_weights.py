@@ -1,15 +1,16 @@
-"""Products with numbers of few bits, which stay packed in memory."""
+"""Products with numbers of few bits, which stay packed in memory, and packing them in panels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from armpy.graph import Layer, Value
 from armpy.ops import BlockwiseFullyConnected
-from armpy.ops.operation import OperandInfos, Operation
+from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_numba_acc.lowering.dynamic_range import quantized_rows
@@ -19,7 +20,8 @@ from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.lowering.stand_ins import stand_in_of
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
-from armpy_numba_acc.packing.block_weights import pack_blocks, panel_parts
+from armpy_numba_acc.packing.origins import Origin, PackedArray
+from armpy_numba_acc.packing.panels import in_panels, side_by_side
 from armpy_numba_acc.program.emitter import Emitter
 from armpy_numba_acc.program.estimate import num_pieces
 from armpy_numba_acc.program.registry import LoweringRule
@@ -106,7 +108,7 @@ def _in_panels(emit: Emitter, layer: Layer, *values: Value) -> Buffer:
     emit_fill(emit, target, panels.nbytes, bytes(item), layer.name)
     for value, size in zip(values, sizes, strict=True):
         whole = stand_in_of((units, blocks, size), item)
-        for part, to in panel_parts(whole, panels[:, :, first : first + size]):
+        for part, to in _panel_parts(whole, panels[:, :, first : first + size]):
             sides = Side(emit.source(value), whole, part), Side(target, panels, to)
             emit_move(emit, *sides, layer.name)
         first += size
@@ -125,6 +127,48 @@ def _padded(emit: Emitter, layer: Layer, rows: int, length: int) -> Buffer:
     sides = Side(source, whole, whole), Side(padded, target, target[:, :depth])
     emit_move(emit, *sides, layer.name)
     return padded
+
+
+def pack_blocks(lanes: int, *parts: tuple[Array, Array]) -> PackedArray:
+    """Values of each block, panel by panel and block by block.
+
+    Parameters
+    ----------
+    lanes
+        Units of a panel; the last one is filled up with zeros.
+    *parts
+        Each a constant of shape (units, blocks) or (units, blocks, bytes), and the same bytes as
+        words of shape (units, blocks, words): of every block, each word of all units lies together.
+    """
+    rows = [_in_lanes(words, lanes) for _, words in parts]
+    packed = side_by_side(*rows)
+    begin, origins = 0, []
+    for (constant, words), row in zip(parts, rows, strict=True):
+        moved = partial(_in_lanes, lanes=lanes, words=words.shape[2])
+        size, together = constant.itemsize, words.itemsize // constant.itemsize
+        origin = Origin.of(constant, moved, size, begin, packed.shape[1], together=together)
+        origins.append(origin)
+        begin += row[0].nbytes
+    return PackedArray(packed, tuple(origins))
+
+
+def _in_lanes(values: Array, lanes: int, words: int = 0) -> Array:
+    """Values (units, blocks, ...), which are some words in each block, as rows of blocks."""
+    units, blocks = values.shape[:2]
+    panels = in_panels(values.reshape(units, blocks, words or values.shape[2], -1), lanes)
+    return panels.transpose(0, 2, 3, 1, 4).reshape(len(panels) * blocks, -1)
+
+
+def _panel_parts(values: Array, panels: Array) -> Iterator[tuple[Array, Array]]:
+    """Parts of values (units, blocks, words) and of panels (panels, blocks, words, lanes)."""
+    units, blocks, words = values.shape
+    lanes = panels.shape[3]
+    whole, rest = divmod(units, lanes)
+    for first, count, width in ((0, whole, lanes), (whole, 1, rest)):
+        if count * width:
+            part = values[first * lanes : first * lanes + count * width]
+            ordered = part.reshape(count, width, blocks, words).transpose(0, 2, 3, 1)
+            yield ordered, panels[first : first + count, :, :, :width]
 
 
 LOWERINGS = {BlockwiseFullyConnected: LoweringRule(check, lower)}

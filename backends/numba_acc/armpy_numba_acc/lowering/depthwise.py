@@ -1,4 +1,4 @@
-"""DepthwiseConvolution2d: which way of several a layer is lowered."""
+"""DepthwiseConvolution2d: the choice among its lowerings, and that of 16-bit tensors."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from armpy.ops import DepthwiseConvolution2d
 from armpy.ops.operation import Array
 from armpy.types import DataType
 from armpy_numba_acc.lowering.depthwise_f32 import lower_f32
-from armpy_numba_acc.lowering.depthwise_i16 import lower_i16
 from armpy_numba_acc.lowering.depthwise_u8 import lower_u8
 from armpy_numba_acc.lowering.dynamic_range import rounded_input, with_real_weights
 from armpy_numba_acc.lowering.moves import Side, emit_move, stand_in
 from armpy_numba_acc.lowering.operands import elements_of, expect
 from armpy_numba_acc.lowering.patches import patches_of_images
-from armpy_numba_acc.lowering.products import with_room
-from armpy_numba_acc.lowering.tiles import U8
+from armpy_numba_acc.lowering.products import Weights, with_room
+from armpy_numba_acc.lowering.tiles import I16, U8, Tile, rows_of_channels
 from armpy_numba_acc.lowering.weighted_checks import WIDE, is_dynamic
+from armpy_numba_acc.lowering.weighted_i16 import Finish, emit_filters_i16, emit_i16
 from armpy_numba_acc.lowering.weighted_u8 import emit_filters_u8
-from armpy_numba_acc.lowering.windows import Windows
+from armpy_numba_acc.lowering.windows import Windows, readable_past
 from armpy_numba_acc.machine.memory import Buffer
+from armpy_numba_acc.packing.origins import Part
 from armpy_numba_acc.packing.quantized import zero_point_of
+from armpy_numba_acc.packing.weights_i16 import Pieces, pack_channels
 from armpy_numba_acc.program.emitter import Emitter
 
 
@@ -56,7 +58,7 @@ def lower_depthwise(emit: Emitter, layer: Layer) -> None:
         source = _repeated(emit, layer, source, out_channels // channels)
         windows = replace(windows, shape=(*windows.shape[:3], out_channels))
     if is_wide:
-        lower_i16(emit, layer, source)
+        _lower_i16(emit, layer, source)
         return
     (lower_f32 if is_float else lower_u8)(emit, layer, source, windows)
 
@@ -70,6 +72,50 @@ def _lower_products(emit: Emitter, layer: Layer) -> None:
     values = by_filter.reshape(filters, len(patches.taps), patches.depth)
     patches = with_room(emit, layer, patches, U8)
     emit_filters_u8(emit, layer, patches, values, emit.target(layer.output), filters)
+
+
+def _lower_i16(emit: Emitter, layer: Layer, source: Buffer) -> None:
+    """Multiply each channel by its filter, or all pixels by all filters of a single channel.
+
+    Parameters
+    ----------
+    source
+        The input; with each channel as often as it is multiplied by a filter, unless there is one.
+    """
+    weights, info = elements_of(layer, "weights"), layer["input"].info
+    filters = weights.shape[3]
+    by_filter = np.ascontiguousarray(weights.reshape(-1, filters).T)
+    target = emit.target(layer.output)
+    if info.known_shape[3] == 1:  # a convolution that sees all channels
+        patches = patches_of_images(emit, layer, 2, 0)
+        values = by_filter.reshape(filters, len(patches.taps), patches.depth)
+        patches = with_room(emit, layer, patches, I16)
+        emit_filters_i16(emit, layer, patches, values, target, filters)
+        return
+    size_bytes = info.size_bytes // info.known_shape[3] * filters
+    source = readable_past(emit, source, size_bytes, layer.name)
+    patches = patches_of_images(emit, layer, 2, 0, source, channels=filters)
+    taps = patches.taps
+    if len(taps) < by_filter.shape[1]:  # whole rows of elements, which channels are not
+        width = weights.shape[2]
+        taps = tuple(tap + x * filters * 2 for tap in taps for x in range(width))
+    patches = replace(patches, taps=taps, depth=1)
+    pieces = Pieces.of(by_filter[:, :, None])
+    tile = Tile(rows_of_channels(emit.isa, patches.layout[2]), 1)
+    packed = pack_channels(by_filter, tile.width(emit.isa))
+    panels = packed.after(Part(weights, lambda values: values.reshape(-1, filters).T))
+    emit_i16(
+        emit,
+        patches,
+        Weights(I16, emit.packed(panels), panels.pitch, filters, tile),
+        Finish.of(layer, slice(None)),
+        pieces.at_once,
+        target,
+        filters,
+        layer.name,
+        is_depthwise=True,
+        at_once=len(panels.array),
+    )
 
 
 def _repeated(emit: Emitter, layer: Layer, source: Buffer, times: int) -> Buffer:

@@ -13,8 +13,7 @@ from armpy.ops import GateFunction, UnidirectionalSequenceLstm
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.operands import expect
-from armpy_numba_acc.lowering.recurrent_cells import Cell, emit_cell
-from armpy_numba_acc.lowering.recurrent_inputs import emit_inputs_share
+from armpy_numba_acc.lowering.recurrent_cells import Cell, emit_cell, emit_inputs_share
 from armpy_numba_acc.machine import calls
 from armpy_numba_acc.machine.memory import Buffer
 from armpy_numba_acc.packing.recurrent import packed_panels, panel_line, side_by_side

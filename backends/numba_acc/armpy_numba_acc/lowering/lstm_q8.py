@@ -1,10 +1,12 @@
-"""UnidirectionalSequenceLstm in integers."""
+"""UnidirectionalSequenceLstm in integers, and the tables of its functions."""
 
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 
 from armpy.core import numerics
 from armpy.graph import Layer
@@ -14,7 +16,6 @@ from armpy.tensor import TensorInfo
 from armpy_numba_acc.lowering.lstm_f32 import BIASES, GATES, Steps, constants_of, infos_of
 from armpy_numba_acc.lowering.operands import expect
 from armpy_numba_acc.machine import calls
-from armpy_numba_acc.packing.gates import sigmoid_table, tanh_table
 from armpy_numba_acc.packing.quantized import zero_point_of
 from armpy_numba_acc.program.emitter import Emitter
 
@@ -64,9 +65,9 @@ def lower_q8(emit: Emitter, layer: Layer) -> None:
         weights=emit.constant(_matrix(weights, gates)),
         biases=emit.constant(_biases(weights, gates, infos)),
         multipliers=emit.constant(_multipliers(infos, gates)),
-        sigmoid=emit.constant(sigmoid_table()),
-        tanh=emit.constant(tanh_table(3)),
-        cell_tanh=emit.constant(tanh_table(15 + exponent)),
+        sigmoid=emit.constant(_sigmoid_table()),
+        tanh=emit.constant(_tanh_table(3)),
+        cell_tanh=emit.constant(_tanh_table(15 + exponent)),
         scratch=emit.scratch(2 * len(gates) * cells),
         batches=steps.batches,
         times=steps.times,
@@ -123,3 +124,26 @@ def _multipliers(infos: dict[str, TensorInfo], gates: list[str]) -> Array:
 def _stored_clip(clip: float, scale: float) -> int:
     """The limit of the cell state as a stored number; 0 is not a limit."""
     return min(int(np.float32(clip) / np.float32(scale)), 32767) if clip > 0 else 0
+
+
+@cache
+def _sigmoid_table() -> npt.NDArray[np.int16]:
+    """Logistic function of every number with 3 integer bits, lowest first.
+
+    Returns
+    -------
+    ndarray, int16, shape (65536,)
+        With 15 fraction bits.
+    """
+    return numerics.gemmlowp.logistic(_every_number(), 3, bits=16).astype(np.int16)
+
+
+@cache
+def _tanh_table(integer_bits: int) -> npt.NDArray[np.int16]:
+    """Hyperbolic tangent of every number with some integer bits; otherwise as above."""
+    return numerics.gemmlowp.tanh(_every_number(), integer_bits, bits=16).astype(np.int16)
+
+
+def _every_number() -> npt.NDArray[np.int64]:
+    """All of int16, lowest first."""
+    return np.arange(-(1 << 15), 1 << 15)
