@@ -22,7 +22,7 @@ import armpy
 from armpy import DataType, Network, TensorInfo, ops
 from armpy.core.turns import take_turns, timed
 from armpy.execution.programs.compiled_program import CompiledProgram
-from armpy.execution.programs.working_memory import WorkingMemory
+from armpy.execution.programs.memory import StepMemory
 from armpy.ops.operation import Array
 from benchmarks.common import calls_in, description, write_json
 
@@ -73,13 +73,13 @@ def calls_of(model: armpy.Model) -> dict[str, Call]:
     return calls
 
 
-def _run_steps(memory: WorkingMemory) -> None:
+def _run_steps(memory: StepMemory) -> None:
     """Call every workload."""
     for execute, inputs, outputs in memory.steps:
         execute(inputs, outputs)
 
 
-def _native_call(memory: WorkingMemory, tensors: list[Array]) -> dict[str, Call]:
+def _native_call(memory: StepMemory, tensors: list[Array]) -> dict[str, Call]:
     """The native function of a network that NumbaAcc has made one program of."""
     workload = getattr(memory.steps[0][0], "__self__", None)
     if type(workload).__name__ != "ProgramWorkload" or len(memory.steps) > 1:

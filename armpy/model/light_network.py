@@ -17,7 +17,8 @@ from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.errors import ArmpyError
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.memory.arena_pool import arena_pool
-from armpy.execution.programs.program import BoundProgram, StepMemory, StepProgram
+from armpy.execution.programs.memory import StepMemory
+from armpy.execution.programs.program import BoundProgram, StepProgram
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:  # an import here slows every start of a compiled model
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # an import here slows every start of a compiled model
     from armpy.execution.calls.invocation import Invocation
     from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.steps.control_flow import Shapes
+    from armpy.execution.steps.step import Execute
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
     from armpy.types import BackendId
@@ -52,54 +54,74 @@ class ArchivedStep(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
 
+    def free_idle(self) -> None:
+        """Let the workload release memory that it keeps between executions."""
+        self.workload.free_idle_memory()
 
-class ArchivedMemory(StepMemory):
-    """Memory of one execution of an archived program."""
 
-    def __init__(self, program: ArchivedProgram) -> None:
-        super().__init__(program.sources, program.results)
-        self._made_of = program.steps
-        handles: list[ITensorHandle] = [*self.sources, *self.results]
-        if program.tensors:
-            size_bytes = program.arena_bytes
+class ArchivedSteps(NamedTuple):
+    """Steps of a compiled file and where their tensors lie in memory."""
+
+    sources: Sequence[TensorInfo]  # of the inputs and outputs, fully shaped
+    results: Sequence[TensorInfo]
+    tensors: Sequence[ArchivedTensor]  # between steps
+    arena_bytes: int  # what these take
+    steps: Sequence[ArchivedStep]
+
+    def program(self) -> StepProgram:
+        """The program that executes them."""
+        return StepProgram(self, self.steps, tuple(self.sources), tuple(self.results))
+
+    def uses(self, backend_id: BackendId) -> bool:
+        """Return whether a backend may have memory of it; true, as the core does not know."""
+        return True
+
+    def new_memory(self) -> StepMemory:
+        """Make what one execution at a time needs."""
+        memory = StepMemory(self.sources, self.results, self._raise_for, self._watch)
+        handles: list[ITensorHandle] = [*memory.sources, *memory.results]
+        if self.tensors:
 
             def allocate() -> tuple[Array, Callable[[], object]]:
                 # Nothing has to be done to give it back.
-                return DefaultAllocator().allocate(size_bytes), lambda: None
+                return DefaultAllocator().allocate(self.arena_bytes), lambda: None
 
             # The source that ordinary networks name, too, so that both have arenas in turn.
-            backend_id, source = program.steps[0].backend_id, DefaultAllocator
-            memory = arena_pool.take(
-                self, backend_id, source, size_bytes, ALIGNMENT_BYTES, allocate
+            backend_id, source = self.steps[0].backend_id, DefaultAllocator
+            arena = arena_pool.take(
+                memory, backend_id, source, self.arena_bytes, ALIGNMENT_BYTES, allocate
             )
-        for tensor in program.tensors:
+        for tensor in self.tensors:
             info, begin = tensor.info, tensor.offset_bytes
-            elements = memory[begin : begin + info.size_bytes].view(info.data_type.dtype)
+            elements = arena[begin : begin + info.size_bytes].view(info.data_type.dtype)
             handles.append(HostTensorHandle(info, elements.reshape(info.known_shape)))
-        for step in program.steps:
+        steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
+        for step in self.steps:
             ins: list[ITensorHandle | None] = [handles[number] for number in step.inputs]
             outs = [handles[number] for number in step.outputs]
-            self.steps.append((step.workload.execute, ins, outs))
-        self._take_sizes([step.workload.for_arrays() for step in program.steps])
+            steps.append((step.workload.execute, ins, outs))
+        memory.fill(steps, [step.workload.for_arrays() for step in self.steps])
+        return memory
 
-    def free(self) -> None:
-        """Give the memory back with the last reference."""
-        self.steps = []
-        arena_pool.leave(self)
+    def _watch(
+        self, calls: Sequence[Callable[[], object]]
+    ) -> Callable[[Cancellation | None], None]:
+        """Return a function that makes the calls of all steps, unless it is stopped."""
 
-    def _run_watched(self, cancellation: Cancellation | None) -> None:
-        """Execute the steps one after the other, unless they are stopped."""
-        number = 0
-        try:
-            for execute, ins, outs in self.steps:
-                if cancellation is not None:
-                    cancellation.check()
-                execute(ins, outs)
-                number += 1
-        except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
-            self._raise(number, error)
+        def run(cancellation: Cancellation | None) -> None:
+            number = 0
+            try:
+                for call in calls:
+                    if cancellation is not None:
+                        cancellation.check()
+                    call()
+                    number += 1
+            except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
+                self._raise_for(number, error)
 
-    def _raise(self, step: int, error: BaseException) -> NoReturn:
+        return run
+
+    def _raise_for(self, step: int, error: BaseException) -> NoReturn:
         """Raise what a step raised, as `armpy.execution.steps.step.raise_for_step` does."""
         from armpy.plugins.proxy.error_attribution import blamed  # noqa: PLC0415 - as above
 
@@ -111,45 +133,12 @@ class ArchivedMemory(StepMemory):
         )
 
         let_user_interrupt(error)
-        failed = self._made_of[min(step, len(self._made_of) - 1)]
+        failed = self.steps[min(step, len(self.steps) - 1)]
         where = f"{failed.backend_id} / PreCompiled '{failed.layer}'"
         if isinstance(error, ArmpyError):
             raise blamed(failed.backend_id, named_error(where, error)) from error.__cause__
         failure = workload_error(failed.backend_id, where, error)
         raise blamed(failed.backend_id, failure) from error
-
-
-class ArchivedProgram(StepProgram[ArchivedMemory]):
-    """Steps of a compiled file and where their tensors lie in memory."""
-
-    def __init__(
-        self,
-        sources: Sequence[TensorInfo],
-        results: Sequence[TensorInfo],
-        tensors: Sequence[ArchivedTensor],
-        arena_bytes: int,
-        steps: Sequence[ArchivedStep],
-    ) -> None:
-        super().__init__()
-        self.shapes: Shapes = tuple([info.known_shape for info in sources])
-        self.sources = sources  # of the inputs and outputs, fully shaped
-        self.results = results
-        self.tensors = tensors  # between steps
-        self.arena_bytes = arena_bytes  # what these take
-        self.steps = steps
-
-    def new_memory(self) -> ArchivedMemory:
-        """Make what one execution at a time needs."""
-        return ArchivedMemory(self)
-
-    def free_workloads(self) -> None:
-        """Let workloads release memory that they keep between executions."""
-        for step in self.steps:
-            step.workload.free_idle_memory()
-
-    def uses(self, backend_id: BackendId) -> bool:
-        """Return whether a backend may have memory of it; true, as the core does not know."""
-        return True
 
 
 class ArchivedGraph(NamedTuple):
@@ -184,10 +173,10 @@ class ArchivedNetwork:
     def __init__(
         self,
         graph: ArchivedGraph,
-        first: ArchivedProgram | None,  # prepared at once
+        first: StepProgram | None,  # prepared at once
         memory_limit_bytes: int,
-        read_placement: Callable[[ArchivedProgram], Placement],
-        find: Callable[[Shapes], ArchivedProgram | None] | None = None,
+        read_placement: Callable[[StepProgram], Placement],
+        find: Callable[[Shapes], StepProgram | None] | None = None,
     ) -> None:
         self.graph = graph
         self._limit_bytes = memory_limit_bytes  # the most that a converted input may take
@@ -207,13 +196,14 @@ class ArchivedNetwork:
         pairs = zip(self.graph.inputs, shapes, strict=True)
         return tuple([InputSlot(v.name, v.info, shape, self._limit_bytes) for v, shape in pairs])
 
-    def _keep(self, program: ArchivedProgram) -> BoundProgram:
+    def _keep(self, program: StepProgram) -> BoundProgram:
         """Make a program ready for calls."""
-        named = zip(self.graph.outputs, program.results, strict=True)
+        named = zip(self.graph.outputs, program.result_infos, strict=True)
         outputs = tuple([OutputSlot(value.name, info) for value, info in named])
-        inputs = self._slots(program.shapes)
-        bound = BoundProgram(program.shapes, program, program.run, _bind, True, inputs, outputs)
-        self._prepared[program.shapes] = bound
+        shapes = shapes_of(program)
+        inputs = self._slots(shapes)
+        bound = BoundProgram(shapes, program, program.run, _bind, True, inputs, outputs)
+        self._prepared[shapes] = bound
         if len(self._prepared) > MOST_SHAPES:
             self._prepared.popitem(last=False)
         return bound
@@ -298,6 +288,11 @@ class ArchivedNetwork:
     def describe_shapes(self) -> str:
         """Names and shapes of the inputs, for messages."""
         return ", ".join(f"{v.name} {format_shape(v.info.shape)}" for v in self.graph.inputs)
+
+
+def shapes_of(program: StepProgram) -> Shapes:
+    """The input shapes that an archived program is for; it has no variables."""
+    return tuple([info.known_shape for info in program.source_infos])
 
 
 def _bind(*_: object) -> Callable[[], None]:

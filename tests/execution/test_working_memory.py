@@ -26,7 +26,6 @@ from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
 from armpy.execution.memory.idle_release import Watchdog
 from armpy.execution.programs.program import MAX_IDLE_MEMORIES, StepProgram
-from armpy.execution.programs.working_memory import WorkingMemory
 from armpy.execution.scheduling.daemons import start_daemon
 from armpy.graph import Graph
 from armpy.graph.network import Network
@@ -716,7 +715,7 @@ def test_the_watchdog_comes_again_after_it_could_not_look(
             raise RuntimeError("can't start new thread")
         start(target, name)
 
-    def have_no_memory(program: StepProgram[WorkingMemory]) -> bool:
+    def have_no_memory(program: StepProgram) -> bool:
         if len(failed) == 1:
             failed.append("memory")
             raise MemoryError

@@ -61,3 +61,11 @@ class SharedMemory:
             self._users -= 1  # first: it is over for this execution also if releasing raises
             if self._users == 0:
                 self._held.close()
+
+
+def holding(memories: Sequence[SharedMemory]) -> ExitStack:
+    """Hold what backends share between executions, until the stack is left."""
+    with ExitStack() as stack:
+        for memory in memories:
+            stack.enter_context(memory)
+        return stack.pop_all()

@@ -22,7 +22,7 @@ from armpy.plugins.proxy.memory import HandleFactoryProxy
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.program import StepMemory
+    from armpy.execution.programs.memory import StepMemory
 
 _log = logging.getLogger("armpy.execution")
 

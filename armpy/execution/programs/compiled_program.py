@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import NamedTuple
 
 from armpy.backend import WorkloadInfo, current_cancellation
 from armpy.compiler import OptimizedNetwork, Placement
-from armpy.compiler.imported import ImportedNetwork
-from armpy.execution.memory import idle_release
-from armpy.execution.memory.shared_memory import SharedMemory
-from armpy.execution.programs.arenas import Constants, OutOfMemoryError, make_constants
+from armpy.execution.programs.arenas import OutOfMemoryError, make_constants
 from armpy.execution.programs.held_memory import HeldMemory
-from armpy.execution.programs.loop_limits import LoopLimits, limited_layers, limited_steps
+from armpy.execution.programs.loop_limits import limited_layers, limited_steps
+from armpy.execution.programs.memory import StepMemory
 from armpy.execution.programs.program import StepProgram
-from armpy.execution.programs.working_memory import ImportRefusedError, WorkingMemory
+from armpy.execution.programs.resources import ProgramResources
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.profiled import Measure
 from armpy.execution.steps.session import BackendSession
@@ -29,15 +25,11 @@ from armpy.execution.steps.step import (
     prepare_steps,
     prepared_step,
 )
-from armpy.graph import Layer
+from armpy.graph import Layer, Value
 from armpy.ops.backend_internal import MemCopy, PreCompiled
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.error_attribution import blamed
-from armpy.profiling import phase
 from armpy.tensor import TensorInfo
 from armpy.types import HOST, BackendId
-
-_log = logging.getLogger("armpy.execution")
 
 
 class SizedNetwork(NamedTuple):
@@ -51,21 +43,16 @@ class SizedNetwork(NamedTuple):
     in_place: frozenset[tuple[int, int]]  # sources and results that may be one array each
 
 
-class ProgramResources(NamedTuple):
-    """The resources of a network's program that do not depend on sizes."""
-
-    sessions: Mapping[BackendId, BackendSession]
-    executors: Executors  # run programs with loops that the core has to stop
-    limited: AbstractSet[int]  # ids of the layers with such loops
-    held: Sequence[SharedMemory]  # by backends during executions
-    constants: Constants
-
-
-class CompiledProgram(StepProgram[WorkingMemory]):
+class CompiledProgram(StepProgram):
     """Prepared steps of an optimised network, which is fully shaped.
 
     It takes no working memory, which the first execution does.
     """
+
+    _resources: ProgramResources
+    _steps: Sequence[Step]
+    sizes: SizedNetwork | None
+    original: CompiledProgram | None
 
     def __init__(
         self,
@@ -75,18 +62,11 @@ class CompiledProgram(StepProgram[WorkingMemory]):
         sizes: SizedNetwork | None = None,  # that it was resized for
         original: CompiledProgram | None = None,  # the program that it was resized from
     ) -> None:
-        super().__init__(original)
         if network is not None:
             self.network = network
-        self.sizes: SizedNetwork | None = sizes
-        self.original = original
-        self._steps = steps
-        self._resources = resources
-        self.result_infos = (
-            tuple(value.info for value in self.network.graph.results)
-            if sizes is None
-            else sizes.results
-        )
+        sources = _infos(self.network.graph.sources) if sizes is None else sizes.sources
+        results = _infos(self.network.graph.results) if sizes is None else sizes.results
+        super().__init__(resources, steps, sources, results, sizes, original)
 
     @classmethod
     def prepare(
@@ -119,15 +99,9 @@ class CompiledProgram(StepProgram[WorkingMemory]):
             constants = make_constants(network, sessions)
         except OutOfMemoryError as error:
             raise _preparation_error(network, error) from error
-        resources = ProgramResources(sessions, executors, limited, held, constants)
-        program = cls(network, steps, resources)
-        # In memory that goes back at once: what an execution refuses could not be copied.
-        if network.imports:
-            try:
-                program._make_memory().free()
-            except OutOfMemoryError as error:
-                _log.info("no import is tried, as there is no memory for it now: %s", error)
-        return program
+        resources = ProgramResources(network, steps, sessions, executors, limited, held, constants)
+        resources.try_imports()
+        return cls(network, steps, resources)
 
     @cached_property
     def network(self) -> OptimizedNetwork:
@@ -154,7 +128,7 @@ class CompiledProgram(StepProgram[WorkingMemory]):
     @property
     def stops_loops(self) -> bool:
         """Return whether it has loops that the core has to stop."""
-        return bool(self._resources.limited)
+        return self._resources.stops_loops
 
     def resized(self, sizes: SizedNetwork) -> CompiledProgram:
         """Prepare the same layers for other sizes.
@@ -172,67 +146,16 @@ class CompiledProgram(StepProgram[WorkingMemory]):
                 )
         return CompiledProgram(None, steps, self._resources, sizes, self)
 
-    def resize(self, memory: WorkingMemory) -> None:
+    def resize(self, memory: StepMemory) -> None:
         """Make memory of a program for other sizes fit this one."""
-        sizes = self.sizes
-        if sizes is None:
+        if self.sizes is None:
             raise RuntimeError("a program that others were resized from is not executed")
-        memory.resize(self._steps, (*sizes.sources, *sizes.results))
-        memory.sizes = sizes
-
-    def _made(self) -> WorkingMemory:
-        # The original's, which lives as long as there are programs for other sizes.
-        return super()._made() if self.original is None else self.original._made()
-
-    def new_memory(self) -> WorkingMemory:
-        """Make memory for one execution at a time.
-
-        Raises MemoryLimitError if there is no memory left; a backend's own ArmpyErrors are raised
-        as they are; MemoryImportError if a backend cannot import an input in another one's memory.
-        """
-        try:
-            try:
-                return self._make_memory()
-            except OutOfMemoryError as error:
-                # Once more, as idle memory elsewhere may be the memory that the device lacks.
-                if not idle_release.watchdog.reclaim(error.backend_id):
-                    raise
-            return self._make_memory()
-        except OutOfMemoryError as error:
-            cause = blamed(error.backend_id, error.cause, is_memory=True)
-            raise cause from error.cause.__cause__
-        except ImportRefusedError as error:
-            raise error.cause from error.cause.__cause__
-
-    def _make_memory(self) -> WorkingMemory:
-        resources = self._resources
-        limits: LoopLimits | None = None
-        if resources.limited:
-            # Imported memory is not left alone.
-            in_place = isinstance(self.network, ImportedNetwork)
-            limits = LoopLimits(resources.executors, in_place=in_place)
-        with phase("make working memory"):
-            return WorkingMemory(
-                self.network,
-                self._steps,
-                resources.sessions,
-                resources.constants,
-                resources.held,
-                limits,
-            )
-
-    def free_workloads(self) -> None:
-        """Let workloads release memory that they keep between executions."""
-        for step in self._steps:
-            step.free_idle()
-
-    def uses(self, backend_id: BackendId) -> bool:
-        """Return whether a backend has layers of it."""
-        return backend_id in self.network.backend_ids.values()
+        memory.resize(self._steps, (*self.source_infos, *self.result_infos))
+        memory.sizes = self.sizes
 
     def held_memory(self) -> HeldMemory:
         """Make memory that the application holds."""
-        return HeldMemory(self.new_memory)
+        return HeldMemory(self, self.placement.arena_bytes)
 
     def bind(self, sources: Sequence[Array], results: Sequence[Array]) -> Callable[[], None]:
         """Prepare many executions with the same arrays, in working memory of their own.
@@ -241,7 +164,8 @@ class CompiledProgram(StepProgram[WorkingMemory]):
 
         Raises BackendError if a backend fails to prepare them.
         """
-        if self._resources.limited:  # it may be abandoned, so that nothing of it can be prepared
+        # It may be abandoned, so that nothing of it can be prepared.
+        if self._resources.stops_loops:
             # Another one after a failure: the execution that was abandoned has the last.
             held = self.held_memory()
             cancellation = current_cancellation()
@@ -252,10 +176,21 @@ class CompiledProgram(StepProgram[WorkingMemory]):
             return execute
         memory = self.take_memory()
         try:
-            return memory.bind(sources, results)
+            return self.bind_in(memory, sources, results)
         except BaseException:  # it is not used again, as in `StepProgram.run`
             memory.free()
             raise
+
+    def bind_in(
+        self, memory: StepMemory, sources: Sequence[Array], results: Sequence[Array]
+    ) -> Callable[[], None]:
+        """`bind` in memory that no other caller may use from now on."""
+        return self._resources.bind(memory, self._steps, sources, results)
+
+
+def _infos(values: Sequence[Value]) -> tuple[TensorInfo, ...]:
+    """The infos of some values."""
+    return tuple([value.info for value in values])
 
 
 def _preparation_error(network: OptimizedNetwork, error: OutOfMemoryError) -> PreparationError:

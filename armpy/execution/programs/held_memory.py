@@ -12,7 +12,8 @@ from armpy.ops.operation import Array
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
-    from armpy.execution.programs.working_memory import WorkingMemory
+    from armpy.execution.programs.memory import StepMemory
+    from armpy.execution.programs.program import StepProgram
 
 
 class HeldMemory:
@@ -20,20 +21,20 @@ class HeldMemory:
 
     def __init__(
         self,
-        new_memory: Callable[[], WorkingMemory],  # makes the program's memory
+        program: StepProgram,
+        bytes_by_backend: Mapping[BackendId, int],  # the memory of the program's parts included
         # Makes the results of the sources and the results in the memory, where more has to run.
         run_rest_after: Callable[
             [Sequence[Array], Sequence[Array], Targets | None, Cancellation | None], list[Array]
         ]
         | None = None,
     ) -> None:
-        self._new_memory = new_memory
+        self._program = program
+        self.bytes_by_backend = bytes_by_backend
         self._run_rest_after = run_rest_after
         self._why_closed = ""
         # At once: if there is none, the caller gets the error here, and not in an execution.
-        memory = new_memory()
-        self.bytes_by_backend: Mapping[BackendId, int] = memory.bytes_by_backend
-        self._memory: WorkingMemory | None = memory  # None: still to be made
+        self._memory: StepMemory | None = program.new_memory()  # None: still to be made
         # The caller that deletes it executes, as in `armpy.execution.calls.execution`.
         self._turn = [None]
 
@@ -54,7 +55,7 @@ class HeldMemory:
         try:
             memory = self._memory
             if memory is None:
-                memory = self._memory = self._new_memory()
+                memory = self._memory = self._program.new_memory()
             if self._run_rest_after is None:
                 return memory.run(sources, results, cancellation)
             head_results = memory.run(sources, None, cancellation)

@@ -27,7 +27,7 @@ from armpy.backend.control_flow import (
 )
 from armpy.compiler import OptimizedNetwork
 from armpy.errors import ArmpyError, InvalidArgumentError
-from armpy.execution.programs.program import StepMemory
+from armpy.execution.programs.memory import StepMemory
 from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
@@ -187,7 +187,13 @@ class LoopLimits:
         self._lock = threading.Lock()
         self._is_running = self._is_unwanted = False
 
-    def run_of(self, memory: StepMemory) -> Run:
+    def apply_to(self, memory: StepMemory) -> None:
+        """Execute in a memory with the limits from now on."""
+        # A method in between would take longer, and few networks have such loops.
+        memory.run = self._run_of(memory)  # type: ignore[method-assign,assignment]  # the same
+        memory.leaves_alone = self._leaves_alone
+
+    def _run_of(self, memory: StepMemory) -> Run:
         """Executions in a memory, which take place on another thread.
 
         They raise an `ExecutionTimeoutError` if a loop takes longer than it may.
@@ -231,7 +237,7 @@ class LoopLimits:
             raise
         return outputs if in_place is not None or results is None else _taken(results, outputs)
 
-    def leaves_alone(self) -> bool:
+    def _leaves_alone(self) -> bool:
         """Return whether unwanted memory has to wait for an execution, which frees it then."""
         with self._lock:
             self._is_unwanted = True

@@ -26,9 +26,9 @@ from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.imports import shapes_depend_on_values
 from armpy.execution.programs.memory_limits import check_layers
 from armpy.execution.programs.placement_policy import LoadTrial, decide
+from armpy.execution.programs.resources import ImportRefusedError
 from armpy.execution.programs.staged_program import DynamicLayers, StagedProgram
 from armpy.execution.programs.subgraph_networks import SubgraphNetworks
-from armpy.execution.programs.working_memory import ImportRefusedError
 from armpy.execution.steps.profiled import logged_steps, measure_for, traced_steps
 from armpy.execution.steps.session import HandleFactories, SessionError
 from armpy.execution.steps.step import PreparationError, PreparationFailure

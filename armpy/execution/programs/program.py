@@ -7,21 +7,17 @@ executed.
 from __future__ import annotations
 
 import weakref
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from numpy import empty, uint8
-
-from armpy.backend.memory.tensor_handle import HostTensorHandle
-from armpy.execution.memory.arena_pool import PooledArena, arena_pool
+from armpy.execution.memory.arena_pool import arena_pool
 
 if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all this
-    from armpy.backend import Cancellation, ITensorHandle
+    from armpy.backend import Cancellation
     from armpy.execution.arrays.slots import InputSlot, OutputSlot
+    from armpy.execution.programs.memory import StepMemory
     from armpy.execution.steps.control_flow import Shapes, Targets
-    from armpy.execution.steps.step import Execute
     from armpy.ops.operation import Array
     from armpy.tensor import TensorInfo
     from armpy.types import BackendId
@@ -38,6 +34,22 @@ if TYPE_CHECKING:  # a model that was prepared ahead of time starts without all 
         ) -> list[Array]:
             """Execute once; parameters and result as for `StepProgram.run`."""
 
+    class Resources(Protocol):
+        """What the executions of a program need, whatever their sizes."""
+
+        def new_memory(self) -> StepMemory:
+            """Make memory for one execution at a time; errors as of `StepProgram.new_memory`."""
+
+        def uses(self, backend_id: BackendId) -> bool:
+            """Return whether memory of a backend may be in use between executions."""
+
+    class IdlingStep(Protocol):
+        """Step of a program, whose workload may keep memory between executions."""
+
+        @property
+        def free_idle(self) -> Callable[[], None]:
+            """Function that releases that memory."""
+
     Bind: TypeAlias = Callable[[Sequence[Array], Targets], Callable[[], Sequence[Array] | None]]
     """Prepares many executions with the same arrays; each returns new results."""
 
@@ -48,146 +60,37 @@ ProgramKey: TypeAlias = tuple[object, ...]
 MAX_IDLE_MEMORIES = 4
 """Working memories that are kept for the next execution; more are made when threads need them."""
 
-NOTHING: Array = empty(0, uint8)
-"""Placeholder of the caller's arrays between executions."""
 
-
-class StepMemory(ABC):
-    """Handles of one execution at a time, and the calls with them."""
-
-    # Those that it was resized for, by identity; None before.
-    sizes: object = None
-
-    def __init__(self, sources: Sequence[TensorInfo], results: Sequence[TensorInfo]) -> None:
-        # An execution puts the caller's arrays into these and takes them out again.
-        self.sources = tuple([HostTensorHandle(info, NOTHING) for info in sources])
-        self.results = tuple([HostTensorHandle(info, NOTHING) for info in results])
-        # What to call for each layer.
-        self.steps: list[tuple[Execute, list[ITensorHandle | None], list[ITensorHandle]]] = []
-        self._copies: list[tuple[HostTensorHandle, ITensorHandle]] = []
-        self._bound = (*self.sources, *self.results)
-        self._is_always_watched = False
-        self.arenas: list[PooledArena] = []  # which networks use in turn
-        # The program that keeps it between executions; Any: of this kind of memory.
-        self.program: weakref.ref[StepProgram[Any]] | None = None
-        self.is_stale = False  # whether it was not used when it was last looked at
-
-    def _take_sizes(self, for_arrays: Sequence[Callable[[Sequence[Array]], object] | None]) -> None:
-        """Prepare for the sizes of results, and what executes each step on arrays."""
-        self._new_results = [(h.info.known_shape, h.info.data_type.dtype) for h in self.results]
-        # Without handles if there is one step, which has the caller's arrays and nothing else.
-        operands = [(inputs, outputs) for _, inputs, outputs in self.steps]
-        is_alone = operands == [([*self.sources], [*self.results])]
-        self._execute_arrays = for_arrays[0] if is_alone and not self._is_always_watched else None
-
-    def rest(self) -> bool:
-        """Let others have its arenas, with the pool's lock held; whether it was not executing."""
-        program = None if self.program is None else self.program()
-        return program is not None and program.rest(self)
-
-    def forget(self) -> bool:
-        """Be its program's no more, with the pool's lock held, as it rests; whether it was."""
-        program = None if self.program is None else self.program()
-        return program is not None and program.forget(self)
-
-    def run(  # noqa: PLR0912 - as below
-        self,
-        sources: Sequence[Array],
-        results: Targets | None,
-        cancellation: Cancellation | None = None,
-    ) -> list[Array]:
-        """Execute once with some arrays in place, then forget them; as `StepProgram.run`."""
-        # Every call and every turn of a loop comes by here: functions of its own for binding
-        # and unbinding, and enumerate, each cost some percent of a small network's call.
-        outputs: list[Array] = []
-        if results is None:
-            results = outputs
-            for shape, dtype in self._new_results:
-                outputs.append(empty(shape, dtype))
-        else:
-            index = 0
-            for target in results:
-                if target is None:
-                    results[index] = empty(*self._new_results[index])
-                index += 1  # noqa: SIM113
-        arrays: list[Array] = [*sources, *results]
-        if self._execute_arrays is not None and cancellation is None:
-            try:
-                self._execute_arrays(arrays)
-            except BaseException as error:  # noqa: BLE001 - plugin boundary: named and raised
-                self._raise(0, error)
-            return results  # type: ignore[return-value]  # there is none missing any more
-        index = 0
-        for handle in self._bound:
-            handle.array = arrays[index]
-            index += 1  # noqa: SIM113
-        execute: Execute
-        step = 0
-        is_watched = cancellation is not None or self._is_always_watched
-        try:
-            if is_watched:
-                self._run_watched(cancellation)
-            else:
-                for execute, ins, outs in self.steps:
-                    execute(ins, outs)
-                    step += 1
-                if self._copies:
-                    self._copy_results()
-        except BaseException as error:
-            if is_watched:  # named already
-                raise
-            self._raise(step, error)
-        finally:
-            # Dropping an array then frees its memory, whatever else is kept here.
-            for handle in self._bound:
-                handle.array = NOTHING
-        return results  # type: ignore[return-value]  # as above
-
-    def _copy_results(self) -> None:
-        """Fill results that no step writes: passed-through sources, constants, repeats."""
-        for target, source in self._copies:
-            target.array[...] = source.map(write=False)
-            source.unmap()
-
-    @abstractmethod
-    def free(self) -> None:
-        """Give everything back at once instead of with the last reference."""
-
-    @abstractmethod
-    def _run_watched(self, cancellation: Cancellation | None) -> None:
-        """Execute the steps for whatever arrays are in place, watching what stops them.
-
-        Raises ArmpyError (what a step raised, with the names of its backend and layer).
-        """
-
-    @abstractmethod
-    def _raise(self, step: int, error: BaseException) -> NoReturn:
-        """Raise what a step raised, with the names of its backend and layer."""
-
-
-MemoryT = TypeVar("MemoryT", bound=StepMemory)
-
-
-class StepProgram(ABC, Generic[MemoryT]):
+class StepProgram:
     """Steps over planned memory, whose executions side by side take it from a small pool.
 
     The first execution makes memory. Between executions it is idle, from where the next one takes
     it without a lock. It rests while others have its arenas, or when it was not used for a while;
-    then it is given back (`armpy.execution.memory.idle_release`).
+    then it is given back (`armpy.execution.memory.idle_release`). Programs of compiled files are
+    this class, those compiled in this process a `CompiledProgram`.
     """
-
-    # Of programs that share memory: memory with other ones has to be resized.
-    sizes: object = None
 
     def __init__(
         self,
-        original: StepProgram[MemoryT] | None = None,  # whose memory this one uses, resized
+        resources: Resources,  # make memory, in which an execution needs nothing of the program
+        steps: Sequence[IdlingStep],
+        source_infos: tuple[TensorInfo, ...],
+        result_infos: tuple[TensorInfo, ...],
+        # Of programs that share memory: memory with other ones has to be resized.
+        sizes: object = None,
+        original: StepProgram | None = None,  # whose memory this one uses, resized
     ) -> None:
+        self._resources = resources
+        self._steps = steps
+        self.source_infos = source_infos
+        self.result_infos = result_infos
+        self.sizes = sizes
+        self.original = original
         # `pop` and `append` of a deque are one step each, so that a call takes no lock. They are
         # changed in place, as programs for other sizes share them.
-        self._idle: deque[MemoryT]
-        self._resting: deque[MemoryT]
-        self._alive: weakref.WeakSet[MemoryT]
+        self._idle: deque[StepMemory]
+        self._resting: deque[StepMemory]
+        self._alive: weakref.WeakSet[StepMemory]
         if original is None:
             self._idle, self._resting = deque(maxlen=MAX_IDLE_MEMORIES), deque()
             self._alive = weakref.WeakSet()
@@ -195,23 +98,27 @@ class StepProgram(ABC, Generic[MemoryT]):
             self._idle, self._resting = original._idle, original._resting
             self._alive = original._alive
 
-    @abstractmethod
-    def new_memory(self) -> MemoryT:
-        """Make memory for one execution at a time, which knows nothing of the program.
+    def new_memory(self) -> StepMemory:
+        """Make memory for one execution at a time.
 
         Raises MemoryLimitError if there is no memory left; a backend's own ArmpyErrors are raised
-        as they are.
+        as they are; MemoryImportError if a backend cannot import an input in another one's memory.
         """
+        memory = self._resources.new_memory()
+        if self.sizes is not None:
+            self.resize(memory)
+        return memory
 
-    @abstractmethod
     def free_workloads(self) -> None:
         """Let workloads release memory that they keep between executions."""
+        for step in self._steps:
+            step.free_idle()
 
-    @abstractmethod
     def uses(self, backend_id: BackendId) -> bool:
         """Return whether memory of a backend may be among what `free_idle` gives back."""
+        return self._resources.uses(backend_id)
 
-    def take_memory(self) -> MemoryT:
+    def take_memory(self) -> StepMemory:
         """Memory of this caller alone until it is put back; errors as of `new_memory`."""
         try:
             memory = self._idle.pop()
@@ -221,15 +128,15 @@ class StepProgram(ABC, Generic[MemoryT]):
             self.resize(memory)
         return memory
 
-    def resize(self, memory: MemoryT) -> None:
-        """Make memory of a program for other sizes fit this one."""
+    def resize(self, memory: StepMemory) -> None:
+        """Make memory of a program for other sizes fit this one; only compiled ones have such."""
         raise NotImplementedError
 
-    def put_back(self, memory: MemoryT) -> None:
+    def put_back(self, memory: StepMemory) -> None:
         """Let the next execution have memory that was taken, and whose execution has succeeded."""
         self._idle.append(memory)
 
-    def _woken(self) -> MemoryT | None:
+    def _woken(self) -> StepMemory | None:
         """Idle memory, if no other one uses its arenas."""
         with arena_pool.lock:
             # A copy: an owner that is asked to free an arena may be of this program, and rest.
@@ -243,8 +150,10 @@ class StepProgram(ABC, Generic[MemoryT]):
                 self._resting.append(memory)
         return None
 
-    def _made(self) -> MemoryT:
+    def _made(self) -> StepMemory:
         """New memory, which is given back when it idles."""
+        if self.original is not None:  # which lives as long as there are programs for other sizes
+            return self.original._made()
         from armpy.execution.memory import idle_release  # noqa: PLC0415 - no start
 
         memory = self.new_memory()
@@ -264,7 +173,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         """Make memory for the first execution now; errors as of `new_memory`."""
         self._idle.append(self.take_memory())
 
-    def rest(self, memory: MemoryT) -> bool:
+    def rest(self, memory: StepMemory) -> bool:
         """Let idle memory rest, with the pool's lock held; whether it rests."""
         if memory in self._resting:
             return True
@@ -275,7 +184,7 @@ class StepProgram(ABC, Generic[MemoryT]):
         self._resting.append(memory)
         return True
 
-    def forget(self, memory: MemoryT) -> bool:
+    def forget(self, memory: StepMemory) -> bool:
         """Leave resting memory to the thread that frees it, with the pool's lock held."""
         is_resting = memory in self._resting
         if is_resting:

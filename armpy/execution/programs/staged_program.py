@@ -190,8 +190,9 @@ class StagedProgram:
 
     def held_memory(self) -> HeldMemory:
         """Make memory of the head that the application holds; later parts have their own."""
-        # The outermost head is compiled.
-        return HeldMemory(self.head.new_memory, self._run_rest_after)  # type: ignore[union-attr]
+        head = self.head
+        assert isinstance(head, CompiledProgram)  # the outermost one
+        return HeldMemory(head, head.placement.arena_bytes, self._run_rest_after)
 
     def make_ready(self) -> None:
         """Make the head's memory for the first execution now."""

@@ -13,7 +13,7 @@ from armpy.compiler.imported import ImportedNetwork
 from armpy.core.dataclass import dataclass
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.compiled_program import CompiledProgram
-from armpy.execution.programs.working_memory import WorkingMemory
+from armpy.execution.programs.memory import StepMemory
 from armpy.execution.steps.control_flow import Targets
 from armpy.ops.operation import Array
 
@@ -48,7 +48,7 @@ class ImportBinding:
         self._importers = program.network.importers
         self._targets = program.network.targets
         # Weak, as places lie in a memory's own lists and go with it.
-        self._places: weakref.WeakKeyDictionary[WorkingMemory, dict[int, list[_Place]]] = (
+        self._places: weakref.WeakKeyDictionary[StepMemory, dict[int, list[_Place]]] = (
             weakref.WeakKeyDictionary()
         )
 
@@ -90,7 +90,7 @@ class ImportBinding:
                 _NOTHING if isinstance(result, ImportedTensor) else result for result in results
             ]
             source_arrays = self._arrays(sources)
-            execute = memory.bind(source_arrays, arrays)
+            execute = self._program.bind_in(memory, source_arrays, arrays)
 
         def execute_imported() -> None:
             with self._in_use(sources, results):
@@ -120,7 +120,7 @@ class ImportBinding:
 
     def _put(
         self,
-        memory: WorkingMemory,
+        memory: StepMemory,
         sources: Sequence[Array | ImportedTensor],
         results: Sequence[Array | ImportedTensor | None],
     ) -> list[tuple[ITensorHandle, _Place]]:
@@ -149,7 +149,7 @@ class ImportBinding:
         return before
 
 
-def _places_of(memory: WorkingMemory) -> dict[int, list[_Place]]:
+def _places_of(memory: StepMemory) -> dict[int, list[_Place]]:
     """Return where steps are given the handles of a memory's sources and results, by their ids."""
     bound = {id(handle) for handle in (*memory.sources, *memory.results)}
     places: dict[int, list[_Place]] = {}

@@ -17,9 +17,10 @@ from armpy.model.archive.compiled_file import WRONG_FORM, CompiledFile, signatur
 from armpy.model.light_network import (
     ArchivedGraph,
     ArchivedNetwork,
-    ArchivedProgram,
     ArchivedStep,
+    ArchivedSteps,
     ArchivedTensor,
+    shapes_of,
 )
 from armpy.model.load_request import LoadRequest, begins_prepared
 from armpy.model.model import Model
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from armpy.backend import IPrograms
     from armpy.compiler import Placement
+    from armpy.execution.programs.program import StepProgram
     from armpy.execution.steps.control_flow import Shapes
     from armpy.model.load_options import LoadOptions
     from armpy.model.related_models import Signatures
@@ -205,7 +207,7 @@ class _KeptShapes:
         # Where a program was found.
         self.files: WeakKeyDictionary[object, CompiledFile] = WeakKeyDictionary()
 
-    def find(self, shapes: Shapes) -> ArchivedProgram | None:
+    def find(self, shapes: Shapes) -> StepProgram | None:
         """Return the program for some shapes; None if nothing is kept, or it cannot be used."""
         place = archive.model_cache.shapes_path(self._path, shapes)
         if not begins_prepared(place):
@@ -213,7 +215,7 @@ class _KeptShapes:
         try:
             file = _open_entry(self._request, place, KIND_SHAPES)
             _, program = _parts(file, self._interface, file.container.manifest.get("quick"))
-            if program is None or program.shapes != shapes:
+            if program is None or shapes_of(program) != shapes:
                 raise NeedsCompilerError("it is for other shapes")
         except (ArmpyError, NeedsCompilerError) as reason:
             _say("%s is not used: %s", place, reason)
@@ -244,7 +246,7 @@ def model_of(
 
 def _parts(
     file: CompiledFile, interface: object, quick: object
-) -> tuple[ArchivedGraph, ArchivedProgram | None]:
+) -> tuple[ArchivedGraph, StepProgram | None]:
     """Graph of an archived network, and the programs that run it if recorded."""
     # Whatever is wrong with the record, the network in the same file may be sound, and says what is
     # wrong with it in words if it is not.
@@ -298,7 +300,7 @@ def _program_of(
     file: CompiledFile,
     record: Any,  # Any: as above
     graph: ArchivedGraph,
-) -> ArchivedProgram:
+) -> StepProgram:
     """Return the program of an archived network for the shapes of a record."""
     limit_bytes = _limit_bytes(file)
     if record["needed_bytes"] > limit_bytes:
@@ -323,7 +325,7 @@ def _program_of(
     if len(graph.outputs) != len(results):
         raise ValueError("outputs cannot be")
     steps = [_step(file, step, infos, len(bound)) for step in record["steps"]]
-    return ArchivedProgram(bound, results, tensors, arena_bytes, steps)
+    return ArchivedSteps(bound, results, tensors, arena_bytes, steps).program()
 
 
 def _step(
