@@ -35,6 +35,7 @@ ANSWERS = MappingProxyType(
     {
         "begun": Answer(BAD_STATE, "the execution has been started"),
         "blank": Answer(OP_FAILED, "the memory has no elements yet"),
+        "both": Answer(BAD_DATA, "one memory is an output and something else besides"),
         "broken": Answer(OP_FAILED, "the fence was signalled with an error"),
         "busy": Answer(BAD_STATE, "the execution is under way"),
         "clash": Answer(BAD_DATA, "the dimensions are not those that are known"),

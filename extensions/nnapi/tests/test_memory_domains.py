@@ -376,20 +376,6 @@ def test_an_output_has_its_dimensions_after_the_execution(summed: Compilation) -
     assert execution.get_output_operand_dimensions(0) == (2,)
 
 
-def test_an_input_without_elements_cannot_be_read(summed: Compilation) -> None:
-    memory = memory_for((summed, "input", 0))
-    execution = Execution(summed)
-    execution.set_input_from_memory(0, memory, 0, 0)
-    execution.set_input(1, floats(10, 20))
-    result = np.zeros(2, np.float32)
-    execution.set_output(0, result)
-    with fails(OP_FAILED, "the memory has no elements yet"):
-        execution.compute()
-    filled(memory, 1, 2)
-    execution.compute()  # it had not started
-    assert result.tolist() == [11, 22]
-
-
 @pytest.mark.parametrize(("offset", "length"), [(0, 8), (4, 4), (4, 0)])
 def test_described_memory_is_used_as_a_whole(
     summed: Compilation, npu: BufferDevice, offset: int, length: int
@@ -402,13 +388,6 @@ def test_described_memory_is_used_as_a_whole(
             execution.set_input_from_memory(0, memory, offset, length)
         with fails(BAD_DATA, "is used as a whole"):
             execution.set_output_from_memory(0, memory, offset, length)
-
-
-def test_memory_is_not_read_and_written_by_one_execution(summed: Compilation) -> None:
-    memory = filled(memory_for((summed, "input", 0), (summed, "output", 0)), 1, 2)
-    with fails(BAD_DATA, "one memory is an output and something else besides"):
-        executed(summed, memory, floats(0, 0), memory)
-    assert contents(memory) == [1, 2]
 
 
 def test_memory_is_one_output_only() -> None:
@@ -571,17 +550,6 @@ def test_a_chosen_device_that_fails_while_it_executes_leaves_no_elements() -> No
         assert not total.is_initialized
 
 
-def test_no_other_device_takes_over_from_a_chosen_one() -> None:
-    npu = BufferDevice()
-    with devices_of(npu) as manager:
-        compilation = chosen(sum_model(manager=manager), "Npu")
-        total = filled(memory_for((compilation, "output", 0)), 1, 2)
-        on_fire(npu)
-        with fails(OP_FAILED, "the device is on fire"):
-            executed(compilation, floats(1, 2), floats(10, 20), total)
-        assert not total.is_initialized
-
-
 def test_no_other_device_writes_memory_that_was_made_without_dimensions() -> None:
     npu = BufferDevice()
     with devices_of(npu) as manager:
@@ -626,16 +594,6 @@ def test_executions_on_other_threads_leave_elements_on_the_device(
     assert contents(second) == [11, 22]
 
 
-def test_a_started_execution_needs_elements_in_its_inputs(summed: Compilation) -> None:
-    first, second = (memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(2))
-    execution = prepared(summed, first, floats(1, 2), second)
-    with fails(OP_FAILED, "the memory has no elements yet"):
-        execution.start_compute()
-    filled(first, 1, 2)
-    execution.start_compute().wait()
-    assert contents(second) == [2, 4]
-
-
 def test_a_fenced_execution_reads_what_its_dependency_writes(
     summed: Compilation, npu: BufferDevice
 ) -> None:
@@ -648,28 +606,6 @@ def test_a_fenced_execution_reads_what_its_dependency_writes(
     event.wait()
     assert npu.transfers == (2, 0)
     assert contents(memories[2]) == [3, 4]
-
-
-def test_a_fenced_execution_with_an_unwritten_input_fails(summed: Compilation) -> None:
-    first, second = (memory_for((summed, "input", 0), (summed, "output", 0)) for _ in range(2))
-    filled(second, 1, 2)
-    event = prepared(summed, first, floats(1, 1), second).start_compute_with_dependencies([])
-    with fails(OP_FAILED, "the memory has no elements yet"):
-        event.wait()
-    assert not second.is_initialized
-
-
-def test_a_started_execution_that_fails_leaves_no_elements(npu: BufferDevice) -> None:
-    with devices_of(npu) as manager:
-        compilation = chosen(sum_model(manager=manager), "Npu")
-        source = filled(memory_for((compilation, "input", 0)), 1, 2)
-        total = filled(memory_for((compilation, "output", 0)), 1, 2)
-        on_fire(npu)
-        event = prepared(compilation, source, floats(1, 1), total).start_compute()
-        with fails(OP_FAILED, "the device is on fire"):
-            event.wait()
-        assert not total.is_initialized
-        assert source.is_initialized
 
 
 def test_a_reusable_execution_in_a_burst_uses_the_same_buffers(
@@ -724,17 +660,6 @@ def test_copies_go_between_all_kinds_of_memory(summed: Compilation, npu: BufferD
             Memory.copy(source, target)
             assert contents(target) == [number, -number]
             assert contents(source) == [number, -number]
-
-
-def test_memory_without_elements_is_no_source(summed: Compilation) -> None:
-    empty, full = (memory_for((summed, "input", 0)) for _ in range(2))
-    Memory.copy(empty, empty)  # the same: nothing to do
-    with fails(BAD_DATA, "the source has no elements yet"):
-        Memory.copy(empty, Memory.shared(8))
-    filled(full, 1, 2)
-    with fails(BAD_DATA, "the source has no elements yet"):
-        Memory.copy(empty, full)
-    assert contents(full) == [1, 2]
 
 
 @pytest.mark.parametrize(("first", "second"), [(8, 4), (4, 8)])
