@@ -31,7 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from comparison.equality import Bench, Conditions, Count
-from comparison.subjects import KINDS, BuiltNetwork, Selection, Subject, models_below, subjects
+from comparison.subjects import KINDS, BuiltNetwork, Selection, Subject, subjects
 
 ROOT = Path(__file__).resolve().parents[1]
 ALL = (*KINDS, "networks", "instances")
@@ -91,14 +91,12 @@ def _line(name: str, how: Conditions, count: Count) -> str:
 def _subjects(kind: str, options: argparse.Namespace) -> Iterator[Subject]:
     """What one kind has to compare."""
     chosen = options.count, options.start, options.every, options.filter
-    selection = Selection(kind, *chosen, str(options.shared.resolve()))
+    models = [str(path) for path in options.models]
+    selection = Selection(kind, *chosen, str(options.shared.resolve()), models)
     if kind == "networks":
         yield from _networks(options.start, options.count, options.every)
     elif kind == "instances":
         yield from _instances(options.start, options.count, options.filter)
-    elif kind == "models" and options.models:
-        for folder in options.models:
-            yield from models_below(folder, selection)
     else:
         yield from subjects(selection)
 

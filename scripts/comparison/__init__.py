@@ -1,1 +1,1 @@
-"""Subjects of `compare_trees.py`, their answers in one tree, and the stored ones."""
+"""Comparisons of `compare_trees.py`, `compare_backends.py` and `compare_pyarmnn.py`."""

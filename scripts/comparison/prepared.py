@@ -1,12 +1,19 @@
-"""Whether compiled models give in a Python of few packages what models give in the full one."""
+"""Whether compiled models give in a Python of few packages what models give in the full one.
+
+`compare_trees` runs `main` in a process of each tree, and prints a row for each model: whether
+outputs are equal, and the model ran from its programs alone (light); bytes of the file per byte of
+the original one; processor time of a first and a second load; modules imported.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import os
 import subprocess
 import sys
+import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import armpy
+from armpy.errors import ArmpyError
 from armpy.ops.operation import Array
+
+from .subjects import measured_models
+from .trees import Tree, TreeError
 
 PACKAGES = ("numpy", "pluggy", "packaging", "armpy", "armpy_reference", "armpy_numba_acc")
 """Packages of the Python without compilers and parsers; most are for models that are not light."""
@@ -158,3 +169,57 @@ def _are_equal(left: Array, other: Array) -> bool:
     """Whether two arrays have the same type, shape and bytes."""
     same_form = left.dtype == other.dtype and left.shape == other.shape
     return same_form and left.tobytes() == other.tobytes()
+
+
+def compare_trees(
+    kind: str, old: Tree, new: Tree, options: argparse.Namespace
+) -> tuple[int, dict[str, list[dict[str, Any]]]]:  # Any: as JSON has it
+    """Compile models in both trees, and print a row for each; how many are not equal in `new`.
+
+    Raises
+    ------
+    TreeError
+        If a tree cannot be run.
+    """
+    models = [str(path) for path in measured_models(options)]
+    rows: dict[str, list[dict[str, Any]]] = {model: [] for model in models}  # Any: as above
+    print(f"{kind:44} tree equal light  size  load ms  again  modules")
+    for model in models:
+        for side, tree in (("old", old), ("new", new)):
+            row = _outcome_in(tree, model)
+            rows[model].append(row)
+            print(_row(Path(model), side, row), flush=True)
+    return sum(not new_row.get("is_equal") for _, new_row in rows.values()), rows
+
+
+def _outcome_in(tree: Tree, model: str) -> dict[str, Any]:  # Any: as JSON has it
+    """The fields of a model's `Outcome` in a tree, or the error alone."""
+    process = tree.start("prepared", output=subprocess.PIPE)
+    written, _ = process.communicate(json.dumps(model))
+    if process.returncode:
+        raise TreeError(f"{tree.name}: {model}: a process ended with code {process.returncode}")
+    row: dict[str, Any] = json.loads(written)
+    return row
+
+
+def _row(model: Path, side: str, row: dict[str, Any]) -> str:  # Any: as JSON has it
+    """One line of the table."""
+    title = f"{model.parent.name}/{model.stem}"[-44:]
+    if "error" in row:
+        return f"{title:44} {side:4} {row['error']}"
+    equal, light = ("yes" if row[name] else "NO" for name in ("is_equal", "is_light"))
+    numbers = "{size_ratio:5.2f} {load_ms:8.2f} {again_ms:6.2f} {num_modules:8}".format(**row)
+    return f"{title:44} {side:4} {equal:5} {light:5} {numbers}  {row['reason']}"
+
+
+def main() -> None:
+    """Compare the model that standard input names; write the outcome as JSON."""
+    source = Path(json.loads(sys.stdin.read()))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        packages = make_packages(folder / "packages")
+        try:
+            row: dict[str, object] = compare(source, packages, folder)._asdict()
+        except (ArmpyError, RuntimeError) as error:
+            row = {"error": f"{type(error).__name__}: {str(error)[-400:]}"}
+    print(json.dumps(row))

@@ -1,4 +1,4 @@
-"""Runs one compiled model in a Python of few packages; see ``compare_prepared.py``.
+"""Runs one compiled model in a Python of few packages; see `prepared.py`.
 
 Usage: ``python -I -S prepared_child.py PACKAGES FILE INPUTS OUTPUTS``. What it has found out is
 printed as JSON.

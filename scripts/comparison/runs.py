@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,12 +155,7 @@ def _start(
     module: str, tree: Tree, job: object, variables: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
     """Start a module of this package in a tree, and send it its job."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", f"from comparison.{module} import main; main()"],
-        env=tree.environment(variables),
-        stdin=subprocess.PIPE,
-        text=True,
-    )
+    process = tree.start(module, variables)
     assert process.stdin is not None  # it was asked for
     process.stdin.write(json.dumps(job))
     process.stdin.close()

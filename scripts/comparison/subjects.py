@@ -6,11 +6,12 @@ the new tree is not taken for another answer.
 
 from __future__ import annotations
 
+import argparse
 import json
 import pickle
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]  # Any: of every type
 
 KINDS = ("models", "vectors", "random", "kit")
+FAMILIES = ("coral", "keras", "micro", "mlperf_tiny")
+"""Folders of the models that are measured unless others are named."""
+
 _OPEN_SIZE = 8
 """For dimensions that a model leaves to its caller, where no golden input says one."""
 
@@ -43,6 +47,8 @@ class Selection:
         Part of every name.
     shared : str
         Folder with ``models``, ``golden`` and ``nnapi_cts``.
+    models : sequence of str
+        Files or folders to take instead of the folder ``models``.
     """
 
     kind: str
@@ -51,6 +57,7 @@ class Selection:
     every: int
     filter: str
     shared: str
+    models: Sequence[str] = ()
 
     def to_json(self) -> str:
         """As one argument of a command."""
@@ -92,6 +99,13 @@ class NnapiModel:
 Subject = ModelFile | BuiltNetwork | NnapiModel
 
 
+def measured_models(options: argparse.Namespace) -> list[Path]:
+    """The files that the command line names, or those of `FAMILIES`."""
+    below = options.shared.resolve() / "models"
+    shared = [path for family in FAMILIES for path in sorted((below / family).glob("*.tflite"))]
+    return list(options.models) or shared
+
+
 def subjects(selection: Selection) -> Iterator[Subject]:
     """Every subject of a selection."""
     makers: dict[str, Callable[[Selection], Iterator[Subject]]] = {
@@ -108,10 +122,11 @@ def subjects(selection: Selection) -> Iterator[Subject]:
 
 def _models(selection: Selection) -> Iterator[ModelFile]:
     """Every model file, with its golden inputs and random ones."""
-    yield from models_below(Path(selection.shared) / "models", selection)
+    for folder in selection.models or [str(Path(selection.shared, "models"))]:
+        yield from _models_below(Path(folder), selection)
 
 
-def models_below(folder: Path, selection: Selection) -> Iterator[ModelFile]:
+def _models_below(folder: Path, selection: Selection) -> Iterator[ModelFile]:
     """Every model file of a folder, or one file, as `_models`."""
     shared = Path(selection.shared)
     for path in sorted(folder.rglob("*.tflite")) or [folder]:

@@ -13,8 +13,10 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import IO
 
 _HERE = Path(__file__).resolve().parent
 _PATHS = (".", "backends/numba_acc", "backends/reference")
@@ -114,6 +116,41 @@ class Tree:
                 shutil.copytree(copy, folder.with_suffix(f".{os.getpid()}"))
                 folder.with_suffix(f".{os.getpid()}").replace(folder)
         return cls(text, folder, digest, store)
+
+    def start(
+        self,
+        module: str,
+        variables: Mapping[str, str] | None = None,
+        *,
+        output: IO[str] | int | None = None,
+        core: int | None = None,
+    ) -> subprocess.Popen[str]:
+        """Start `main` of a module of this package in a process that runs the tree.
+
+        Parameters
+        ----------
+        module : str
+        variables : mapping of str to str, optional
+            As of `environment`.
+        output : file or int, optional
+            Standard output, as `subprocess.Popen` takes it.
+        core : int, optional
+            The only core that the process may use.
+
+        Returns
+        -------
+        Popen
+            Its standard input is open.
+        """
+        keep_to_core = None if core is None else partial(os.sched_setaffinity, 0, {core})
+        return subprocess.Popen(
+            [sys.executable, "-c", f"from {_HERE.name}.{module} import main; main()"],
+            env=self.environment(variables),
+            stdin=subprocess.PIPE,
+            stdout=output,
+            text=True,
+            preexec_fn=keep_to_core,  # noqa: PLW1509 - there are no threads
+        )
 
     def environment(self, variables: Mapping[str, str] | None = None) -> dict[str, str]:
         """Environment of a process that runs the tree, with its own compiled kernels.

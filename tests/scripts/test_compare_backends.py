@@ -19,7 +19,7 @@ from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.tampering_backend import Tampering
 from armpy_testing.shared import shared_files
 from scripts.comparison.equality import Bench, Conditions, Count
-from scripts.comparison.subjects import ModelFile, Selection, models_below
+from scripts.comparison.subjects import ModelFile, Selection, subjects
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
@@ -92,8 +92,8 @@ SMALL = [
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
 def test_numbaacc_equals_cpuref_in_every_element_of_small_models(path: Path) -> None:
     conditions = [Conditions("", threads) for threads in (1, 2)]
-    selection = Selection("models", 0, 0, 1, "", str(path.parents[2]))
-    (subject,) = models_below(path, selection)
+    selection = Selection("models", 0, 0, 1, "", str(path.parents[2]), [str(path)])
+    (subject,) = subjects(selection)
     for count in Bench(conditions).count(subject).values():
         assert count.elements > 0
         assert count.is_equal, count.first

@@ -1,4 +1,4 @@
-"""Two source trees are run apart, and every bit that differs between their answers is reported."""
+"""Two source trees run apart; every bit that differs between their answers is reported."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 from armpy.profiling import Comparison
 from armpy.tensor import TensorInfo
+from armpy_testing.shared import shared_file
 from scripts.comparison.answers import FOREIGN_CODE, SubjectReader, described
 from scripts.comparison.differences import differences
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "compare_trees.py"
 PACKAGES = ("armpy", "backends/numba_acc/armpy_numba_acc", "backends/reference/armpy_reference")
+WAYS = ("bound", "named", "plain")
 
 OTHER_ROUNDING = """
 
@@ -175,6 +177,29 @@ def test_of_two_classes_the_one_in_the_room_of_the_same_name_is_taken() -> None:
 def test_a_class_that_is_gone_or_could_be_either_is_an_error(name: str, found: str) -> None:
     with pytest.raises(ImportError, match=rf"armpy.former.{name} is defined in {found}"):
         SubjectReader(pickled("armpy.former", name)).load()
+
+
+def test_times_and_compiled_models_are_compared_by_the_same_command(tmp_path: Path) -> None:
+    model = shared_file("models", "mlperf_tiny", "ad01_int8.tflite")
+    figures = tmp_path / "figures.json"
+    shortly = ("--pairs", "1", "--seconds", "0.01", "--starts", "1", "--json", str(figures))
+    code, text = compare(
+        ROOT, ROOT, tmp_path / "cache", "--only", "times,prepared", "--models", str(model), *shortly
+    )
+    assert code == 0, text
+    assert "no difference" in text
+    results = json.loads(figures.read_text("utf-8"))
+    assert results["calls"].keys() == results["starts"].keys() == {"ad01_int8"}
+    assert results["overhead"].keys() == {
+        f"{backend}, {way}" for backend in ("NumbaAcc", "CpuRef") for way in WAYS
+    }
+    assert [row["is_equal"] for row in results["prepared"][str(model)]] == [True, True]
+
+
+def test_a_kind_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    code, text = compare(ROOT, ROOT, tmp_path / "cache", "--only", "answers,speed")
+    assert code == 2, text
+    assert "unknown: speed; there are models, vectors, random, kit, calls" in text
 
 
 def test_what_is_neither_a_tree_nor_a_revision_is_an_error(tmp_path: Path) -> None:

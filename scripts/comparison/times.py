@@ -1,18 +1,9 @@
-"""Compares the speed of two source trees: calls of models, overhead of a call, warm starts.
+"""Compares the speed of two trees: calls of models, overhead of a call, starts.
 
-Each tree runs in long-lived processes of its own on one core and one thread. They take turns, a few
-milliseconds each in an order that changes every round, so that whatever else the machine does falls
-on both alike; only ratios of the two mean anything: above 1, the new tree is faster. Where memory
-happens to lie in a process makes it faster or slower by some percent for as long as it lives,
-so every model is measured in several pairs of processes. An interval is that of the median of
-these.
-
-Usage::
-
-    python -m benchmarks.compare_trees OLD [NEW] [--models MODEL...] [--only models,overhead,starts]
-        [--pairs N] [--seconds S] [--json FILE]
-
-OLD and NEW are folders or revisions; NEW is this checkout if left out.
+Times are taken a few milliseconds at a time in long-lived processes on one core and one thread.
+Where memory happens to lie in a process makes it faster or slower by some percent for as long as it
+lives, so every model is measured in several pairs of processes. An interval is that of the median
+of these.
 """
 
 from __future__ import annotations
@@ -31,13 +22,9 @@ from typing import Any
 
 from armpy.core.turns import take_turns
 from armpy_conformance.measure.ratio import geometric_mean, median_interval, units_of
-from benchmarks.common import ROOT, description, write_json
-from benchmarks.starts import ARMPY, start
-from scripts.comparison.trees import Store, Tree, TreeError, default_store
 
-SHARED = ROOT.parent / "shared" / "models"
-FAMILIES = ("coral", "keras", "micro", "mlperf_tiny")
-"""Folders of the models that are measured unless others are named."""
+from .subjects import measured_models
+from .trees import Tree, TreeError
 
 BURST_S = 0.004
 LEAST_ROUNDS = 20
@@ -57,19 +44,18 @@ class Worker:
     model : Path or None
         None for one layer of no work.
     backend : str
+
+    Attributes
+    ----------
+    start_s : float
+        Processor time from the start of the process to the model's first result.
     """
 
-    def __init__(self, tree: Tree, model: Path | None, backend: str = "NumbaAcc") -> None:
+    def __init__(self, tree: Tree, model: Path | None, backend: str) -> None:
         core = max(os.sched_getaffinity(0))
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("tree_worker.py"))],
-            env=tree.environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: os.sched_setaffinity(0, {core}),  # noqa: PLW1509 - no threads
-        )
-        where = self._ask("prepare", str(model or ""), backend)
+        self._process = tree.start("calls_child", output=subprocess.PIPE, core=core)
+        where, start_s = self._ask("load", str(model or ""), backend)
+        self.start_s = float(start_s)
         if not Path(where).is_relative_to(tree.folder):
             raise TreeError(f"{where} is not of {tree.name}")
 
@@ -150,7 +136,7 @@ def measure(
     model: Path | None,
     ways: Sequence[str],
     options: argparse.Namespace,
-    backend: str = "NumbaAcc",
+    backend: str,
 ) -> dict[str, Figures]:
     """Figures of a model, for each way to call it."""
     by_way: dict[str, list[Rounds]] = {way: [] for way in ways}
@@ -169,15 +155,16 @@ def measure(
     return {way: figures_of(pairs) for way, pairs in by_way.items()}
 
 
-def models(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[str, Figures]]:
+def calls(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[str, Figures]]:
     """Calls with bound outputs, model by model."""
-    for path in options.models:
-        yield path.stem, measure(old, new, path.resolve(), ["bound"], options)["bound"]
+    for path in measured_models(options):
+        figures = measure(old, new, path, ["bound"], options, options.backend[0])
+        yield path.stem, figures["bound"]
 
 
 def overhead(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[str, Figures]]:
     """Every way to call one layer of no work, on each backend."""
-    for backend in ("NumbaAcc", "CpuRef"):
+    for backend in options.backend:
         measured = measure(old, new, None, ["bound", "named", "plain"], options, backend)
         for way, figures in measured.items():
             yield f"{backend}, {way}", figures
@@ -185,73 +172,50 @@ def overhead(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tupl
 
 def starts(old: Tree, new: Tree, options: argparse.Namespace) -> Iterator[tuple[str, Figures]]:
     """Processes from their start to the first result, with everything compiled."""
-    for path in options.models:
-        environments = [tree.environment() for tree in (old, new)]
-        for environment in environments:
-            start(ARMPY, path.resolve(), variables=environment)
-        rounds = []
-        for number in range(options.starts):
-            order = (0, 1) if number % 2 else (1, 0)
-            times = {
-                side: start(ARMPY, path.resolve(), variables=environments[side]) for side in order
-            }
-            rounds.append((1e-3 * times[0]["cpu_ms"], 1e-3 * times[1]["cpu_ms"]))
-        yield path.stem, figures_of([rounds])
+    for path in measured_models(options):
+        turns = [partial(start_s, tree, path, options.backend[0]) for tree in (old, new)]
+        for turn in turns:
+            turn()  # compiles what is not compiled yet
+        times = take_turns(dict(enumerate(turns)), 0.0, least=options.starts)
+        yield path.stem, figures_of([list(zip(times[0], times[1], strict=True))])
+
+
+def start_s(tree: Tree, model: Path, backend: str) -> float:
+    """Processor time of one start."""
+    worker = Worker(tree, model, backend)
+    worker.close()
+    return worker.start_s
 
 
 Measure = Callable[[Tree, Tree, argparse.Namespace], Iterator[tuple[str, Figures]]]
 
-KINDS: dict[str, Measure] = {"models": models, "overhead": overhead, "starts": starts}
+KINDS: dict[str, Measure] = {"calls": calls, "overhead": overhead, "starts": starts}
 """What can be measured."""
 
 
-def main() -> int:
-    """Measure what the command line asks for; the exit status."""
-    options = _options()
-    results: dict[str, dict[str, Figures]] = {}
-    try:
-        store = Store(default_store())
-        old, new = (Tree.named(text, store, ROOT) for text in (options.old, options.new))
-        for kind in options.only:
-            rows = results[kind] = {}
-            print(f"{kind}: old time over new; above 1, the new tree is faster", flush=True)
-            for name, figures in KINDS[kind](old, new, options):
-                rows[name] = figures
-                print(_row(name, figures), flush=True)
-            ratios = [figures["ratio"] for figures in rows.values()]
-            print(f"  geometric mean {geometric_mean(ratios):.3f}, least {min(ratios):.3f}")
-    except TreeError as error:
-        print(f"compare_trees: error: {error}", file=sys.stderr)
-        return 2
-    write_json(options.json, results)
-    return 0
+def compare(
+    kind: str, old: Tree, new: Tree, options: argparse.Namespace
+) -> tuple[int, dict[str, Figures]]:
+    """Measure one kind and print a row for each model; no time is wrong.
+
+    Raises
+    ------
+    TreeError
+        If a tree cannot be run.
+    """
+    print(f"{kind}: old time over new; above 1, the new tree is faster", flush=True)
+    rows = {}
+    for name, figures in KINDS[kind](old, new, options):
+        rows[name] = figures
+        print(_row(name, figures), flush=True)
+    ratios = [figures["ratio"] for figures in rows.values()]
+    if not ratios:
+        raise TreeError(f"there are no {kind} to compare")
+    print(f"  geometric mean {geometric_mean(ratios):.3f}, least {min(ratios):.3f}")
+    return 0, rows
 
 
 def _row(name: str, figures: Figures) -> str:
     """One line of the table."""
     ratio = "{ratio:.3f} ({low:.3f} to {high:.3f})".format(**figures)
     return f"  {name:44} {ratio}  {figures['old_us']:.4g} us, {figures['new_us']:.4g} us"
-
-
-def _options() -> argparse.Namespace:
-    """The command line."""
-    parser = argparse.ArgumentParser(description=description(__doc__))
-    parser.add_argument("old", help="folder or revision")
-    parser.add_argument("new", nargs="?", default=str(ROOT), help="folder or revision; this one")
-    model_files = [
-        path for family in FAMILIES for path in sorted((SHARED / family).glob("*.tflite"))
-    ]
-    parser.add_argument("--models", nargs="+", type=Path, default=model_files, metavar="MODEL")
-    parser.add_argument("--only", type=lambda text: text.split(","), default=list(KINDS))
-    parser.add_argument("--pairs", type=int, default=5, help="of processes, for each model")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of calls, for each pair")
-    parser.add_argument("--starts", type=int, default=15, help="of each tree, for each model")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    if unknown := set(options.only) - set(KINDS):
-        parser.error(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
-    return options
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from benchmarks.compare_trees import Rounds, interval, ratio_of
+from scripts.comparison.times import Rounds, interval, ratio_of
 
 
 def rounds(old: float, new: float, *, disturbed: float = 0.0, seed: int = 0) -> Rounds:
