@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any  # arguments that are passed on
 
 import numpy as np
 import pytest
 from armpy_numba_acc.files import NumbaPrograms
 
 import armpy
-from armpy.model.network_handle import NetworkHandle
-from armpy.store.archive.container import open_container
-from armpy.store.archive.signing import FileSignature, generate_keys, key_text, verify
 from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
 from armpy_testing.models.networks import RELU, f32
+from armpy_testing.signing_keys import write_signing_key
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -130,14 +129,10 @@ def test_model_and_output_must_be_given(cli: Cli, arguments: list[str]) -> None:
 
 def test_a_signed_file_says_by_whom(cli: Cli, tmp_path: Path, output: str) -> None:
     pytest.importorskip("cryptography")
-    key = str(tmp_path / "key.pem")
-    _, public = generate_keys(key)
-    said = cli.out("compile", MODEL, "-o", output, "--sign", key)
-    assert f"written: {output}, signed by {key_text(public)}" in said
-    container = open_container(output)
-    verify(container.signed, FileSignature(container.key, container.signature))
-    assert container.key == public
-    with armpy.load(output, trusted_keys=[public], code="signed") as compiled:
+    key = write_signing_key(tmp_path / "key.pem")
+    said = cli.out("compile", MODEL, "-o", output, "--sign", key.path)
+    assert f"written: {output}, signed by {key.text}" in said
+    with armpy.load(output, trusted_keys=[key.public], code="signed") as compiled:
         assert compiled.is_light
 
 
@@ -145,10 +140,9 @@ def test_a_file_is_signed_with_an_encrypted_key(
     cli: Cli, tmp_path: Path, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("cryptography")
-    key = str(tmp_path / "key.pem")
-    _, public = generate_keys(key, b"correct horse")
+    key = write_signing_key(tmp_path / "key.pem", b"correct horse")
     monkeypatch.setattr("click.termui.hidden_prompt_func", lambda _: "correct horse")
-    assert key_text(public) in cli.out("compile", MODEL, "-o", output, "--sign", key)
+    assert key.text in cli.out("compile", MODEL, "-o", output, "--sign", key.path)
 
 
 def test_a_wrong_key_is_found_before_compiling(
@@ -203,10 +197,18 @@ def test_a_signature_that_a_compiled_file_lacks_is_refused(cli: Cli, compiled: s
 def test_run_makes_no_network_of_what_starts_at_once(
     cli: Cli, compiled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[object] = []
-    monkeypatch.setattr(NetworkHandle, "_become_whole", calls.append)
+    loaded: list[object] = []
+
+    def load_network(runtime: armpy.Runtime, network: Any, *args: Any, **more: Any) -> int:
+        loaded.append(network)
+        return original(runtime, network, *args, **more)
+
+    original = armpy.Runtime.load_network
+    monkeypatch.setattr(armpy.Runtime, "load_network", load_network)
     cli.out("run", compiled)
-    assert calls == []
+    assert loaded == []
+    cli.out("run", compiled, "--profile")
+    assert len(loaded) == 1
 
 
 @pytest.mark.slow

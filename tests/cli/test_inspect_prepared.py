@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import armpy
-from armpy.store.archive.container import VERSION, open_container
-from armpy.store.archive.signing import generate_keys, key_text
 from armpy_testing.command_line import Cli
 from armpy_testing.models.networks import RELU, f32
+from armpy_testing.signing_keys import write_signing_key
+from tests.support.prepared_layouts import VERSION, read_plainly
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -36,10 +36,10 @@ def test_the_model_is_described_as_the_original_is(cli: Cli, compiled: str) -> N
 @pytest.mark.slow
 def test_what_is_in_the_file_is_what_the_container_has(cli: Cli, compiled: str) -> None:
     contents = cli.document("inspect", compiled)["prepared"]
-    container = open_container(compiled)
+    file = read_plainly(Path(compiled).read_bytes())
     assert contents["version"] == VERSION
     assert contents["armpy"] == armpy.__version__
-    assert contents["sections"] == {n: s.size for n, s in container.sections.items()}
+    assert contents["sections"] == {name: len(section) for name, section in file.sections.items()}
     sizes = dict(contents["bytes"])
     assert sizes.pop("total") == Path(compiled).stat().st_size == sum(sizes.values())
     assert contents["networks"][0]["inputs"][0]["shape"] == [1, 16, 16, 1]
@@ -58,9 +58,9 @@ def test_programs_are_listed_with_what_becomes_of_them_here(cli: Cli, compiled: 
     assert program["layers"] == 10
     program, use = of_target["host"]
     assert use["status"] == "used"
-    container = open_container(compiled)
-    parts = container.manifest["programs"][program["number"]]["parts"]
-    sizes = {name: container.sections[section].size for name, section in parts.items()}
+    file = read_plainly(Path(compiled).read_bytes())
+    parts = file.manifest["programs"][program["number"]]["parts"]
+    sizes = {name: len(file.sections[section]) for name, section in parts.items()}
     assert program["code_bytes"] == sizes.pop("code") > 0
     assert program["data_bytes"] == sum(sizes.values())
     assert program["about"]["target"] == "host"
@@ -80,11 +80,10 @@ def test_the_text_has_the_same_facts(cli: Cli, compiled: str) -> None:
 
 def test_a_signature_is_checked(cli: Cli, tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
-    key, path = str(tmp_path / "key.pem"), tmp_path / "signed.armpy"
-    _, public = generate_keys(key)
-    assert cli("compile", MODEL, "-o", str(path), "--sign", key)[0] == 0
-    contents = cli.document("inspect", str(path), "--trusted-key", f"{key}.pub")["prepared"]
-    assert (contents["signature"], contents["signer"]) == ("right", key_text(public))
+    key, path = write_signing_key(tmp_path / "key.pem"), tmp_path / "signed.armpy"
+    assert cli("compile", MODEL, "-o", path, "--sign", key.path)[0] == 0
+    contents = cli.document("inspect", path, "--trusted-key", f"{key.path}.pub")["prepared"]
+    assert (contents["signature"], contents["signer"]) == ("right", key.text)
     assert "signed by the trusted key" in contents["trust"]
     data = bytearray(path.read_bytes())
     data[100] ^= 1  # of the signature

@@ -21,13 +21,13 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.compiler import OptimizerOptions, Placement
-from armpy.compiler.devices import FigureSource, device_facts
+from armpy.compiler.devices import DeviceFacts, FigureSource
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import Activation
-from armpy.plugins import BackendProxy, BackendRegistry
+from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks import (
     Alternative,
     PlacementDecision,
@@ -35,7 +35,6 @@ from armpy.plugins.hooks import (
     Placer,
     hookimpl,
 )
-from armpy.plugins.placers import Placers
 from armpy.types import DataType, Preference
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
@@ -219,26 +218,28 @@ def test_a_preference_can_be_for_the_backends_alone() -> None:
     assert (placement.layers_by_backend, placement.basis) == ({"A": 3}, "order")
 
 
-def placers_of(placer: Placer) -> Placers:
-    registry = BackendRegistry()
+def devices_with(placer: Placer, *backends: FakeBackend) -> tuple[DeviceFacts, ...]:
+    """The devices of backends, in a runtime whose registry has a placer."""
+    registry = registry_of(*backends)
     registry.plugins.register("mine", Plugin(placer))
-    return Placers(registry)
+    ids = [backend.get_id() for backend in backends]
+    with Runtime(RuntimeOptions(ids, registry=registry)) as runtime:
+        return runtime.devices
 
 
 def test_figures_that_a_plugin_has_measured_are_facts_about_the_device() -> None:
     figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
-    backend = FakeBackend("A")
-    known = {("A", backend.version): figures}
-    placers = placers_of(Placer(incomplete, lambda *about: known.get(about)))
-    facts = device_facts(BackendProxy(backend), placers)
-    assert (facts.figures, facts.figures_source) == (figures, FigureSource.MEASURED)
-    assert device_facts(BackendProxy(FakeBackend("B")), placers).figures is None
+    known = {("A", FakeBackend("A").version): figures}
+    placer = Placer(incomplete, lambda *about: known.get(about))
+    a, b = devices_with(placer, FakeBackend("A"), FakeBackend("B"))
+    assert (a.figures, a.figures_source) == (figures, FigureSource.MEASURED)
+    assert b.figures is None
 
 
 def test_measured_figures_that_cannot_be_are_not_used(caplog: pytest.LogCaptureFixture) -> None:
     wrong = DeviceFigures({DataType.FLOAT32: PerformanceFigures(-1.0)})
-    placers = placers_of(Placer(incomplete, lambda *_: wrong))
-    assert device_facts(BackendProxy(FakeBackend("A")), placers).figures is None
+    (device,) = devices_with(Placer(incomplete, lambda *_: wrong), FakeBackend("A"))
+    assert device.figures is None
     assert "exec_time is not a number" in caplog.text
 
 

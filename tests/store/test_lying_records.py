@@ -10,8 +10,8 @@ import pytest
 
 import armpy
 from armpy.errors import ParserError
-from armpy.store.archive.container import open_container, write_container
 from armpy_testing.digits import MODEL as DIGITS
+from tests.support.prepared_layouts import newest_layout, read_plainly
 
 LIMIT_BYTES = 1 << 20
 
@@ -26,15 +26,14 @@ def saved(tmp_path: Path) -> Path:
 
 
 def test_results_count_against_the_limit_whatever_the_file_says_it_needs(saved: Path) -> None:
-    container = open_container(saved)
-    manifest = {k: value for k, value in container.manifest.items() if k != "sections"}
-    sections = {name: container.section(name).tobytes() for name in container.sections}
+    file = read_plainly(saved.read_bytes())
+    manifest = file.manifest
     shape = [1, 2 * LIMIT_BYTES]
     manifest["quick"]["results"][0][0] = shape
     manifest["quick"]["needed_bytes"] = 0
     for program in manifest["programs"]:
         program["shapes"] = [shape]
-    write_container(saved, manifest, sections)
+    saved.write_bytes(newest_layout(file.sections, manifest))
     with armpy.load(saved, memory_limit_bytes=LIMIT_BYTES) as model:
         (spec,) = model.inputs
         image = np.zeros([size or 1 for size in spec.shape or ()], np.int8)
@@ -52,11 +51,10 @@ def test_results_count_against_the_limit_whatever_the_file_says_it_needs(saved: 
 def test_names_of_a_signature_that_cannot_be_are_refused(
     saved: Path, names: dict[str, object]
 ) -> None:
-    container = open_container(saved)
-    manifest = {k: value for k, value in container.manifest.items() if k != "sections"}
-    sections = {name: container.section(name).tobytes() for name in container.sections}
+    file = read_plainly(saved.read_bytes())
+    manifest = file.manifest
     manifest["signatures"][1] |= names
-    write_container(saved, manifest, sections)
+    saved.write_bytes(newest_layout(file.sections, manifest))
     with pytest.raises(ParserError, match=r"names of a signature|cannot be read"):
         armpy.load(saved, signature="serving_default")
     with (
@@ -68,9 +66,7 @@ def test_names_of_a_signature_that_cannot_be_are_refused(
 
 @pytest.mark.parametrize("kept", [{"CpuRef": [[0]]}, {"CpuRef": [{}]}, {"CpuRef": "0"}, [0]])
 def test_layers_left_to_backends_that_are_no_numbers_are_refused(saved: Path, kept: object) -> None:
-    container = open_container(saved)
-    manifest = {k: value for k, value in container.manifest.items() if k != "sections"}
-    sections = {name: container.section(name).tobytes() for name in container.sections}
-    write_container(saved, manifest | {"kept": kept}, sections)
+    file = read_plainly(saved.read_bytes())
+    saved.write_bytes(newest_layout(file.sections, file.manifest | {"kept": kept}))
     with pytest.raises(ParserError, match="what backends have left as it is cannot be read"):
         armpy.load(saved, on_fallback="warn")

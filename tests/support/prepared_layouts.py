@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 HEADER = struct.Struct("<8sIIQQ32s")
 HEADER_BYTES = 256
+VERSION = 4
+"""Of the newest layout."""
 ALIGNMENT_BYTES = 64
 PAGE_BYTES = 4096
 
@@ -69,14 +71,14 @@ def newest_layout(
 def sealed(text: bytes, rest: bytes, *, signer: bytes = b"") -> bytes:
     """A file with a right header before a manifest and what follows it."""
     size = HEADER_BYTES + len(text) + len(rest)
-    header = HEADER.pack(b"armpyNet", 4, 0, len(text), size, hashlib.sha256(text).digest())
+    header = HEADER.pack(b"armpyNet", VERSION, 0, len(text), size, hashlib.sha256(text).digest())
     return (header + signer).ljust(HEADER_BYTES, b"\0") + text + rest
 
 
 def read_plainly(contents: bytes) -> PlainFile:
     """Take a file of version 4 apart, and check that everything is as documented."""
     magic, version, zero, text_bytes, size, digest = HEADER.unpack(contents[:64])
-    assert (magic, version, zero, size) == (b"armpyNet", 4, 0, len(contents))
+    assert (magic, version, zero, size) == (b"armpyNet", VERSION, 0, len(contents))
     assert not any(contents[160:HEADER_BYTES])
     text = contents[HEADER_BYTES : HEADER_BYTES + text_bytes]
     assert digest == hashlib.sha256(text).digest()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
+    ALIGNMENT_BYTES,
     BackendOption,
     Capabilities,
     Capability,
@@ -49,7 +51,6 @@ from armpy.backend import (
     TensorHandleFactoryRegistry,
     WorkloadInfo,
 )
-from armpy.compiler.memory.strategies import GreedyBySize
 from armpy.ops import ElementwiseBinary
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
@@ -152,23 +153,23 @@ class _Handle(ITensorHandle):
 
     def __init__(self, info: TensorInfo) -> None:
         self._info = info
-        self._elements = np.zeros(info.known_shape, info.data_type.dtype)
+        self.elements = np.zeros(info.known_shape, info.data_type.dtype)
 
     @property
     def info(self) -> TensorInfo:
         return self._info
 
     def map(self, *, read: bool = True, write: bool = True) -> Array:
-        return self._elements
+        return self.elements
 
     def unmap(self) -> None:
         return
 
     def copy_in_from(self, source: Array) -> None:
-        self._elements[...] = source
+        self.elements[...] = source
 
     def copy_out_to(self, target: Array) -> None:
-        target[...] = self._elements
+        target[...] = self.elements
 
 
 class _Arena(ITensorArena):
@@ -207,7 +208,7 @@ class _Handles(ITensorHandleFactory):
         self, info: TensorInfo, memory: ExternalMemory, *, read: bool = True, write: bool = False
     ) -> ITensorHandle:
         handle = self._handle(info)
-        handle._elements = memory.map().view(info.data_type.dtype).reshape(info.known_shape)
+        handle.elements = memory.map().view(info.data_type.dtype).reshape(info.known_shape)
         return handle
 
     def unimport(self, handle: ITensorHandle) -> None:
@@ -278,7 +279,7 @@ class CustomAllocator(DefaultAllocator):
 
 
 class CustomStrategy(IMemoryOptimizerStrategy):
-    """An application's memory strategy."""
+    """An application's memory strategy: each block has a place of its own."""
 
     @property
     def name(self) -> str:
@@ -289,7 +290,11 @@ class CustomStrategy(IMemoryOptimizerStrategy):
         return PackingType.MULTI_AXIS
 
     def optimize(self, blocks: Sequence[MemBlock]) -> list[MemBin]:
-        return GreedyBySize().optimize(blocks)
+        placed, end = [], 0
+        for block in blocks:
+            placed.append(replace(block, offset=end))
+            end += -(-block.size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
+        return [MemBin(tuple(placed), end)] if placed else []
 
 
 class FullBackend(IBackendInternal):
