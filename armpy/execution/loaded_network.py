@@ -15,10 +15,8 @@ from armpy.backend.control_flow import for_one_turn
 from armpy.compiler import Evaluator, OptimizedNetwork, Placement, default_shapes, specialize
 from armpy.compiler.validation import check_shapes_known, validate
 from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
-from armpy.execution import background
+from armpy.execution import background, calls, wrappers
 from armpy.execution.arrays.imported_tensor import ImportedTensor
-from armpy.execution.calls.binding import Binding
-from armpy.execution.calls.execution import Execution
 from armpy.execution.programs.cache import DEBUG, ProgramCache
 from armpy.execution.programs.held_memory import HeldMemory
 from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
@@ -32,7 +30,6 @@ from armpy.execution.scheduling.loop_timeout import UNSET, Unset, loop_timeout
 from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
-from armpy.execution.wrappers.spread import Spread
 from armpy.graph import Graph
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
@@ -41,9 +38,11 @@ from armpy.tensor import TensorInfo, format_shape
 from armpy.types import BackendId
 
 if TYPE_CHECKING:
+    from armpy.execution.calls.execution import Execution
     from armpy.execution.calls.invocation import Invocation
     from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.wrappers.debugging import DebugWrapper
+    from armpy.execution.wrappers.spread import Spread
 
 _log = logging.getLogger("armpy.execution")
 
@@ -151,7 +150,7 @@ class LoadedNetwork:
             self.program_cache.tiers = self.tiers.prepared
         if self.settings.spread and not is_inner and self.original is None:
             rows = self.settings.spread == "rows"
-            self.spread = Spread(self, self.settings.properties, divides_rows=rows)
+            self.spread = wrappers.Spread(self, self.settings.properties, divides_rows=rows)
         if self.spread is not None:
             self.program_cache.spread = partial(self.spread.prepared, surround)
 
@@ -252,10 +251,9 @@ class LoadedNetwork:
             Limits of each outermost If or While, and of all; None for no limit.
         """
         if deadline_s is not None:
-            # Futures are slow to import, and most programs call.
-            from armpy.execution.calls import async_execution  # noqa: PLC0415
-
-            return async_execution.run_in_order(self, inputs, outputs, deadline_s, loop_timeout_s)
+            return calls.async_execution.run_in_order(
+                self, inputs, outputs, deadline_s, loop_timeout_s
+            )
         # A copy, as an execution puts new arrays where there are none.
         results = None if outputs is None else list(outputs)
         run = self.prepared_for(inputs, results or ()).run
@@ -267,16 +265,14 @@ class LoadedNetwork:
     def invoke(self, asked: Invocation) -> dict[str, Array]:
         """Execute once and return every output by name; errors as for `armpy.Model.run`."""
         if asked.deadline_s is not None:
-            from armpy.execution.calls import async_execution  # noqa: PLC0415 - as for `run`
-
             asked.check_deadline()
-            return async_execution.run(self, asked)
+            return calls.async_execution.run(self, asked)
         return asked.run(asked.callee(self))
 
     def bind(self, asked: Invocation) -> Execution:
         """Prepare many executions with the same arrays; errors as for `armpy.Model.bind`."""
-        binding = Binding(asked.callee(self), asked.inputs, asked.outputs)
-        execution = Execution(binding, self.executors, self.number, asked)
+        binding = calls.Binding(asked.callee(self), asked.inputs, asked.outputs)
+        execution = calls.Execution(binding, self.executors, self.number, asked)
         # Under the lock, so that `close` either knows of it or is seen here.
         with self._lock:
             self._users.add(execution)
@@ -303,15 +299,13 @@ class LoadedNetwork:
         self, shapes: Sequence[tuple[int, ...]] | None = None
     ) -> NetworkMemory:
         """Make memory to execute in; see `armpy.Model.create_working_memory`."""
-        # Few applications make memory themselves.
-        from armpy.execution.calls.network_memory import NetworkMemory  # noqa: PLC0415
-
         key = self.latest_shapes() if shapes is None else tuple(shapes)
         with self._lock:
             self._check_open()
             program = self.program_cache.program_for(key).program
             held: HeldMemory = program.held_memory()
-            memory = NetworkMemory(self, self._wrappers.surrounded(key, program, held), held)
+            prepared = self._wrappers.surrounded(key, program, held)
+            memory = calls.NetworkMemory(self, prepared, held)
             self._users.add(memory)
         return memory
 

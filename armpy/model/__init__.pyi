@@ -1,3 +1,7 @@
+from armpy.model import derived_models as derived_models
+from armpy.model import display as display
+from armpy.model import pickling as pickling
+from armpy.model import save as save
 from armpy.model import state as state
 from armpy.model.load_options import LoadOptions as LoadOptions
 from armpy.model.load_request import LoadRequest as LoadRequest

@@ -259,9 +259,7 @@ class Model:
         that reshapes to constant dimensions, is refused by name. So are more of them in a compiled
         model, where all that follows from its own shapes is constant by now.
         """
-        from armpy.model.derived_models import reshaped  # noqa: PLC0415
-
-        return reshaped(self, shapes)
+        return parts.derived_models.reshaped(self, shapes)
 
     def with_outputs(self, names: Sequence[str]) -> Model:
         """The same network with any of its tensors, by their or their layers' names, as outputs.
@@ -269,9 +267,7 @@ class Model:
         The model is on the same runtime; it shares this one's variables, which need keys for that,
         and is closed with it. What was lately asked for is kept.
         """
-        from armpy.model.derived_models import with_outputs  # noqa: PLC0415
-
-        return with_outputs(self, names)
+        return parts.derived_models.with_outputs(self, names)
 
     def create_working_memory(self, shapes: Shapes | None = None) -> NetworkMemory:
         """Make working memory to hold, for `run`, used by one thread at a time.
@@ -311,9 +307,7 @@ class Model:
         --target`` lists; the first one's constants are packed in it. `sign` signs it; see
         `armpy.store.archive.signing`. Operations other than armpy's raise UnimplementedError.
         """
-        from armpy.model.save import contents_of, save_model  # noqa: PLC0415
-
-        return save_model(contents_of(self), path, targets=targets, sign=sign)
+        return parts.save.save_model(parts.save.contents_of(self), path, targets=targets, sign=sign)
 
     @property
     def is_light(self) -> bool:
@@ -414,9 +408,7 @@ class Model:
 
     def __reduce__(self) -> tuple[Callable[[], Model], tuple[()]]:
         """Pickle the recipe by which it is made again, without its state."""
-        from armpy.model.pickling import recipe_of  # noqa: PLC0415
-
-        return recipe_of(self), ()
+        return parts.pickling.recipe_of(self), ()
 
     def __deepcopy__(self, memo: object) -> Model:
         """Make another model of the same, with state of its own."""
@@ -424,14 +416,10 @@ class Model:
         return recipe()
 
     def __repr__(self) -> str:
-        from armpy.model.display import describe  # noqa: PLC0415
-
-        return describe(self)
+        return parts.display.describe(self)
 
     def _repr_html_(self) -> str:
-        from armpy.model.display import model_html  # noqa: PLC0415
-
-        return model_html(self)
+        return parts.display.model_html(self)
 
 
 def _chosen(model: Model, outputs: Outputs) -> tuple[Model, Mapping[str, object] | None]:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from armpy import model as parts
 from armpy.backend.caches import model_named
 from armpy.core.dataclass import dataclass
 from armpy.core.system_trace import begin_system_trace, trace_section
@@ -18,7 +19,6 @@ from armpy.execution import Runtime
 from armpy.execution.setup.properties import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
-from armpy.model.derived_models import again
 from armpy.model.load_request import FileState, LoadRequest, check_unchanged, file_state
 from armpy.model.model import Model
 from armpy.model.network_handle import NetworkHandle
@@ -215,7 +215,7 @@ class ModelOrigin:
                 first.handle.properties,
                 shares_state_with=first.handle,
                 read_source=partial(self.read_again, name, state),
-                again=again(derivation),
+                again=parts.derived_models.again(derivation),
                 original=original,
             )
         return Model(

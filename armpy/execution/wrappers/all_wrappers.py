@@ -12,8 +12,8 @@ from armpy.compiler.imported import ImportedNetwork
 from armpy.core.system_trace import has_marks
 from armpy.core.vlog import is_on
 from armpy.errors import BackendCapabilityError, InvalidArgumentError
+from armpy.execution import arrays, wrappers
 from armpy.execution.arrays.imported_tensor import ImportedTensor
-from armpy.execution.arrays.importing_slots import ImportingInputSlot, ImportingOutputSlot
 from armpy.execution.arrays.slots import InputSlot, OutputSlot
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.held_memory import HeldMemory
@@ -23,7 +23,6 @@ from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes, Targets
 from armpy.execution.wrappers.fallback import WeakProgramWithout, falling_back
-from armpy.execution.wrappers.importing import ImportBinding
 from armpy.execution.wrappers.runs import Runs, in_places, observed, traced, with_state
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
@@ -95,7 +94,9 @@ class ExecutionWrappers:
         source = self._settings.properties.output_source
         outputs = tuple(
             [
-                ImportingOutputSlot(name, info, source) if source else OutputSlot(name, info)
+                arrays.importing_slots.ImportingOutputSlot(name, info, source)
+                if source
+                else OutputSlot(name, info)
                 for name, info in pairs
             ]
         )
@@ -152,9 +153,7 @@ class ExecutionWrappers:
         if profiler is not None or after_run is not None:
             yield partial(observed, profiler=profiler, after_run=after_run)
         if is_on.execution:
-            from armpy.execution.wrappers.logged import logged  # noqa: PLC0415 - few log
-
-            yield partial(logged, number=self._number)
+            yield partial(wrappers.logged, number=self._number)
         if has_marks():
             yield partial(traced, number=self._number)
         if settings.properties.external_memory and memory is None:
@@ -181,7 +180,9 @@ class ExecutionWrappers:
         pairs = zip(self._graph.inputs, shapes, strict=True)
         source = self._settings.properties.input_source
         if source:
-            slot = partial(ImportingInputSlot, limit_bytes=limit_bytes, sources=source)
+            slot = partial(
+                arrays.importing_slots.ImportingInputSlot, limit_bytes=limit_bytes, sources=source
+            )
             return tuple([slot(v.name, v.info, shape) for v, shape in pairs])
         return tuple([InputSlot(v.name, v.info, shape, limit_bytes) for v, shape in pairs])
 
@@ -191,7 +192,7 @@ def _runs_of(program: NetworkProgram) -> Runs:
     if isinstance(program, StagedProgram):
         return Runs(program.run)
     if program.original is None and isinstance(program.network, ImportedNetwork):
-        binding = ImportBinding(program)
+        binding = wrappers.ImportBinding(program)
         return Runs(binding.run, binding.bind)  # type: ignore[arg-type]  # all shapes are known
     return Runs(program.run, program.bind)  # type: ignore[arg-type]  # as above
 

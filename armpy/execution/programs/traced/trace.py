@@ -23,11 +23,10 @@ from armpy.compiler import Evaluator, OptimizerOptions, optimize_graph, speciali
 from armpy.compiler.optimize import simplified
 from armpy.core.symbolic import SymbolicTrace, elements_of
 from armpy.errors import ArmpyError
+from armpy.execution.programs import traced
 from armpy.execution.programs.compiled_program import CompiledProgram, SizedNetwork
 from armpy.execution.programs.graph_split import Split, is_shaped
 from armpy.execution.programs.memory_limits import check_layers
-from armpy.execution.programs.traced.cut import cut_graph
-from armpy.execution.programs.traced.template import TracedProgram, is_fixed, is_resizable
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import SIZE_TYPES, Graph, Value
 from armpy.ops.backend_internal import PreCompiled
@@ -39,6 +38,7 @@ from armpy.tensor import shapes_agree
 if TYPE_CHECKING:
     from armpy.execution.programs.planning import Planner
     from armpy.execution.programs.staged_program import NetworkProgram
+    from armpy.execution.programs.traced.template import TracedProgram
     from armpy.execution.setup.settings import NetworkSettings
 
 MOST_TRACED, _MOST_LAYERS = 16, 2048
@@ -120,7 +120,7 @@ class Traces:
         if self._is_cut:  # in vain
             return
         self._is_cut, self.may_cut = True, False
-        cut = cut_graph(self._graph, self._decisive, shapes, values, self._evaluator)
+        cut = traced.cut.cut_graph(self._graph, self._decisive, shapes, values, self._evaluator)
         if cut is not None:
             split, rest_graph = cut
             head = self.of_rest(split.head.graph, self._decisive)
@@ -288,7 +288,11 @@ class Traces:
             return None
         check_layers(graph, self._settings.memory_limit_bytes)
         network = optimize_graph(graph, backends, options)
-        holds = all(is_resizable(layer) or is_fixed(layer) for layer in network.graph.layers)
+        layers = network.graph.layers
+        holds = all(
+            traced.template.is_resizable(layer) or traced.template.is_fixed(layer)
+            for layer in layers
+        )
         if not holds or network.memory.arenas:
             return None
         try:
@@ -297,7 +301,9 @@ class Traces:
             )
             capabilities = backends[0].get_capabilities()
             in_place = has_matching_capability(_UPDATES_IN_PLACE, True, capabilities)
-            return TracedProgram(network, trace, positions, shaped, self._settings, in_place)
+            return traced.template.TracedProgram(
+                network, trace, positions, shaped, self._settings, in_place
+            )
         except ArmpyError as error:
             self._fail(error)
             return None

@@ -1,0 +1,5 @@
+from armpy.execution.wrappers.importing import ImportBinding as ImportBinding
+from armpy.execution.wrappers.logged import logged as logged
+from armpy.execution.wrappers.spread import Spread as Spread
+
+__all__: list[str]
