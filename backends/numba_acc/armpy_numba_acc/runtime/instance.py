@@ -236,13 +236,7 @@ class LoadedCode:
 
     def resized(self, program: SizedProgram) -> LoadedCode:
         """The same code for other sizes."""
-        code = object.__new__(LoadedCode)  # `copy` takes several times as long
-        vars(code).update(vars(self))
-        code._take(program)
-        if code.num_threads > 1:
-            code.worker = self._worker()
-            code._hold_workers()
-        return code
+        return ResizedCode(self, program)
 
     def _worker(self) -> int:
         """Address of the code of workers."""
@@ -269,6 +263,36 @@ class LoadedCode:
     def _rates(self) -> Rates:
         """Return the speed of its commands by the model, alike for all programs of a template."""
         return programs.Rates.of(self.figures, self.isa, self.model)
+
+
+class ResizedCode(LoadedCode):
+    """The kernels of loaded code, run with other sizes.
+
+    Parameters
+    ----------
+    original : LoadedCode
+        Has the kernels.
+    sized : SizedProgram
+        Made from the original's program.
+    """
+
+    def __init__(self, original: LoadedCode, sized: SizedProgram) -> None:
+        self.isa = original.isa
+        self._model = original._model
+        self.has_loops = original.has_loops
+        self.program = original.program
+        self._most_threads = original._most_threads
+        self.image = original.image
+        self._rates = original._rates
+        self.executor = original.executor
+        self.python_call = original.python_call
+        self.worker = original.worker
+        self.kernels = original.kernels
+        self.constants = original.constants
+        self._take(sized)
+        if self.num_threads > 1:
+            self.worker = self._worker()
+            self._hold_workers()
 
 
 class Instance:

@@ -35,30 +35,35 @@ class ProgramWorkload(IWorkload):
         Receives the duration of every command.
     allocator : ICustomAllocator, optional
         Gives the program's memory.
+    original : ProgramWorkload, optional
+        The workload for other sizes that this one shares its instances with, and keeps.
     """
-
-    _original: ProgramWorkload | None = None
 
     def __init__(
         self,
         code: LoadedCode,
         recorder: Recorder | None = None,
         allocator: ICustomAllocator | None = None,
+        original: ProgramWorkload | None = None,
     ) -> None:
         self.code = code
         self._recorder = recorder
         self._allocator = allocator
-        self._timeout_s = loop_timeout_s()
+        self._original = original
         self._is_plain = not code.has_loops and recorder is None
         # For the next executions; any thread may change its ends without a lock.
-        self._idle: deque[Instance] = deque(maxlen=_MOST_IDLE)
+        self._idle: deque[Instance]
+        if original is None:
+            self._timeout_s = loop_timeout_s()
+            self._idle = deque(maxlen=_MOST_IDLE)
+        else:
+            self._timeout_s = original._timeout_s
+            self._idle = original._idle
 
     def resized(self, program: SizedProgram) -> ProgramWorkload:
         """The workload for other sizes, with the same instances, which keeps this one."""
-        workload = object.__new__(ProgramWorkload)  # `copy` takes several times as long
-        vars(workload).update(vars(self))
-        workload.code, workload._original = self.code.resized(program), self
-        return workload
+        code = self.code.resized(program)
+        return ProgramWorkload(code, self._recorder, self._allocator, self)
 
     def _new_instance(self) -> Instance:
         """Memory for one more execution at a time."""
