@@ -23,38 +23,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from armpy_conformance import Outcome, run_conformance  # of this checkout
 from armpy_conformance.cases import operation_cases  # of this checkout
 from extensions.conformance.tests.kit_runs import options_for  # of this checkout
-from extensions.conformance.tests.planted.blind import BLIND_FAULTS  # of this checkout
-from extensions.conformance.tests.planted.declarations import DECLARATION_FAULTS  # of this checkout
-from extensions.conformance.tests.planted.faults import FAULTS  # of this checkout
-from extensions.conformance.tests.planted.forms import FORM_FAULTS  # of this checkout
-from extensions.conformance.tests.planted.graphs import GRAPH_FAULTS  # of this checkout
-from extensions.conformance.tests.planted.growth import GROWTH_FAULTS  # of this checkout
-from extensions.conformance.tests.planted.manners import (  # of this checkout
-    HANGING_IN_A_CHILD,
-    MANNERS_FAULTS,
-)
-from extensions.conformance.tests.planted.planting import (  # of this checkout
-    PlantedFault,
-    first_bad_apart,
-)
-from extensions.conformance.tests.planted.process import PROCESS_FAULTS  # of this checkout
-from extensions.conformance.tests.planted.sharing import SHARING_FAULTS  # of this checkout
-from extensions.conformance.tests.planted.values import VALUE_FAULTS  # of this checkout
+from extensions.conformance.tests.planted.planting import first_bad_apart  # of this checkout
+from extensions.conformance.tests.planted.table import EVERY_FAULT  # of this checkout
 from extensions.conformance.tests.unusual.backends import UNUSUAL  # of this checkout
-
-EVERY_FAULT: Mapping[str, PlantedFault] = {
-    **FAULTS,
-    **BLIND_FAULTS,
-    **DECLARATION_FAULTS,
-    **FORM_FAULTS,
-    **GRAPH_FAULTS,
-    **GROWTH_FAULTS,
-    **MANNERS_FAULTS,
-    "manners/hangs-in-a-child": HANGING_IN_A_CHILD,
-    **PROCESS_FAULTS,
-    **SHARING_FAULTS,
-    **VALUE_FAULTS,
-}
 
 _LEAST_RATE = 0.95
 

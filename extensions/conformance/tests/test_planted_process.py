@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ from armpy.execution import RuntimeOptions
 from armpy_conformance import Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.conformance import all_cases
+from armpy_conformance.contract import CONTRACT_CASES
 from armpy_conformance.processes.process_state import ProcessState
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 
 from .planted.declarations import DECLARATION_FAULTS
 from .planted.planting import cases_of_area, first_bad_apart
 from .planted.process import PROCESS_FAULTS
+
+RULES = {case.id for case in CONTRACT_CASES}
 
 
 @pytest.mark.slow
@@ -25,17 +29,17 @@ def test_a_fault_in_the_process_is_found(name: str) -> None:
     planted = PROCESS_FAULTS[name]
     result = first_bad_apart(planted, cases_of_area)
     assert result is not None
-    assert planted.said in result.text or result.outcome is Outcome.CRASHED
+    assert re.search(planted.said, result.text) or result.outcome is Outcome.CRASHED
 
 
 @pytest.mark.slow
 @pytest.mark.sampled(8)
-@pytest.mark.parametrize("name", DECLARATION_FAULTS)
+@pytest.mark.parametrize("name", [n for n, p in DECLARATION_FAULTS.items() if p.area not in RULES])
 def test_a_fault_in_a_declaration_is_found(name: str) -> None:
     planted = DECLARATION_FAULTS[name]
     result = first_bad_apart(planted, cases_of_area)
     assert result is not None
-    assert planted.said in result.text
+    assert re.search(planted.said, result.text)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from armpy_conformance.cases import seldom
 from armpy_conformance.judge import judge
 
 from .kit_runs import options_for
-from .planted.faults import Call, Fault, Fused, Plain
+from .planted.shapes import Call, Fault, Fused, Plain
 
 CASES = {case.id: case for template in seldom.case_templates() for case in template.cases()}
 

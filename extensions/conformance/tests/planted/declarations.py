@@ -1,12 +1,14 @@
-"""Backends whose declarations cannot be true, or do not fit each other, each in one way."""
+"""Backends whose declarations and answers cannot be true, or do not fit each other."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
-from typing import Any  # members of any type
+from itertools import count
+from typing import Any
 
 from armpy.backend import (
     BackendOption,
@@ -15,24 +17,27 @@ from armpy.backend import (
     DeviceInfo,
     IBackendInternal,
     ILayerSupport,
+    IWorkload,
+    IWorkloadFactory,
+    NetworkResources,
     PerformanceFigures,
     PreparationRequest,
     ReasonCode,
     Support,
+    WorkloadInfo,
 )
+from armpy.errors import UnimplementedError
 from armpy.graph import Layer
-from armpy.ops import Activation, ElementwiseBinary, Softmax
+from armpy.ops import Activation, BatchMatMul, Cast, Convolution2d, ElementwiseBinary, Softmax
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import DataType, DeviceType
 from armpy_testing.backends.fake_backends import FakeBackend
 
-from .faults import Planted
+from .planting import Planted
+from .shapes import Factory, Plain
 
 OPERATIONS = (Activation, ElementwiseBinary, Softmax)
-
-_IDENTITY = "contract/identity/"
-_SUPPORT = "contract/support/"
 
 
 def saying(**members: object) -> Callable[[], IBackendInternal]:
@@ -121,118 +126,271 @@ class Many(FakeBackend):
         return _ManyAnswers(super().get_layer_support(request), self._change)
 
 
-def _identity(said: str, **members: object) -> Planted:
-    """A fault in what a backend says of itself."""
-    return Planted(_IDENTITY, saying(**members), said)
-
-
 _OPTION = BackendOption("level", 1, "Effort.", minimum=0)
 
+
+class CastsAnything(Plain):
+    """Says yes to casts to int64, which it cannot prepare."""
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        return NoInt64(self.fault)
+
+
+class NoInt64(Factory):
+    """Makes no casts to int64."""
+
+    def create_workload(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
+        if isinstance(operation, Cast) and info.outputs[0].data_type is DataType.SIGNED64:
+            raise UnimplementedError("no kernel casts to int64", where="Planted", fix="Use int32")
+        return super().create_workload(operation, info)
+
+
+class CountsElements(Plain):
+    """Counts the elements of what it is asked about, which are not always known."""
+
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        for info in inputs:
+            if info is not None and info.shape is not None:
+                size = 1
+                for dim in info.shape:
+                    size *= dim  # type: ignore[operator]  # the fault: it may be None
+        return super().supports(operation, inputs, outputs)
+
+
+class KnownShapesOnly(Plain):
+    """Counts elements that it does not know."""
+
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        for info in inputs:
+            if info is not None:
+                assert info.num_elements >= 0  # which asks for every dimension
+        return super().supports(operation, inputs, outputs)
+
+
+class Wordless(Plain):
+    """Refuses BatchMatMul without a reason."""
+
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, BatchMatMul):
+            return Support(False)
+        return super().supports(operation, inputs, outputs)
+
+
+class Tired(Plain):
+    """Refuses convolutions from the 40th question about one on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked = count()
+
+    def supports(
+        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
+    ) -> Support:
+        if isinstance(operation, Convolution2d) and next(self._asked) >= 40:
+            return Support.no(ReasonCode.DEVICE, "no contexts are left")
+        return super().supports(operation, inputs, outputs)
+
+
 DECLARATION_FAULTS: dict[str, Planted] = {
-    "declared/version-of-words": _identity("version", version="release 3 of May"),
-    "declared/version-of-lines": _identity("version", version="3.1\n"),
-    "declared/version-changes": _identity("version", version=property(_in_turn("1.0", "1.1"))),
-    "declared/contract-of-three-numbers": _identity("", get_api_version=_always("2.5.1")),
-    "declared/contract-without-minor": _identity("", get_api_version=_always("2")),
-    "declared/device-of-control-characters": _identity(
-        "is called", get_devices=_always((DeviceInfo("npu\x07"),))
+    "blind-answer/casts": Planted("Cast/", CastsAnything),
+    "blind-answer/counts": Planted("contract/support/", CountsElements),
+    "blind-answer/wordless": Planted("contract/support/", Wordless),
+    "blind-answer/tired": Planted("contract/support/answers-do", Tired),
+    "blind-answer/free-memory": Planted("contract/identity/", saying(get_free_memory=_always(-1))),
+    "blind-answer/version": Planted(
+        "contract/identity/", saying(version=property(lambda _: f"1.0+{time.perf_counter_ns()}"))
     ),
-    "declared/device-with-blanks": _identity(
-        "is called", get_devices=_always((DeviceInfo(" npu"),))
+    "declared/version-of-words": Planted(
+        "contract/identity/", saying(version="release 3 of May"), said="version"
     ),
-    "declared/level-of-the-driver": _identity(
-        "feature level", get_devices=_device(feature_level=3)
+    "declared/version-of-lines": Planted(
+        "contract/identity/", saying(version="3.1\n"), said="version"
     ),
-    "declared/level-of-tomorrow": _identity("feature level", get_devices=_device(feature_level=35)),
-    "declared/time-in-microseconds": _identity(
-        "exec_time", get_devices=_device(figures=_figures(25_000.0))
+    "declared/version-changes": Planted(
+        "contract/identity/", saying(version=property(_in_turn("1.0", "1.1"))), said="version"
     ),
-    "declared/speed-for-time": _identity(
-        "get_typical_figures", get_typical_figures=_always(_figures(1e6))
+    "declared/contract-of-three-numbers": Planted(
+        "contract/identity/", saying(get_api_version=_always("2.5.1"))
     ),
-    "declared/no-time": _identity("exec_time", get_devices=_device(figures=_figures(0.0))),
-    "declared/negative-power": _identity(
-        "power_usage", get_devices=_device(figures=_figures(0.5, -1.0))
+    "declared/contract-without-minor": Planted(
+        "contract/identity/", saying(get_api_version=_always("2"))
     ),
-    "declared/infinite-time": _identity(
-        "exec_time", get_devices=_device(figures=_figures(math.inf))
+    "declared/device-of-control-characters": Planted(
+        "contract/identity/",
+        saying(get_devices=_always((DeviceInfo("npu\x07"),))),
+        said="is called",
     ),
-    "declared/time-is-nan": _identity("exec_time", get_devices=_device(figures=_figures(math.nan))),
-    "declared/figures-in-nanoseconds": _identity(
-        "exec_time", get_typical_figures=_always(_figures(1e-9))
+    "declared/device-with-blanks": Planted(
+        "contract/identity/", saying(get_devices=_always((DeviceInfo(" npu"),))), said="is called"
     ),
-    "declared/negative-memory": _identity("get_free_memory", get_free_memory=_always(-1)),
-    "declared/memory-of-all-bits": _identity("get_free_memory", get_free_memory=_always(2**64 - 1)),
-    "declared/memory-in-gigabytes": _identity("get_free_memory", get_free_memory=_always(7.5)),
-    "declared/memory-now-and-then": _identity("then", get_free_memory=_in_turn(1 << 30, None)),
-    "declared/capability-of-text": _identity(
-        "Expected bool", get_capabilities=_always({Capability.NON_CONST_WEIGHTS: "yes"})
+    "declared/level-of-the-driver": Planted(
+        "contract/identity/", saying(get_devices=_device(feature_level=3)), said="feature level"
     ),
-    "declared/capability-of-1": _identity(
-        "Expected bool", get_capabilities=_always({Capability.NON_CONST_WEIGHTS: 1})
+    "declared/level-of-tomorrow": Planted(
+        "contract/identity/", saying(get_devices=_device(feature_level=35)), said="feature level"
     ),
-    "declared/capability-in-snake-case": _identity(
-        "to be written", get_capabilities=_always({"non_const_weights": True})
+    "declared/time-in-microseconds": Planted(
+        "contract/identity/",
+        saying(get_devices=_device(figures=_figures(25_000.0))),
+        said="exec_time",
     ),
-    "declared/capability-of-a-list": _identity(
-        "Expected", get_capabilities=_always({"Formats": ["NHWC"]})
+    "declared/speed-for-time": Planted(
+        "contract/identity/",
+        saying(get_typical_figures=_always(_figures(1e6))),
+        said="get_typical_figures",
     ),
-    "declared/capabilities-by-thread": _identity(
-        "in another thread",
-        get_capabilities=_by_thread({Capability.NON_CONST_WEIGHTS: True}, {}),
+    "declared/no-time": Planted(
+        "contract/identity/", saying(get_devices=_device(figures=_figures(0.0))), said="exec_time"
     ),
-    "declared/devices-by-thread": _identity(
-        "in another thread",
-        get_devices=_by_thread((DeviceInfo("npu"),), (DeviceInfo("cpu"),)),
+    "declared/negative-power": Planted(
+        "contract/identity/",
+        saying(get_devices=_device(figures=_figures(0.5, -1.0))),
+        said="power_usage",
     ),
-    "declared/options-by-thread": _identity(
-        "in another thread", options=property(_by_thread((), (_OPTION,)))
+    "declared/infinite-time": Planted(
+        "contract/identity/",
+        saying(get_devices=_device(figures=_figures(math.inf))),
+        said="exec_time",
     ),
-    "declared/operation-for-type": Planted(_SUPPORT, _code(ReasonCode.OPERATION), "is taken with"),
+    "declared/time-is-nan": Planted(
+        "contract/identity/",
+        saying(get_devices=_device(figures=_figures(math.nan))),
+        said="exec_time",
+    ),
+    "declared/figures-in-nanoseconds": Planted(
+        "contract/identity/", saying(get_typical_figures=_always(_figures(1e-9))), said="exec_time"
+    ),
+    "declared/negative-memory": Planted(
+        "contract/identity/", saying(get_free_memory=_always(-1)), said="get_free_memory"
+    ),
+    "declared/memory-of-all-bits": Planted(
+        "contract/identity/", saying(get_free_memory=_always(2**64 - 1)), said="get_free_memory"
+    ),
+    "declared/memory-in-gigabytes": Planted(
+        "contract/identity/", saying(get_free_memory=_always(7.5)), said="get_free_memory"
+    ),
+    "declared/memory-now-and-then": Planted(
+        "contract/identity/", saying(get_free_memory=_in_turn(1 << 30, None)), said="then"
+    ),
+    "declared/capability-of-text": Planted(
+        "contract/identity/",
+        saying(get_capabilities=_always({Capability.NON_CONST_WEIGHTS: "yes"})),
+        said="Expected bool",
+    ),
+    "declared/capability-of-1": Planted(
+        "contract/identity/",
+        saying(get_capabilities=_always({Capability.NON_CONST_WEIGHTS: 1})),
+        said="Expected bool",
+    ),
+    "declared/capability-in-snake-case": Planted(
+        "contract/identity/",
+        saying(get_capabilities=_always({"non_const_weights": True})),
+        said="to be written",
+    ),
+    "declared/capability-of-a-list": Planted(
+        "contract/identity/",
+        saying(get_capabilities=_always({"Formats": ["NHWC"]})),
+        said="Expected",
+    ),
+    "declared/capabilities-by-thread": Planted(
+        "contract/identity/",
+        saying(get_capabilities=_by_thread({Capability.NON_CONST_WEIGHTS: True}, {})),
+        said="in another thread",
+    ),
+    "declared/devices-by-thread": Planted(
+        "contract/identity/",
+        saying(get_devices=_by_thread((DeviceInfo("npu"),), (DeviceInfo("cpu"),))),
+        said="in another thread",
+    ),
+    "declared/options-by-thread": Planted(
+        "contract/identity/",
+        saying(options=property(_by_thread((), (_OPTION,)))),
+        said="in another thread",
+    ),
+    "declared/operation-for-type": Planted(
+        "contract/support/", _code(ReasonCode.OPERATION), said="is taken with"
+    ),
     "declared/quantization-for-type": Planted(
-        _SUPPORT, _code(ReasonCode.QUANTIZATION), "no tensor is quantised"
+        "contract/support/", _code(ReasonCode.QUANTIZATION), said="no tensor is quantised"
     ),
     "declared/extension-for-type": Planted(
-        _SUPPORT, _code(ReasonCode.EXTENSION), "it is of no extension"
+        "contract/support/", _code(ReasonCode.EXTENSION), said="it is of no extension"
     ),
     "declared/execution-for-type": Planted(
-        _SUPPORT, _code(ReasonCode.EXECUTION), "nothing was prepared"
+        "contract/support/", _code(ReasonCode.EXECUTION), said="nothing was prepared"
     ),
     "declared/preparation-for-operation": Planted(
-        _SUPPORT, _code(ReasonCode.PREPARATION, halves=False), "nothing was prepared"
+        "contract/support/",
+        _code(ReasonCode.PREPARATION, halves=False),
+        said="nothing was prepared",
     ),
-    "declared/number-for-code": Planted(_SUPPORT, _code(7), "not a ReasonCode"),
-    "declared/text-for-code": Planted(_SUPPORT, _code("data_type"), "not a ReasonCode"),
+    "declared/number-for-code": Planted("contract/support/", _code(7), said="not a ReasonCode"),
+    "declared/text-for-code": Planted(
+        "contract/support/", _code("data_type"), said="not a ReasonCode"
+    ),
     "declared/address-in-the-reason": Planted(
-        _SUPPORT,
+        "contract/support/",
         lambda: Refusing(lambda right: Support.no(ReasonCode.DATA_TYPE, f"asked {object()!r}")),
-        "changes",
+        said="changes",
     ),
     "declared/blank-reason": Planted(
-        _SUPPORT,
+        "contract/support/",
         lambda: Refusing(lambda right: Support.no(ReasonCode.DATA_TYPE, " ")),
-        "without a reason",
+        said="without a reason",
     ),
-    "declared/answers-cut-off": Planted(_SUPPORT, lambda: Many(lambda a: a[:16]), "answers about"),
+    "declared/answers-cut-off": Planted(
+        "contract/support/", lambda: Many(lambda a: a[:16]), said="answers about"
+    ),
     "declared/answers-sorted": Planted(
-        _SUPPORT, lambda: Many(lambda answers: sorted(answers, key=bool)), "are_layers_supported"
+        "contract/support/",
+        lambda: Many(lambda answers: sorted(answers, key=bool)),
+        said="are_layers_supported",
     ),
     "declared/answers-for-all": Planted(
-        _SUPPORT, lambda: Many(lambda answers: [Support.yes() for _ in answers][:1]), "answers"
+        "contract/support/",
+        lambda: Many(lambda answers: [Support.yes() for _ in answers][:1]),
+        said="answers",
     ),
     "declared/answers-are-truth-values": Planted(
-        _SUPPORT,
+        "contract/support/",
         lambda: Many(lambda answers: [bool(answer) for answer in answers]),
-        "answers False",
+        said="answers False",
     ),
     "declared/one-no-for-all": Planted(
-        _SUPPORT,
+        "contract/support/",
         lambda: Many(
-            lambda answers: (
-                [Support.no(ReasonCode.OTHER, "part of the network is refused") for _ in answers]
-            )
+            lambda answers: [
+                Support.no(ReasonCode.OTHER, "part of the network is refused") for _ in answers
+            ]
         ),
-        "is_layer_supported takes it",
+        said="is_layer_supported takes it",
+    ),
+    "questions/one-less": Planted("contract/support/", lambda: Many(lambda answers: answers[:32])),
+    "questions/shifted": Planted(
+        "contract/support/", lambda: Many(lambda answers: answers[1:] + answers[:1])
+    ),
+    "questions/reversed": Planted("contract/support/", lambda: Many(lambda answers: answers[::-1])),
+    "questions/first-for-all": Planted(
+        "contract/support/", lambda: Many(lambda answers: answers[:1] * len(answers))
+    ),
+    "identity/new-versions": Planted(
+        "contract/identity/properties-are-constant",
+        saying(version=property(_in_turn("1", "2", "3"))),
+        said="version is not constant",
+    ),
+    "support/known-shapes-only": Planted(
+        "contract/support/open-shapes-are-answered", KnownShapesOnly, said="Error"
+    ),
+    "options/undescribed": Planted(
+        "contract/options/are-described",
+        saying(options=property(_always((BackendOption("depth", 1, " "),)))),
+        said="the option 'depth' has no help",
     ),
 }
-"""By name."""
+"""By class and name."""

@@ -1,4 +1,4 @@
-"""Judges of planted faults: in a forked child, as a fault may change or end its process."""
+"""A row of the tables of faults, and its judge in a forked child, as it may end its process."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from armpy.backend import cache_directory
+from armpy.backend import IBackendInternal, cache_directory
 from armpy.errors import BackendUnavailableError
 from armpy_conformance import CaseResult, Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
@@ -19,16 +19,42 @@ from armpy_conformance.conformance import NamedCase, cases_for
 from armpy_conformance.processes.process_state import captured_output
 from armpy_conformance.raised import described
 
+from ..kit_runs import options_for
+
 
 class PlantedFault(Protocol):
-    """A backend with a fault."""
+    """A row: a backend with a fault, and the rule that has to find it."""
 
     @property
     def area(self) -> str:
-        """Part of the ids of the cases to try first."""
+        """Part of the ids of the cases to try first: a rule of the contract, or an operation."""
+
+    @property
+    def said(self) -> str:
+        """A pattern in the failure's text."""
 
     def subject(self, folder: Path) -> BackendUnderTest:
         """The backend; `folder` is empty and for its files."""
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A fault in a backend of some shape."""
+
+    area: str  # part of the ids of the cases that have to find it
+    shape: Callable[..., IBackendInternal]  # the backend, or the one that has the fault itself
+    change: Callable[[], object] | None = None  # makes what the shape is given: the fault
+    said: str = ""  # a pattern in the failure's text
+    soak: int = 0  # executions in the rule about many executions
+
+    def make(self) -> IBackendInternal:
+        """A backend with the fault, which has no state yet."""
+        return self.shape() if self.change is None else self.shape(self.change())
+
+    def subject(self, folder: Path) -> BackendUnderTest:
+        """The backend, of which nothing is in a folder."""
+        backend = self.make()
+        return BackendUnderTest(backend.get_id(), options_for(backend), self.soak)
 
 
 Cases = Callable[[BackendUnderTest, str], Iterator[NamedCase]]

@@ -99,9 +99,8 @@ class PlantedModule:
     place: str  # ``import``, ``question``, ``load``, ``preparation`` or ``execution``
     act: str  # statements
     area: str = "contract/process/"
-    said: str = ""  # a part of the failure's text
+    said: str = ""  # a pattern in the failure's text
     always: bool = False  # whether it does so every time
-    soak: int = 0
 
     def subject(self, folder: Path) -> BackendUnderTest:
         """The backend, in a module that is written to a folder."""

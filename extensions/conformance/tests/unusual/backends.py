@@ -54,8 +54,8 @@ from armpy_testing.backends.fake_backends import (
     compiled,
 )
 
-from ..planted.faults import Flow, Fused, Plain, WithManager
-from ..planted.growth import BoundedPool, LazyProgram
+from ..planted.gauges import BoundedPool, LazyProgram
+from ..planted.shapes import Flow, Fused, Plain, WithManager
 from . import arithmetic
 from .memory import (
     BigEndianHandle,

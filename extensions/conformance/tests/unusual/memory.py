@@ -17,15 +17,14 @@ from armpy.backend import (
     ITensorHandle,
     ITensorHandleFactory,
     Lifetime,
-    NetworkResources,
 )
 from armpy.errors import BackendError
 from armpy.ops.operation import Array
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.vector_backend import StrictVectors
 
-from ..breaking_memory import ExampleDeviceBackend, mappable_device
-from ..planted.faults import Plain
+from ..planted.device import ExampleDeviceBackend, RememberingDevice
+from ..planted.shapes import Plain, WithHandles
 
 ROW_BYTES = 64
 CHANNELS = 8
@@ -120,20 +119,9 @@ class _Factory(ITensorHandleFactory):
         return self._kind(info)
 
 
-class OwnFactory(Plain):
-    """A backend with a handle factory of its own."""
-
-    def __init__(self, factory: ITensorHandleFactory, operations: Sequence[type]) -> None:
-        super().__init__(operations=operations)
-        self._factory = factory
-
-    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
-        return self._factory
-
-
-def with_handles(kind: type[StagedHandle], operations: Sequence[type]) -> OwnFactory:
+def with_handles(kind: type[StagedHandle], operations: Sequence[type]) -> Plain:
     """A backend whose tensors are of a class."""
-    return OwnFactory(_Factory(kind), operations)
+    return WithHandles(_Factory(kind), operations=operations)
 
 
 class _GuardedArena(ITensorArena):
@@ -170,9 +158,9 @@ class _GuardedFactory(HostTensorHandleFactory):
         return _GuardedArena()
 
 
-def with_guarded_arenas(operations: Sequence[type]) -> OwnFactory:
+def with_guarded_arenas(operations: Sequence[type]) -> Plain:
     """A backend that finds out who writes beside its tensors."""
-    return OwnFactory(_GuardedFactory(), operations)
+    return WithHandles(_GuardedFactory(), operations=operations)
 
 
 class Vectors(StrictVectors):
@@ -188,7 +176,7 @@ class MappableDevice(ExampleDeviceBackend):
     """A device whose memory others import and export; it has no options, as it is there already."""
 
     def __init__(self) -> None:
-        super().__init__(mappable_device())
+        super().__init__(RememberingDevice())
 
     @property
     def options(self) -> Sequence[BackendOption]:

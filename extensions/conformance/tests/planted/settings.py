@@ -1,4 +1,4 @@
-"""Backends that change what belongs to the application, each in one way."""
+"""Backends that change what belongs to the application, in this process."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ from functools import partial
 
 import numpy as np
 
-from armpy.backend import IWorkload
+from armpy.backend import IBackendContext, IWorkload, IWorkloadFactory, NetworkResources
 from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
 
-from .faults import Call, Fault, Plain, Planted, spoil
-from .growth import _Loading
+from .planting import Planted
+from .shapes import Call, Fault, Plain, spoil
 
-_SETTINGS = "contract/process/settings-stay"
-_OUTPUT = "contract/process/nothing-is-printed"
-_INPUTS = "contract/process/inputs-are-only-read"
-_FORKS = "contract/process/forked-children"
 _VARIABLE = "PLANTED_THREADS"
+
+
 _HAS_CORES = len(os.sched_getaffinity(0)) > 1 if hasattr(os, "sched_getaffinity") else False
 """Whether a thread can be bound to fewer cores."""
 
@@ -95,6 +93,28 @@ class ActsAtUnload(Acts):
 
     def before(self, call: Call) -> None:
         return
+
+
+class ActsAtLoad(Plain):
+    """Does something at each load."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        super().__init__()
+        self._action = action
+
+    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
+        self._action()
+        return super().create_workload_factory(network)
+
+
+class ActsAfterUnload(IBackendContext):
+    """Does something when a network was unloaded."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        self._action = action
+
+    def after_unload_network(self, network_id: int) -> None:
+        self._action()
 
 
 def _set_variable() -> None:
@@ -241,43 +261,80 @@ class WaitsInAChild(InTheParentOnly):
             threading.Event().wait(60)
 
 
-MANNERS_FAULTS: dict[str, Planted] = {
+SETTINGS_FAULTS: dict[str, Planted] = {
     **{
-        f"manners/{name}": Planted(_SETTINGS, partial(lambda do: Plain(Acts(do)), do), "changes")
-        for name, do in SETTINGS.items()
+        f"manners/{name}": Planted(
+            "contract/process/settings-stay", Plain, partial(Acts, act), "changes"
+        )
+        for name, act in SETTINGS.items()
     },
+    "blind-manners/warnings": Planted(
+        "contract/process/settings", partial(ActsAtLoad, lambda: warnings.simplefilter("ignore"))
+    ),
+    "blind-manners/collector": Planted(
+        "contract/process/settings", partial(ActsAtLoad, gc.disable)
+    ),
+    "blind-manners/umask": Planted(
+        "contract/process/settings", partial(ActsAtLoad, lambda: os.umask(0o077))
+    ),
+    "blind-manners/unload": Planted(
+        "contract/process/nothing",
+        lambda: Plain(context=ActsAfterUnload(lambda: os.write(1, b"unloaded\n"))),
+    ),
     "manners/directory-at-load": Planted(
-        _SETTINGS, lambda: _Loading(_change_directory), "the working directory"
+        "contract/process/settings-stay",
+        partial(ActsAtLoad, _change_directory),
+        said="the working directory",
     ),
     "manners/umask-at-first-use": Planted(
-        _SETTINGS, lambda: Plain(ActsOnce(_change_umask)), "the umask"
+        "contract/process/settings-stay", Plain, lambda: ActsOnce(_change_umask), "the umask"
     ),
     "manners/random-at-unload": Planted(
-        _SETTINGS, lambda: Plain(ActsAtUnload(random.random)), "the state of random"
+        "contract/process/settings-stay",
+        Plain,
+        lambda: ActsAtUnload(random.random),
+        "the state of random",
     ),
-    "manners/prints": Planted(_OUTPUT, lambda: Plain(Acts(lambda: print("hello"))), "hello"),
+    "manners/prints": Planted(
+        "contract/process/nothing-is-printed", Plain, lambda: Acts(lambda: print("hello")), "hello"
+    ),
     "manners/prints-errors": Planted(
-        _OUTPUT, lambda: Plain(Acts(lambda: sys.stderr.write("hello"))), "standard error"
+        "contract/process/nothing-is-printed",
+        Plain,
+        lambda: Acts(lambda: sys.stderr.write("hello")),
+        "standard error",
     ),
     "manners/writes-descriptor-1": Planted(
-        _OUTPUT, lambda: Plain(Acts(lambda: os.write(1, b"hello"))), "standard output"
+        "contract/process/nothing-is-printed",
+        Plain,
+        lambda: Acts(lambda: os.write(1, b"hello")),
+        "standard output",
     ),
     "manners/writes-descriptor-2": Planted(
-        _OUTPUT, lambda: _Loading(lambda: os.write(2, b"hello")), "standard error"
+        "contract/process/nothing-is-printed",
+        partial(ActsAtLoad, lambda: os.write(2, b"hello")),
+        said="standard error",
     ),
     "manners/prints-natively": Planted(
-        _OUTPUT, lambda: Plain(Acts(lambda: ctypes.CDLL(None).puts(b"hello"))), "standard output"
+        "contract/process/nothing-is-printed",
+        Plain,
+        lambda: Acts(lambda: ctypes.CDLL(None).puts(b"hello")),
+        "standard output",
     ),
-    "manners/scribbles-in-inputs": Planted(_INPUTS, lambda: Plain(Scribbles()), "read-only"),
+    "manners/scribbles-in-inputs": Planted(
+        "contract/process/inputs-are-only-read", Plain, Scribbles, "read-only"
+    ),
     "manners/floating-point-errors": Planted(
-        "ElementwiseUnary/", lambda: Plain(Raises()), "FloatingPointError"
+        "ElementwiseUnary/", Plain, Raises, "FloatingPointError"
     ),
     "manners/wrong-in-a-child": Planted(
-        _FORKS, lambda: Plain(InTheParentOnly()), "in a forked child"
+        "contract/process/forked-children", Plain, InTheParentOnly, "in a forked child"
     ),
-    "manners/ends-a-child": Planted(_FORKS, lambda: Plain(EndsInAChild()), "in a forked child"),
+    "manners/ends-a-child": Planted(
+        "contract/process/forked-children", Plain, EndsInAChild, "in a forked child"
+    ),
+    "manners/hangs-in-a-child": Planted(
+        "contract/process/forked-children", Plain, WaitsInAChild, "a forked child executes"
+    ),
 }
-"""By name."""
-
-HANGING_IN_A_CHILD = Planted(_FORKS, lambda: Plain(WaitsInAChild()), "a forked child executes")
-"""A fault that takes as long to find as a child has time."""
+"""By class and name."""

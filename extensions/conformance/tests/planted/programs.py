@@ -1,10 +1,9 @@
-"""Faults of compilers that rewrite graphs, of caches, and of what surrounds a call."""
+"""Faults of compilers that rewrite graphs, and of programs in files."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 
 import numpy as np
@@ -12,46 +11,46 @@ from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
     HostTensorHandle,
-    ILayerSupport,
+    IPrograms,
     ITensorHandle,
     IWorkload,
     IWorkloadFactory,
     NetworkResources,
     OptimizationViews,
+    OptionValues,
     PreparationRequest,
-    ReasonCode,
+    ProgramCheck,
+    ProgramFit,
+    SavedProgram,
     Substitution,
-    Support,
     WorkloadInfo,
-    current_cancellation,
 )
 from armpy.graph import Layer, SubgraphView, Value
 from armpy.ops import (
     Activation,
     ActivationFunction,
+    ElementwiseBinary,
     FusedActivation,
     PreCompiled,
     Transpose,
 )
-from armpy.ops.operation import Array, OperandInfos, Operation
-from armpy.tensor import TensorInfo
+from armpy.ops.operation import Array, Operation
 from armpy.types import Priority
-from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
+from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs
 
-from .faults import (
-    Factory,
-    Fault,
-    Fused,
-    Plain,
-    Planted,
-    spoil,
-    spoil_tensor,
-)
+from .executions import After
+from .planting import Planted
+from .shapes import Factory, Fault, Fused, Programs, spoil
+
+# --- Rewritten graphs
+
 
 _REFERENCE = ReferenceWorkloadFactory()
 
+
 Alias = dict[Value, Value]
 """Values that a compiler takes for others."""
+
 
 Operations = dict[Layer, Operation]
 """What it computes in the place of some layers' operations."""
@@ -146,12 +145,6 @@ def _own(value: Value) -> ITensorHandle:
     """Memory for a result."""
     array = np.empty(value.info.known_shape, value.info.data_type.dtype)
     return HostTensorHandle(value.info, array)
-
-
-def _constant_handle(value: Value) -> ITensorHandle:
-    """A handle on a constant's elements."""
-    assert value.data is not None
-    return HostTensorHandle(value.info, value.data)
 
 
 def _pairs(view: SubgraphView) -> Iterator[tuple[Layer, Layer]]:
@@ -272,7 +265,7 @@ class Deletes(Fused):
 
 
 _WEIGHTED = ("Convolution2d", "DepthwiseConvolution2d", "FullyConnected", "TransposeConvolution2d")
-_ADD, _MUL, _DIV = "ADD", "MUL", "DIV"
+
 
 _REWRITES: Mapping[str, Callable[[], Rewrite]] = {
     "relu-into-a-sum": lambda: MergesActivations(("ElementwiseBinary",)),
@@ -291,19 +284,19 @@ _REWRITES: Mapping[str, Callable[[], Rewrite]] = {
         "ReverseV2", lambda layer: layer.operation.attributes()["axes"] == (0,)
     ),
     "times-one-by-its-first-element": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, _MUL)
+        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "MUL")
     ),
     "plus-zero-by-its-first-element": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 0, _ADD)
+        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 0, "ADD")
     ),
     "divided-by-one-first-element": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, _DIV)
+        "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "DIV")
     ),
     "zero-minus": lambda: Skips(
         "ElementwiseBinary", lambda layer: _begins_with(layer, 0, 0, "SUB"), 1
     ),
     "one-divided": lambda: Skips(
-        "ElementwiseBinary", lambda layer: _begins_with(layer, 0, 1, _DIV), 1
+        "ElementwiseBinary", lambda layer: _begins_with(layer, 0, 1, "DIV"), 1
     ),
     "power-one": lambda: Skips(
         "ElementwiseBinary", lambda layer: _begins_with(layer, 1, 1, "POWER")
@@ -321,6 +314,7 @@ _REWRITES: Mapping[str, Callable[[], Rewrite]] = {
     "equal-layers-of-any-inputs": lambda: Shares(lambda layer: None),
 }
 
+
 _DELETED: Mapping[str, tuple[str, Callable[[Layer], object]]] = {
     "relu": ("contract/alike/", lambda layer: _function(layer) == "RELU"),
     "square-transpose": ("Transpose/", lambda layer: isinstance(layer.operation, Transpose)),
@@ -334,124 +328,12 @@ _DELETED: Mapping[str, tuple[str, Callable[[Layer], object]]] = {
         ),
     ),
     "round": ("ElementwiseUnary/", lambda layer: _function(layer) == "ROUND"),
-    "times-one": ("pattern/", lambda layer: _begins_with(layer, 1, 1, _MUL)),
+    "times-one": ("pattern/", lambda layer: _begins_with(layer, 1, 1, "MUL")),
 }
 """Layers that are deleted, and the cases that find it."""
 
 
-# --- Caches that find by too little
-
-
-@dataclass
-class Keeps(Fault):
-    """Prepared layers are found by a key that leaves something out."""
-
-    key: Callable[[Operation, WorkloadInfo], object]
-
-    def __post_init__(self) -> None:
-        self._kept: dict[object, IWorkload] = {}
-
-    def wrap(self, step: Step) -> IWorkload:
-        _, operation, info = step
-        return self._kept.setdefault(self.key(operation, info), step.right)
-
-
-def _shapes(info: WorkloadInfo) -> tuple[object, ...]:
-    return tuple((i.shape, i.data_type) for i in (*info.inputs, *info.outputs) if i is not None)
-
-
-def _digest(info: WorkloadInfo, part: slice) -> tuple[bytes | None, ...]:
-    """Digests of a part of each constant's bytes."""
-    return tuple(
-        None if c is None else hashlib.sha256(c.tobytes()[part]).digest() for c in info.constants
-    )
-
-
-_KEYS: Mapping[str, Callable[[Operation, WorkloadInfo], object]] = {
-    "by-first-bytes": lambda op, info: (
-        repr(op),
-        str(info.inputs),
-        str(info.outputs),
-        _digest(info, slice(8)),
-    ),
-    "by-all-but-the-last-bytes": lambda op, info: (
-        repr(op),
-        str(info.inputs),
-        str(info.outputs),
-        _digest(info, slice(None, -4)),
-    ),
-    "by-shapes-and-bytes": lambda op, info: (repr(op), _shapes(info), _digest(info, slice(None))),
-    "by-name-and-bytes": lambda op, info: (
-        op.name,
-        str(info.inputs),
-        str(info.outputs),
-        _digest(info, slice(None)),
-    ),
-}
-
-
-@dataclass
-class After(Fault):
-    """Executions are wrong that a condition on their number chooses."""
-
-    is_wrong: Callable[[int], bool]
-
-    def wrap(self, step: Step) -> IWorkload:
-        count = 0
-
-        def execute(inputs: Handles, outputs: Outputs) -> None:
-            nonlocal count
-            count += 1
-            step.right.execute(inputs, outputs)
-            if self.is_wrong(count):
-                spoil_tensor(outputs[0])
-
-        return FunctionWorkload(execute)
-
-
-class _ForArrays(FunctionWorkload):
-    """A workload with a function for arrays."""
-
-    def __init__(self, step: Step, function: Callable[[Step, Sequence[Array]], None]) -> None:
-        super().__init__(step.right.execute)
-        self._step = step
-        self._own = function
-
-    def for_arrays(self) -> Callable[[Sequence[Array]], object]:
-        return partial(self._own, self._step)
-
-
-@dataclass
-class WithArrays(Fault):
-    """Executes on arrays in another way than on tensors."""
-
-    function: Callable[[Step, Sequence[Array]], None]
-
-    def wrap(self, step: Step) -> IWorkload:
-        return _ForArrays(step, self.function)
-
-
-def _on_arrays(step: Step, arrays: Sequence[Array], *, is_wrong: bool) -> None:
-    """Execute on arrays; the last element is left out if it is wrong."""
-    infos = [info for info in (*step.info.inputs, *step.info.outputs) if info is not None]
-    handles = [HostTensorHandle(i, a) for i, a in zip(infos, arrays, strict=True)]
-    count = len(step.info.outputs)
-    step.right.execute(handles[:-count], handles[-count:])
-    if is_wrong:
-        spoil(np.asarray(arrays[-1]))
-
-
-class InTime(Fault):
-    """Wrong where an execution has a deadline."""
-
-    def wrap(self, step: Step) -> IWorkload:
-        def execute(inputs: Handles, outputs: Outputs) -> None:
-            step.right.execute(inputs, outputs)
-            cancellation = current_cancellation()
-            if cancellation is not None and cancellation.deadline_s is not None:
-                spoil_tensor(outputs[0])
-
-        return FunctionWorkload(execute)
+# --- Programs
 
 
 class Prepared(Fused):
@@ -472,84 +354,173 @@ class Prepared(Fused):
         return Factory(After(lambda _: True) if self._was_wrong else Fault())
 
 
-class ManyLayers(Plain):
-    """Answers questions about many layers in another way than single ones."""
+class SwappedOutputs(Fault):
+    """The last two of three or more outputs of a program change places where they can."""
 
-    def __init__(self, answer: Callable[[list[Support]], list[Support]]) -> None:
-        super().__init__()
-        self._answer_all = answer
-
-    def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
-        return _ManyLayers(self)
-
-    def answers(self, layers: Sequence[Layer]) -> list[Support]:
-        """The answers about layers."""
-        right = [self.supports(x.operation, x.input_infos, x.output_infos) for x in layers]
-        return self._answer_all(right)
-
-    def supports(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        if isinstance(operation, Activation):
-            return Support.no(ReasonCode.OPERATION, "no activations")
-        return super().supports(operation, inputs, outputs)
+    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
+        if len(view.outputs) < 3:
+            return
+        left, right = view.outputs[-2:]
+        if values[left].shape == values[right].shape and values[left].dtype == values[right].dtype:
+            values[left], values[right] = values[right], values[left]
 
 
-class _ManyLayers(ILayerSupport):
-    """Layer support of `ManyLayers`."""
+class FusesSeen(Fault):
+    """An activation is applied to the result before it, which others read as well."""
 
-    def __init__(self, backend: ManyLayers) -> None:
-        self._backend = backend
+    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
+        for layer in view.layers:
+            source = layer.inputs[0] if layer.inputs else None
+            is_relu = (
+                isinstance(layer.operation, Activation)
+                and layer.operation.function is ActivationFunction.RELU
+            )
+            if is_relu and source is not None and source in view.outputs:
+                values[source] = values[layer.outputs[0]]
 
-    def is_layer_supported(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        return self._backend.supports(operation, inputs, outputs)
 
-    def are_layers_supported(self, layers: Sequence[Layer]) -> Sequence[Support]:
-        return self._backend.answers(layers)
+class SameOperand(Fault):
+    """A layer both of whose operands are one tensor gives that tensor."""
+
+    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
+        for layer in view.layers:
+            is_same = len(layer.inputs) == 2 and layer.inputs[0] is layer.inputs[1]
+            if is_same and isinstance(layer.operation, ElementwiseBinary):
+                target, source = layer.outputs[0], layer.inputs[0]
+                if target in view.outputs and source is not None and source in values:
+                    values[target] = values[source]
 
 
-_PATTERNS, _CONTENTS, _CALLS = "pattern/", "contract/contents/", "contract/calls/"
-_SUPPORT = "contract/support/"
+# --- Programs in files
 
-GRAPH_FAULTS: dict[str, Planted] = {
+
+@dataclass
+class Forgets(Fault):
+    """An attribute is at its default when a program comes from a file."""
+
+    operation_name: str
+    attribute: str
+
+    def operation(self, operation: Operation, how: str) -> Operation:
+        if how != "loaded" or operation.name != self.operation_name:
+            return operation
+        (default,) = (f.default for f in fields(operation) if f.name == self.attribute)  # type: ignore[arg-type]  # subclasses are dataclasses
+        return operation.with_attributes(**{self.attribute: default})
+
+
+FORGOTTEN = (
+    ("Convolution2d", "activation"),
+    ("Softmax", "beta"),
+    ("Activation", "b"),
+    ("Resize", "half_pixel_centers"),
+    ("LogSoftmax", "axis"),
+)
+
+
+@dataclass
+class Fractions(Fault):
+    """Fractions among attributes are lost when a program is compiled, or comes from a file."""
+
+    how: str
+    digits: int  # that are kept
+
+    def operation(self, operation: Operation, how: str) -> Operation:
+        floats = {k: v for k, v in operation.attributes().items() if isinstance(v, float)}
+        if how != self.how or not floats:
+            return operation
+        changed = {k: round(v, self.digits) if np.isfinite(v) else v for k, v in floats.items()}
+        try:
+            return operation.with_attributes(**changed)
+        except Exception:  # noqa: BLE001 - 0 is not allowed there
+            return operation
+
+
+class SpentPrograms(Programs):
+    """A program that was written down lacks its weights afterwards."""
+
+    def save(self, program: object, options: OptionValues) -> SavedProgram | None:
+        saved = super().save(program, options)
+        SPENT.add(id(program))
+        return saved
+
+
+SPENT: set[int] = set()
+"""Programs that were written down."""
+
+
+class Spent(Fault):
+    """Such programs compute something else."""
+
+    def program(self, view: SubgraphView, values: dict[Value, Array]) -> None:
+        if id(view) in SPENT:
+            spoil(values[view.outputs[0]])
+
+
+class LoadedOnce(Programs):
+    """Gives each program once."""
+
+    def load(self, saved: SavedProgram) -> object:
+        number = int(str(saved.about["number"]))
+        program, self.kept[number] = self.kept[number], None
+        return program, "loaded"
+
+
+class Gullible(Programs):
+    """Accepts any program."""
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        return ProgramCheck(ProgramFit.ACCEPTED)
+
+
+class WithPrograms(Fused):
+    """A backend with other programs."""
+
+    def __init__(self, programs: Programs, fault: Fault | None = None) -> None:
+        super().__init__(fault)
+        self.programs = programs
+
+    def get_programs(self) -> IPrograms | None:
+        return self.programs
+
+
+PROGRAM_FAULTS: dict[str, Planted] = {
+    **{f"graphs/{name}": Planted("pattern/", Compiler, make) for name, make in _REWRITES.items()},
     **{
-        f"graphs/{name}": Planted(_PATTERNS, lambda make=make: Compiler(make()))  # type: ignore[misc]
-        for name, make in _REWRITES.items()
-    },
-    **{
-        f"deleted/{name}": Planted(area, lambda condition=condition: Deletes(condition))  # type: ignore[misc]
+        f"deleted/{name}": Planted(area, partial(Deletes, condition))
         for name, (area, condition) in _DELETED.items()
     },
     **{
-        f"caches/{name}": Planted(_CONTENTS, lambda key=key: Plain(Keeps(key)))  # type: ignore[misc]
-        for name, key in _KEYS.items()
+        f"saved/{name}-{attribute}": Planted(
+            "contract/compiled/every-attribute",
+            Fused,
+            partial(Forgets, name, attribute),
+            "from a compiled model",
+        )
+        for name, attribute in FORGOTTEN
     },
-    "executions/third": Planted(_CONTENTS, lambda: Plain(After(lambda n: n == 3))),
-    "executions/thirtieth": Planted(_CONTENTS, lambda: Plain(After(lambda n: n == 30))),
-    "executions/from-the-tenth": Planted(_CONTENTS, lambda: Fused(After(lambda n: n > 9))),
-    "arrays/wrong": Planted(
-        _CONTENTS, lambda: Plain(WithArrays(partial(_on_arrays, is_wrong=True)))
+    "saved/patterns": Planted(
+        "contract/compiled/patterns", Fused, lambda: Forgets(*FORGOTTEN[0]), "from a compiled model"
     ),
-    "arrays/nothing-written": Planted(
-        _CONTENTS, lambda: Plain(WithArrays(lambda step, arrays: None))
+    "blind-program/swapped-outputs": Planted("contract/graphs/", Fused, SwappedOutputs),
+    "blind-program/fuses-seen": Planted("contract/compiled/patterns", Fused, FusesSeen),
+    "blind-program/same-operand": Planted("contract/compiled/patterns", Fused, SameOperand),
+    "blind-program/spent": Planted(
+        "contract/compiled/kept", lambda: WithPrograms(SpentPrograms(), Spent())
     ),
-    "calls/deadline": Planted(_CALLS, lambda: Plain(InTime())),
+    "blind-program/loaded-once": Planted("contract/compiled/", lambda: WithPrograms(LoadedOnce())),
+    "blind-program/gullible": Planted("contract/compiled/saved", lambda: WithPrograms(Gullible())),
     "calls/low-priority": Planted(
-        _CALLS, lambda: Prepared(lambda request: request.priority is Priority.LOW)
+        "contract/calls/", lambda: Prepared(lambda request: request.priority is Priority.LOW)
     ),
     "calls/high-priority": Planted(
-        _CALLS, lambda: Prepared(lambda request: request.priority is Priority.HIGH)
+        "contract/calls/", lambda: Prepared(lambda request: request.priority is Priority.HIGH)
     ),
-    "calls/relaxed": Planted(_CALLS, lambda: Prepared(lambda request: request.relaxed)),
-    "questions/one-less": Planted(_SUPPORT, lambda: ManyLayers(lambda answers: answers[:32])),
-    "questions/shifted": Planted(
-        _SUPPORT, lambda: ManyLayers(lambda answers: answers[1:] + answers[:1])
+    "calls/relaxed": Planted("contract/calls/", lambda: Prepared(lambda request: request.relaxed)),
+    "attributes/fractions-compiled": Planted(
+        "contract/alike/layers", Fused, lambda: Fractions("compiled", 0)
     ),
-    "questions/reversed": Planted(_SUPPORT, lambda: ManyLayers(lambda answers: answers[::-1])),
-    "questions/first-for-all": Planted(
-        _SUPPORT, lambda: ManyLayers(lambda answers: answers[:1] * len(answers))
+    "attributes/fractions-loaded": Planted(
+        "contract/compiled/every-attribute", Fused, lambda: Fractions("loaded", 0)
     ),
 }
 """By class and name."""

@@ -1,24 +1,22 @@
-"""Backends of three shapes, and the faults that are planted in them, class by class.
+"""Backends of three shapes, which compute as CpuRef does, with places for something wrong.
 
 `Plain` has a workload for each layer. `Fused` makes one program of connected layers, has tensors
-in memory of its own, and writes programs into files. `Flow` takes If and While itself.
+in memory of its own, and writes programs into files. `Flow` takes If and While itself. The
+simulated device of `device` is the fourth: all of its memory is its own.
 """
 
 from __future__ import annotations
 
 import time
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import Any  # what faults remember, whatever it is
+from typing import Any
 
 import numpy as np
 from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
-    BackendOption,
     Capabilities,
     Capability,
     HostTensorHandle,
@@ -31,7 +29,6 @@ from armpy.backend import (
     IWorkloadFactory,
     NetworkResources,
     OptimizationViews,
-    OptionScope,
     OptionValues,
     PreparationRequest,
     ProgramCheck,
@@ -44,13 +41,11 @@ from armpy.backend import (
 from armpy.backend.control_flow import control_flow_time_left_s, loop_timeout_s
 from armpy.compiler import specialize
 from armpy.errors import ExecutionTimeoutError
-from armpy.execution import RuntimeOptions
 from armpy.graph import Graph, Layer, SubgraphView, Value
 from armpy.ops import If, PreCompiled, While
 from armpy.ops.control_flow import ControlFlow
 from armpy.ops.operation import Array, OperandInfos, Operation
 from armpy.tensor import TensorInfo
-from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_testing.backends.fake_backends import (
     CountingManager,
     FakeBackend,
@@ -59,7 +54,6 @@ from armpy_testing.backends.fake_backends import (
     Outputs,
     Step,
     compiled,
-    registry_of,
 )
 
 
@@ -146,7 +140,7 @@ def spoil_tensor(handle: ITensorHandle) -> None:
     handle.unmap()
 
 
-class _Layer(IWorkload):
+class LayerWorkload(IWorkload):
     """One layer, computed by CpuRef's workload on copies."""
 
     def __init__(self, fault: Fault, operation: Operation, info: WorkloadInfo, how: str) -> None:
@@ -215,7 +209,7 @@ def _made(fault: Fault, layer: Layer, how: str) -> Any:
         return _Flow(fault, layer.operation, how)
     constants = tuple(None if v is None else v.data for v in layer.inputs)
     info = WorkloadInfo(layer.name, layer.input_infos, layer.output_infos, constants)
-    return _Layer(fault, layer.operation, info, how)
+    return LayerWorkload(fault, layer.operation, info, how)
 
 
 class _Graph:
@@ -297,6 +291,31 @@ class _Whole(IWorkload):
             timing.add_device_time((time.perf_counter() - started) * 1e6)
 
 
+class Wrapped(IWorkload):
+    """Another workload."""
+
+    def __init__(self, right: IWorkload) -> None:
+        self._right = right
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        self._right.execute(inputs, outputs)
+
+
+class Wraps(Fault):
+    """Each workload is wrapped."""
+
+    def __init__(self, kind: Callable[[IWorkload], IWorkload]) -> None:
+        self._kind = kind
+
+    def wrap(self, step: Step) -> IWorkload:
+        return self._kind(step.right)
+
+
+def wrapping(kind: Callable[[IWorkload], IWorkload]) -> Callable[[], Fault]:
+    """A fault of a class of workloads, each of which wraps a right one."""
+    return partial(Wraps, kind)
+
+
 class Factory(IWorkloadFactory):
     """Makes layers, control flow, and programs."""
 
@@ -314,7 +333,7 @@ class Factory(IWorkloadFactory):
             return _Whole(self.fault, view, how)
         if isinstance(operation, ControlFlow):
             return _FlowWorkload(self.fault, operation)
-        return _Layer(self.fault, operation, info, "made")
+        return LayerWorkload(self.fault, operation, info, "made")
 
 
 class _FlowWorkload(IWorkload):
@@ -434,332 +453,15 @@ HONEST: dict[str, Callable[[], IBackendInternal]] = {"plain": Plain, "fused": Fu
 """What faults are planted in."""
 
 
-# --- Control flow
-
-
-class AlwaysThen(Fault):
-    """The first graph, whatever the condition is: of choices only."""
-
-    def is_true(self, key: object, condition: bool) -> bool:
-        return True
-
-
-class FirstDecision(Fault):
-    """The decision of the first execution."""
-
-    def __init__(self) -> None:
-        self._kept: dict[object, bool] = {}
-
-    def is_true(self, key: object, condition: bool) -> bool:
-        return self._kept.setdefault(key, condition)
-
-
-class Overwrites(Fault):
-    """Each carried value is written where the next one is read from."""
-
-    def carried(self, values: list[Array], results: list[Array]) -> list[Array]:
-        carried_on: list[Array] = []
-        for number, result in enumerate(results):
-            same = [n for n, value in enumerate(values) if n < number and _equal(value, result)]
-            carried_on.append(carried_on[same[0]] if same else result)
-        return carried_on
-
-
-def _equal(left: Array, other: Array) -> bool:
-    """Whether two arrays hold the same."""
-    return left.dtype == other.dtype and np.array_equal(left, other) and left.size > 1
-
-
-class ByteCounter(Fault):
-    """No more turns than a byte can count."""
-
-    def __init__(self) -> None:
-        self._turns: dict[object, int] = {}
-
-    def is_true(self, key: object, condition: bool) -> bool:
-        self._turns[key] = self._turns.get(key, 0) + 1 if condition else 0
-        return condition and self._turns[key] < 256
-
-
-class Patient(Fault):
-    """Never looks at the time."""
-
-    def is_late(self, left_s: float) -> bool:
-        return False
-
-
-# --- Threads
-
-
-class OneScratch(Fault):
-    """One place for intermediate results of a workload."""
-
-    def __init__(self) -> None:
-        self._kept: dict[object, Array] = {}
-
-    def key(self, key: object, array: Array) -> object:
-        """What results share their place."""
-        return key, array.shape, array.dtype
-
-    def scratch(self, key: object, array: Array) -> Array:
-        scratch = self._kept.setdefault(self.key(key, array), np.empty_like(array))
-        scratch[...] = array
-        time.sleep(0)
-        return scratch
-
-
-class OneScratchForAll(OneScratch):
-    """One place for intermediate results of a shape, for all computations."""
-
-    def key(self, key: object, array: Array) -> object:
-        index = key[1] if isinstance(key, tuple) else key
-        return index, array.shape, array.dtype
-
-
-# --- Sizes
-
-
-@dataclass
-class Sized(Fault):
-    """Elements beyond some size are left out."""
-
-    is_beyond: Callable[[Array], bool]  # takes an array, says whether it is
-
-    def after(self, call: Call) -> None:
-        arrays = [*(a for a in call.inputs if a is not None), *call.outputs]
-        if any(self.is_beyond(array) for array in arrays):
-            for output in call.outputs:
-                spoil(output)
-
-
-LONG_DIMENSION = Sized(lambda array: any(dim > 0xFFFF for dim in array.shape))
-"""Dimensions are 16-bit numbers."""
-
-TILES_AND_IMAGES = Sized(lambda a: a.ndim == 4 and a.shape[0] > 2 and min(a.shape[1:]) > 16)
-"""The tiles of all images but the first are of the first."""
-
-
-def odd_channels(rest: int) -> Plain:
-    """Channels beyond multiples of 16 are wrong if there are so many."""
-    return Plain(Sized(lambda a: a.ndim == 4 and a.shape[3] % 16 == rest and a.shape[3] > 1))
-
-
-class NoElements(Fault):
-    """Nothing at all is a mistake."""
-
-    def before(self, call: Call) -> None:
-        for array in call.inputs:
-            if array is not None:
-                array.reshape(-1)[0]
-
-
-# --- Saved files
-
-
-@dataclass
-class Forgets(Fault):
-    """An attribute is at its default when a program comes from a file."""
-
-    operation_name: str
-    attribute: str
-
-    def operation(self, operation: Operation, how: str) -> Operation:
-        if how != "loaded" or operation.name != self.operation_name:
-            return operation
-        (default,) = (f.default for f in fields(operation) if f.name == self.attribute)  # type: ignore[arg-type]  # subclasses are dataclasses
-        return operation.with_attributes(**{self.attribute: default})
-
-
-FORGOTTEN = (
-    Forgets("Convolution2d", "activation"),
-    Forgets("Softmax", "beta"),
-    Forgets("Activation", "b"),
-    Forgets("Resize", "half_pixel_centers"),
-    Forgets("LogSoftmax", "axis"),
-)
-
-# --- Edges
-
-
-class LastOfEqual(Fault):
-    """Of equal elements the last one is the largest."""
-
-    def after(self, call: Call) -> None:
-        if call.operation.name != "ArgMinMax" or call.inputs[0] is None:
-            return
-        axis = call.operation.attributes()["axis"]
-        turned = np.flip(call.inputs[0], axis)
-        find = np.argmax if call.operation.attributes()["function"].name == "MAX" else np.argmin
-        position = turned.shape[axis] - 1 - find(turned, axis)
-        call.outputs[0][...] = position
-
-
-class HalvesUp(Fault):
-    """Halves are rounded up."""
-
-    def after(self, call: Call) -> None:
-        kind = call.operation.attributes().get("operation")
-        if getattr(kind, "name", "") == "ROUND" and call.inputs[0] is not None:
-            call.outputs[0][...] = np.floor(call.inputs[0] + np.asarray(0.5, call.outputs[0].dtype))
-
-
-class Turned(Fault):
-    """Square matrices are not turned over."""
-
-    def after(self, call: Call) -> None:
-        is_square = len(set(call.outputs[0].shape)) == 1 and call.outputs[0].ndim == 2
-        if call.operation.name == "Transpose" and is_square and call.inputs[0] is not None:
-            call.outputs[0][...] = call.inputs[0]
-
-
-@dataclass
-class Threshold(Fault):
-    """A number on its threshold counts as above it."""
-
-    operation_name: str
-    attribute: str
-
-    def operation(self, operation: Operation, how: str) -> Operation:
-        if operation.name != self.operation_name:
-            return operation
-        value = operation.attributes()[self.attribute]
-        return operation.with_attributes(
-            **{self.attribute: float(np.nextafter(np.float32(value), np.float32(-9)))}
-        )
-
-
-SCORE = Threshold("SoftNonMaxSuppression", "score_threshold")
-OVERLAP = Threshold("DetectionPostProcess", "nms_iou_threshold")
-
-# --- Growth of memory, and uncounted memory
-
-
-class KeepsResults(Fault):
-    """Every result is remembered."""
-
-    def __init__(self) -> None:
-        self.kept: list[Array] = []
-
-    def after(self, call: Call) -> None:
-        self.kept.append(call.outputs[0])
-
-
-class KeepsLittle(Fault):
-    """A few bytes of every execution are remembered."""
-
-    def __init__(self) -> None:
-        self.kept: list[object] = []
-
-    def after(self, call: Call) -> None:
-        self.kept.append((time.perf_counter(), len(self.kept)))
-
-
-@dataclass
-class LeavesMapped(Fault):
-    """A tensor stays mapped."""
-
-    which: int  # of outputs and inputs
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        step.right.execute(inputs, outputs)
-        handle = [*outputs, *inputs][self.which]
-        if handle is not None:
-            handle.map(write=False)
-
-
-class KeepsHandles(KeepsLittle):
-    """Every tensor that was ever written is remembered."""
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        step.right.execute(inputs, outputs)
-        self.kept.append(OwnHandle(outputs[0].info))
-
-    def after(self, call: Call) -> None:
-        return
-
-
-@dataclass
-class Clock(Fault):
-    """Programs have another clock."""
-
-    factor: float
-
-    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
-        started = time.perf_counter()
-        step.right.execute(inputs, outputs)
-        timing = current_timing()
-        if timing is not None:
-            timing.on_device_ns = None
-            timing.add_device_time((time.perf_counter() - started) * 1e6 * self.factor)
-
-
-class IdleOption(Plain):
-    """Declares an option of runtimes, and forgets it."""
-
-    @property
-    def options(self) -> Sequence[BackendOption]:
-        return (BackendOption("fast", False, "Whether fast."),)
-
-
-class IdleModelOption(Fused):
-    """Declares two options of networks, and looks at one of them."""
-
-    @property
-    def options(self) -> Sequence[BackendOption]:
-        scope = OptionScope.MODEL
-        names = ("fast", "exact")
-        return tuple(BackendOption(n, False, f"Whether {n}.", scope) for n in names)
-
-    def optimize_subgraph_view(
-        self, view: SubgraphView, request: PreparationRequest
-    ) -> OptimizationViews:
-        assert request.model_options["fast"] is False
-        return super().optimize_subgraph_view(view, request)
-
-
-class Slots(Fault):
-    """Networks have numbers, which are given anew when one has gone."""
-
-    def __init__(self) -> None:
-        self._programs: dict[str, WorkloadInfo] = {}
-
-    def wrap(self, step: Step) -> IWorkload:
-        _, operation, info = step
-        key = f"{operation} {info.inputs}"
-        self._programs[key] = info
-
-        def execute(inputs: Handles, outputs: Outputs) -> None:
-            now = replace(info, constants=self._programs[key].constants)
-            handles = [
-                h if c is None or i is None else HostTensorHandle(i, c)
-                for h, i, c in zip(inputs, info.inputs, now.constants, strict=True)
-            ]
-            _Layer(self, operation, now, "made").execute(handles, outputs)
-
-        return FunctionWorkload(execute)
-
-
-class Vanishing(Fault):
-    """When a network goes, so does what others of its shape need."""
-
-    def __init__(self) -> None:
-        self._alive: dict[str, int] = {}
-
-    def wrap(self, step: Step) -> IWorkload:
-        key = f"{step.operation} {step.info.inputs}"
-        self._alive[key] = 1
-
-        def execute(inputs: Handles, outputs: Outputs) -> None:
-            step.right.execute(inputs, outputs)
-            if not self._alive.get(key):
-                spoil_tensor(outputs[0])
-
-        workload = FunctionWorkload(execute)
-        weakref.finalize(workload, self._alive.__setitem__, key, 0)
-        return workload
-
-
-# --- The memory manager of a runtime's own instance
+class WithHandles(Plain):
+    """A handle factory of its own, for all networks."""
+
+    def __init__(self, handles: ITensorHandleFactory, **named: Any) -> None:
+        super().__init__(**named)
+        self._handles = handles
+
+    def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
+        return self._handles
 
 
 class WithManager(Plain):
@@ -770,93 +472,3 @@ class WithManager(Plain):
 
     def create_memory_manager(self) -> IMemoryManager | None:
         return CountingManager()
-
-
-class NeedsItsMemory(WithManager):
-    """Such a one, whose layers are wrong when its memory is held for the third time."""
-
-    def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
-        assert isinstance(network.memory_manager, CountingManager)
-        manager = network.memory_manager
-
-        class Third(Fault):
-            def after(self, call: Call) -> None:
-                if manager.acquired > 2:
-                    spoil(call.outputs[0])
-
-        return Factory(Third())
-
-
-@dataclass(frozen=True)
-class Planted:
-    """A backend with a fault, and the cases among which one has to find it."""
-
-    area: str  # what of the ids of the cases to try
-    make: Callable[[], IBackendInternal]
-    said: str = ""  # a part of the failure's text
-    soak: int = 0  # executions in the rule about many executions
-
-    def subject(self, folder: Path) -> BackendUnderTest:
-        """The backend, of which nothing is in a folder."""
-        backend = self.make()
-        registry = registry_of(backend)
-        return BackendUnderTest(backend.get_id(), RuntimeOptions(registry=registry), self.soak)
-
-
-THREADS = "contract/threads/threads-"
-GAUGES = "contract/gauges/"
-MAPS, GROWS, TIMES = f"{GAUGES}every-map", f"{GAUGES}nothing-grows", f"{GAUGES}device-times"
-SAVED = "contract/compiled/every-attribute"
-
-FAULTS: dict[str, Planted] = {
-    "if/always-then": Planted("If/", lambda: Flow(AlwaysThen())),
-    "if/first-decision": Planted("If/", lambda: Flow(FirstDecision())),
-    "while/overwrites": Planted("While/", lambda: Flow(Overwrites())),
-    "while/byte-counter": Planted("While/", lambda: Flow(ByteCounter())),
-    "while/patient": Planted("contract/loops/", lambda: Flow(Patient()), "to its end"),
-    "threads/plain": Planted(f"{THREADS}share", lambda: Plain(OneScratch()), "4 threads"),
-    "threads/fused": Planted(f"{THREADS}share", lambda: Fused(OneScratch()), "4 threads"),
-    "threads/flow": Planted(f"{THREADS}share", lambda: Flow(OneScratch()), "4 threads"),
-    "threads/for-all": Planted(f"{THREADS}mix", lambda: Plain(OneScratchForAll()), "networks"),
-    "threads/fused-for-all": Planted(f"{THREADS}mix", lambda: Fused(OneScratchForAll())),
-    "sizes/long-plain": Planted("/long", lambda: Plain(LONG_DIMENSION)),
-    "sizes/long-fused": Planted("/long", lambda: Fused(LONG_DIMENSION)),
-    "sizes/cache": Planted("/256-kib", lambda: Plain(Sized(lambda a: a.nbytes > 1 << 18))),
-    "sizes/larger-cache": Planted("/2-mib", lambda: Fused(Sized(lambda a: a.nbytes > 1 << 21))),
-    "sizes/tiles-plain": Planted("/tiles", lambda: Plain(TILES_AND_IMAGES)),
-    "sizes/tiles-fused": Planted("/tiles", lambda: Fused(TILES_AND_IMAGES)),
-    **{
-        f"sizes/channels-{rest}": Planted("/channels", partial(odd_channels, rest))
-        for rest in (1, 3, 5, 7, 11, 15)
-    },
-    "empty/plain": Planted("+no-elements", lambda: Plain(NoElements())),
-    "empty/fused": Planted("+no-elements", lambda: Fused(NoElements())),
-    **{
-        f"saved/{fault.operation_name}-{fault.attribute}": Planted(
-            SAVED, partial(Fused, fault), "from a compiled model"
-        )
-        for fault in FORGOTTEN
-    },
-    "saved/patterns": Planted(
-        "contract/compiled/patterns", partial(Fused, FORGOTTEN[0]), "from a compiled model"
-    ),
-    "edges/last-of-equal": Planted("ArgMinMax/", lambda: Plain(LastOfEqual())),
-    "edges/last-of-equal-fused": Planted("ArgMinMax/", lambda: Fused(LastOfEqual())),
-    "edges/halves": Planted("-halves/", lambda: Plain(HalvesUp())),
-    "edges/square": Planted("Transpose/square", lambda: Fused(Turned())),
-    "edges/score": Planted("SoftNonMaxSuppression/", lambda: Plain(SCORE)),
-    "edges/overlap": Planted("DetectionPostProcess/", lambda: Fused(OVERLAP)),
-    "gauges/outputs-mapped": Planted(MAPS, lambda: Fused(LeavesMapped(0)), "unmapped"),
-    "gauges/inputs-mapped": Planted(MAPS, lambda: Fused(LeavesMapped(-1)), "unmapped"),
-    "gauges/results": Planted(GROWS, lambda: Plain(KeepsResults()), "more"),
-    "gauges/little": Planted(GROWS, lambda: Flow(KeepsLittle()), "bytes"),
-    "gauges/handles": Planted(GROWS, lambda: Fused(KeepsHandles()), "tensor handles"),
-    "gauges/nanoseconds": Planted(TIMES, lambda: Fused(Clock(1000.0)), "is said"),
-    "gauges/milliseconds": Planted(TIMES, lambda: Fused(Clock(1e-3)), "microseconds"),
-    "gauges/option": Planted(f"{GAUGES}every-option", IdleOption, "value of fast: it changes"),
-    "gauges/model-option": Planted(f"{GAUGES}every-option", IdleModelOption, "value of exact"),
-    "gauges/slots": Planted(f"{GAUGES}neighbours", lambda: Plain(Slots()), "after a neighbour"),
-    "gauges/vanishing": Planted(f"{GAUGES}neighbours", lambda: Plain(Vanishing()), "was unloaded"),
-    "memory/held": Planted("contract/memory/memory-is-held", NeedsItsMemory, "in execution 3"),
-}
-"""By class and name."""

@@ -1,0 +1,686 @@
+"""Faults of threads, queues, bound executions, arrays, cancellations, and repetition."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from armpy.backend import (
+    Capabilities,
+    Capability,
+    HostTensorHandle,
+    ICompletion,
+    IWorkload,
+    current_cancellation,
+)
+from armpy.errors import BackendError, ExecutionCancelledError, ExecutionTimeoutError
+from armpy.ops import ElementwiseUnary, Softmax
+from armpy.ops.operation import Array
+from armpy_testing.backends.fake_backends import FunctionWorkload, Handles, Outputs, Step
+
+from .device import OwnMemory, with_workloads
+from .planting import Planted
+from .shapes import Call, Fault, Flow, Fused, Plain, Wrapped, spoil, spoil_tensor, wrapping
+
+# --- Threads
+
+
+class OneScratch(Fault):
+    """One place for intermediate results of a workload."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, Array] = {}
+
+    def key(self, key: object, array: Array) -> object:
+        """What results share their place."""
+        return key, array.shape, array.dtype
+
+    def scratch(self, key: object, array: Array) -> Array:
+        scratch = self._kept.setdefault(self.key(key, array), np.empty_like(array))
+        scratch[...] = array
+        time.sleep(0)
+        return scratch
+
+
+class OneScratchForAll(OneScratch):
+    """One place for intermediate results of a shape, for all computations."""
+
+    def key(self, key: object, array: Array) -> object:
+        index = key[1] if isinstance(key, tuple) else key
+        return index, array.shape, array.dtype
+
+
+@dataclass
+class ScratchOf(OneScratch):
+    """One place for intermediate results of one operation, which all threads share."""
+
+    name: str
+    _kept: dict[object, Array] = field(default_factory=dict)
+    _result: dict[object, Array] = field(default_factory=dict)
+
+    def scratch(self, key: object, array: Array) -> Array:
+        return array.copy()
+
+    def after(self, call: Call) -> None:
+        if call.operation.name == self.name:
+            for number, output in enumerate(call.outputs):
+                place = (number, output.shape, output.dtype)
+                scratch = self._result.setdefault(place, np.empty_like(output))
+                scratch[...] = output
+                time.sleep(0)
+                output[...] = scratch
+
+
+class SlowStart(Wrapped):
+    """While it is executed for the first time, others see it half prepared."""
+
+    def __init__(self, right: IWorkload) -> None:
+        super().__init__(right)
+        self._has_begun = False
+        self._is_ready = False
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        is_first, self._has_begun = not self._has_begun, True
+        was_ready = self._is_ready
+        if is_first:
+            time.sleep(0.002)
+            self._is_ready = True
+        super().execute(inputs, outputs)
+        if not is_first and not was_ready:
+            spoil_tensor(outputs[0])
+
+
+class OneThread(Wrapped):
+    """Executions belong to the thread that prepared the layer."""
+
+    def __init__(self, right: IWorkload) -> None:
+        super().__init__(right)
+        self._owner = threading.get_ident()
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        if threading.get_ident() != self._owner:
+            raise RuntimeError("no current context in this thread")
+        super().execute(inputs, outputs)
+
+
+# --- Once in a while
+
+
+class DirtyAfterError(Wrapped):
+    """After an execution that failed the next one is wrong."""
+
+    _is_dirty = False
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        was_dirty, self._is_dirty = self._is_dirty, False
+        try:
+            super().execute(inputs, outputs)
+        except Exception:
+            self._is_dirty = True
+            raise
+        if was_dirty:
+            spoil_tensor(outputs[0])
+
+
+class Sleepy(Fault):
+    """The result after a rest is wrong."""
+
+    def __init__(self, rest_s: float) -> None:
+        self._rest_s = rest_s
+        self._last_s: dict[int, float] = {}
+
+    def after(self, call: Call) -> None:
+        now, key = time.monotonic(), id(call.operation)
+        last = self._last_s.get(key, now)
+        self._last_s[key] = now
+        if now - last > self._rest_s:
+            spoil(call.outputs[0])
+
+
+@dataclass
+class After(Fault):
+    """Executions are wrong that a condition on their number chooses."""
+
+    is_wrong: Callable[[int], bool]
+
+    def wrap(self, step: Step) -> IWorkload:
+        count = 0
+
+        def execute(inputs: Handles, outputs: Outputs) -> None:
+            nonlocal count
+            count += 1
+            step.right.execute(inputs, outputs)
+            if self.is_wrong(count):
+                spoil_tensor(outputs[0])
+
+        return FunctionWorkload(execute)
+
+
+@dataclass
+class Once(Fault):
+    """Something happens in one of many executions."""
+
+    period: int
+    action: Callable[[Call], object]
+    _count: int = 0
+
+    def after(self, call: Call) -> None:
+        self._count += 1
+        if self._count % self.period == 0:
+            self.action(call)
+
+
+# --- Bound executions and arrays
+
+
+class BindsOnce(Wrapped):
+    """Knows the tensors that were bound last, and no others."""
+
+    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
+        self._bound = (inputs, outputs)
+        return lambda: self.execute(*self._bound)
+
+
+class BoundEarly(Wrapped):
+    """Bound executions give the results of the first one."""
+
+    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
+        bound = self._right.bind(inputs, outputs)
+        first: list[Array] = []
+
+        def run() -> None:
+            if first:
+                for handle, array in zip(outputs, first, strict=True):
+                    handle.copy_in_from(array)
+                return
+            bound()
+            for handle in outputs:
+                first.append(np.array(handle.map(write=False)))
+                handle.unmap()
+
+        return run
+
+
+class ReadsTheFirstMemory(Wrapped):
+    """A second bound memory reads the tensors of the first one."""
+
+    def __init__(self, right: IWorkload) -> None:
+        super().__init__(right)
+        self._first: list[Handles] = []
+
+    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
+        self._first.append(list(inputs))
+        return lambda: self.execute(self._first[0], outputs)
+
+
+class ComputesWhenBound(Wrapped):
+    """Does nothing more once it was bound."""
+
+    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
+        self.execute(inputs, outputs)
+        return lambda: None
+
+
+class _ForArrays(FunctionWorkload):
+    """A workload with a function for arrays."""
+
+    def __init__(self, step: Step, function: Callable[[Step, Sequence[Array]], None]) -> None:
+        super().__init__(step.right.execute)
+        self._step = step
+        self._own = function
+
+    def for_arrays(self) -> Callable[[Sequence[Array]], object]:
+        return partial(self._own, self._step)
+
+
+@dataclass
+class WithArrays(Fault):
+    """Executes on arrays in another way than on tensors."""
+
+    function: Callable[[Step, Sequence[Array]], None]
+
+    def wrap(self, step: Step) -> IWorkload:
+        return _ForArrays(step, self.function)
+
+
+def _on_arrays(step: Step, arrays: Sequence[Array], *, is_wrong: bool) -> None:
+    """Execute on arrays; the last element is left out if it is wrong."""
+    infos = [info for info in (*step.info.inputs, *step.info.outputs) if info is not None]
+    handles = [HostTensorHandle(i, a) for i, a in zip(infos, arrays, strict=True)]
+    count = len(step.info.outputs)
+    step.right.execute(handles[:-count], handles[-count:])
+    if is_wrong:
+        spoil(np.asarray(arrays[-1]))
+
+
+def _on_the_first_array(step: Step, arrays: Sequence[Array]) -> None:
+    """Execute on arrays; of the outputs only the first one is written."""
+    first = len(arrays) - len(step.info.outputs)
+    others = [np.empty_like(array) for array in arrays[first + 1 :]]
+    _on_arrays(step, [*arrays[: first + 1], *others], is_wrong=False)
+
+
+# --- Queues
+
+
+class Joined(ICompletion):
+    """The end of a thread."""
+
+    def __init__(self, thread: threading.Thread) -> None:
+        self._thread = thread
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+
+class _TooSoon(Joined):
+    """Reports its end at the first query, unless it is alone."""
+
+    _under_way: ClassVar[list[threading.Thread]] = []
+
+    def __init__(self, thread: threading.Thread) -> None:
+        super().__init__(thread)
+        self._under_way[:] = [
+            thread_alive for thread_alive in self._under_way if thread_alive.is_alive()
+        ]
+        self._under_way.append(thread)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return timeout_s is not None or len(self._under_way) > 1 or super().wait()
+
+
+class _Ended(Joined):
+    """Says that it has ended, at once."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return True
+
+
+class _SaysNothing(Joined):
+    """Does not say whether it has ended."""
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return super().wait(timeout_s) or None  # type: ignore[return-value]  # on purpose
+
+
+class Queued(Wrapped):
+    """Runs on a thread, a while later."""
+
+    completion: type[Joined] = Joined
+
+    def enqueue(self, inputs: Handles, outputs: Outputs) -> ICompletion | None:
+        thread = threading.Thread(target=self._run, args=(inputs, outputs))
+        thread.start()
+        return type(self).completion(thread)
+
+    def _run(self, inputs: Handles, outputs: Outputs) -> None:
+        time.sleep(0.02)
+        with suppress(ExecutionCancelledError):  # the device is closed when the kit is done
+            self.execute(inputs, outputs)
+
+
+class EndsTooSoon(Queued):
+    """Says that it has ended before it has."""
+
+    completion = _TooSoon
+
+
+class EndsAtOnce(Queued):
+    """Says that it has ended as soon as it was begun."""
+
+    completion = _Ended
+
+
+class SaysNothing(Queued):
+    """Answers None in place of False."""
+
+    completion = _SaysNothing
+
+
+class OutOfOrder(Queued):
+    """The later it was begun, the sooner it runs."""
+
+    num_begun = 0
+
+    def _run(self, inputs: Handles, outputs: Outputs) -> None:
+        OutOfOrder.num_begun += 1
+        time.sleep(0.03 / (OutOfOrder.num_begun % 5 + 1))
+        with suppress(ExecutionCancelledError):
+            self.execute(inputs, outputs)
+
+
+class _Lost(Joined):
+    """Never ends after it was cancelled."""
+
+    is_lost = False
+
+    def cancel(self) -> None:
+        self.is_lost = True
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        return super().wait(timeout_s) and not self.is_lost
+
+
+class NeverEndsIfCancelled(Queued):
+    """Forgets cancelled executions, and the threads that wait for them."""
+
+    completion = _Lost
+
+
+class WrongIfCancelled(Queued):
+    """Cancels what comes next as well."""
+
+    num_cancelled = 0
+
+    class _Noting(Joined):
+        def cancel(self) -> None:
+            WrongIfCancelled.num_cancelled += 1
+
+    completion = _Noting
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        if WrongIfCancelled.num_cancelled:
+            WrongIfCancelled.num_cancelled -= 1
+        else:
+            super().execute(inputs, outputs)
+
+    def _run(self, inputs: Handles, outputs: Outputs) -> None:
+        time.sleep(0.02)
+        with suppress(ExecutionCancelledError):
+            self._right.execute(inputs, outputs)
+
+
+class SilentInItsQueue(Queued):
+    """Ends like others when something has gone wrong."""
+
+    def _run(self, inputs: Handles, outputs: Outputs) -> None:
+        with suppress(BackendError):
+            super()._run(inputs, outputs)
+
+
+# --- Failures, cancellations and deadlines
+
+
+class Silent(Wrapped):
+    """Says nothing of what goes wrong."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        with suppress(BackendError):
+            super().execute(inputs, outputs)
+
+
+class Swallows(Fault):
+    """What goes wrong in an execution is not said."""
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        try:
+            step.right.execute(inputs, outputs)
+        except Exception:  # noqa: BLE001  # the fault: an error of any kind is lost
+            for handle in outputs:
+                handle.map(read=False)[...] = 0
+                handle.unmap()
+
+
+class CannotBeStopped(Wrapped):
+    """Never looks whether to stop."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        contextvars.Context().run(self._right.execute, inputs, outputs)
+
+
+class CannotBeStoppedOnceBound(Wrapped):
+    """Ignores cancellations of bound executions."""
+
+    def bind(self, inputs: Handles, outputs: Outputs) -> Callable[[], object]:
+        return contextvars.Context().run(self._right.bind, inputs, outputs)
+
+
+class StopsTooLate(CannotBeStopped):
+    """Looks whether to stop when it is done, and takes its time."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        super().execute(inputs, outputs)
+        cancellation = current_cancellation()
+        if cancellation is not None:
+            time.sleep(0.2)
+            cancellation.check()
+
+
+class GoesOn(CannotBeStopped):
+    """Takes long to stop on request."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        super().execute(inputs, outputs)
+        cancellation = current_cancellation()
+        if cancellation is not None:
+            time.sleep(2.5)
+
+
+class InTime(Wrapped):
+    """Wrong where an execution has a deadline."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        super().execute(inputs, outputs)
+        cancellation = current_cancellation()
+        if cancellation is not None and cancellation.deadline_s is not None:
+            spoil_tensor(outputs[0])
+
+
+class CallsDeadlinesCancellations(Wrapped):
+    """Raises the same whyever it stops."""
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        try:
+            super().execute(inputs, outputs)
+        except ExecutionTimeoutError as error:
+            raise ExecutionCancelledError("stopped") from error
+
+
+class WrongOnceStopped(Wrapped):
+    """Does not recover from being stopped."""
+
+    was_stopped = False
+
+    def execute(self, inputs: Handles, outputs: Outputs) -> None:
+        try:
+            super().execute(inputs, outputs)
+        except ExecutionCancelledError:
+            self.was_stopped = True
+            raise
+        if self.was_stopped:
+            array = outputs[0].map()
+            array.reshape(-1).view(np.uint8)[0] ^= 0x40
+            outputs[0].unmap()
+
+
+class Uncancelled(Flow):
+    """Says that its loops look at cancellations."""
+
+    def get_capabilities(self) -> Capabilities:
+        return {**super().get_capabilities(), Capability.CANCELLABLE_EXECUTION: True}
+
+
+_STOPS = {Capability.CANCELLABLE_EXECUTION: True}
+"""Declared by a backend that goes on."""
+
+
+EXECUTION_FAULTS: dict[str, Planted] = {
+    "threads/plain": Planted("contract/threads/threads-share", Plain, OneScratch, "4 threads"),
+    "threads/fused": Planted("contract/threads/threads-share", Fused, OneScratch, "4 threads"),
+    "threads/flow": Planted("contract/threads/threads-share", Flow, OneScratch, "4 threads"),
+    "threads/for-all": Planted("contract/threads/threads-mix", Plain, OneScratchForAll, "networks"),
+    "threads/fused-for-all": Planted("contract/threads/threads-mix", Fused, OneScratchForAll),
+    **{
+        f"threads/scratch-of-{name}": Planted(
+            "contract/threads/threads-race", Plain, partial(ScratchOf, name), "run by 4 threads"
+        )
+        for name in ("Softmax", "Pooling2d", "Transpose", "FullyConnected")
+    },
+    "blind-time/slow-start": Planted("contract/threads/", Plain, wrapping(SlowStart)),
+    "blind-time/one-thread": Planted("contract/threads/", Plain, wrapping(OneThread)),
+    "blind-time/early": Planted("contract/executions/bound", Plain, wrapping(EndsAtOnce)),
+    "blind-time/no-order": Planted("contract/threads/", Plain, wrapping(Queued)),
+    "blind-time/swallows": Planted("contract/executions/failures", Plain, Swallows),
+    "blind-time/uncancelled": Planted("contract/executions/executions-stop", Uncancelled),
+    "blind-object/dirty": Planted("contract/executions/failures", Plain, wrapping(DirtyAfterError)),
+    "blind-object/256th": Planted(
+        "contract/lifecycle/executions-go", Plain, lambda: After(lambda n: n % 256 == 0), soak=300
+    ),
+    "blind-object/bound": Planted(
+        "contract/executions/bound-executions-are", Plain, wrapping(BoundEarly)
+    ),
+    "blind-object/first-array": Planted(
+        "contract/contents/", Plain, lambda: WithArrays(_on_the_first_array)
+    ),
+    "executions/third": Planted("contract/contents/", Plain, lambda: After(lambda n: n == 3)),
+    "executions/thirtieth": Planted("contract/contents/", Plain, lambda: After(lambda n: n == 30)),
+    "executions/from-the-tenth": Planted(
+        "contract/contents/", Fused, lambda: After(lambda n: n > 9)
+    ),
+    "arrays/wrong": Planted(
+        "contract/contents/", Plain, lambda: WithArrays(partial(_on_arrays, is_wrong=True))
+    ),
+    "arrays/nothing-written": Planted(
+        "contract/contents/", Plain, lambda: WithArrays(lambda step, arrays: None)
+    ),
+    "calls/deadline": Planted("contract/calls/", Plain, wrapping(InTime)),
+    "threads/softmax-alone": Planted(
+        "contract/threads/threads-share",
+        partial(Plain, operations={Softmax}),
+        lambda: ScratchOf("Softmax"),
+        "run by 4 threads",
+    ),
+    "bound/reads-the-first-memory": Planted(
+        "contract/executions/bound-executions-are",
+        Plain,
+        wrapping(ReadsTheFirstMemory),
+        "bound execution",
+    ),
+    "declared/never-stops": Planted(
+        "contract/executions/executions-stop",
+        partial(Plain, operations={ElementwiseUnary}, capabilities=_STOPS),
+        said="as if it had not been cancelled",
+    ),
+    "declared/no-deadline": Planted(
+        "contract/executions/deadlines",
+        partial(Plain, operations={ElementwiseUnary}, capabilities=_STOPS),
+        said="as if it had not been cancelled",
+    ),
+    "lifecycle/sleepy": Planted(
+        "contract/lifecycle/executions-after", Plain, lambda: Sleepy(0.9), "after a rest"
+    ),
+    "soak/wrong-once": Planted(
+        "contract/lifecycle/executions-go-on",
+        Plain,
+        lambda: Once(600, lambda call: spoil(call.outputs[0])),
+        "in execution 600",
+        soak=1000,
+    ),
+    "soak/stalls-once": Planted(
+        "contract/lifecycle/executions-go-on",
+        Plain,
+        lambda: Once(400, lambda _: time.sleep(1.0)),
+        "The median",
+        soak=500,
+    ),
+    "executions/binds-once": Planted(
+        "contract/executions/bound-executions-are-like-others",
+        OwnMemory,
+        with_workloads(BindsOnce),
+        "in a bound execution.*, the output",
+    ),
+    "executions/computes-when-bound": Planted(
+        "contract/executions/bound-executions-are-like-others",
+        OwnMemory,
+        with_workloads(ComputesWhenBound),
+        "in a bound execution.*, the output",
+    ),
+    "executions/ends-too-soon": Planted(
+        "contract/executions/queued-executions-keep-their-order",
+        OwnMemory,
+        with_workloads(EndsTooSoon),
+        "that were enqueued one after the other",
+    ),
+    "executions/out-of-order": Planted(
+        "contract/executions/queued-executions-keep-their-order",
+        OwnMemory,
+        with_workloads(OutOfOrder),
+        "that were enqueued one after the other",
+    ),
+    "executions/says-nothing": Planted(
+        "contract/executions/queued-executions-keep-their-order",
+        OwnMemory,
+        with_workloads(SaysNothing),
+        r"wait\(0.0\) returns None",
+    ),
+    "executions/never-ends-if-cancelled": Planted(
+        "contract/executions/cancelled-completions-come-to-an-end",
+        OwnMemory,
+        with_workloads(NeverEndsIfCancelled),
+        "cancelled execution has not ended after",
+    ),
+    "executions/wrong-if-cancelled": Planted(
+        "contract/executions/cancelled-completions-come-to-an-end",
+        OwnMemory,
+        with_workloads(WrongIfCancelled),
+        "after enqueued layers were cancelled",
+    ),
+    "executions/silent": Planted(
+        "contract/executions/failures-are-reported",
+        OwnMemory,
+        with_workloads(Silent),
+        "execute accepts an invalid input",
+    ),
+    "executions/silent-in-its-queue": Planted(
+        "contract/executions/failures-are-reported",
+        OwnMemory,
+        with_workloads(SilentInItsQueue),
+        "enqueue accepts an invalid input",
+    ),
+    "executions/cannot-be-stopped": Planted(
+        "contract/executions/executions-stop-when-they-are-cancelled",
+        OwnMemory,
+        with_workloads(CannotBeStopped),
+        "as if it had not been cancelled",
+    ),
+    "executions/stops-too-late": Planted(
+        "contract/executions/executions-stop-when-they-are-cancelled",
+        OwnMemory,
+        with_workloads(StopsTooLate),
+        "a cancelled execution stops after .* ms",
+    ),
+    "executions/goes-on": Planted(
+        "contract/executions/executions-stop-when-they-are-cancelled",
+        OwnMemory,
+        with_workloads(GoesOn),
+        "goes on 2 s after it was cancelled, and has ended only",
+    ),
+    "executions/cannot-be-stopped-once-bound": Planted(
+        "contract/executions/bound-executions-stop-as-well",
+        OwnMemory,
+        with_workloads(CannotBeStoppedOnceBound),
+        "as if it had not been cancelled",
+    ),
+    "executions/calls-deadlines-cancellations": Planted(
+        "contract/executions/deadlines-differ-from-cancellations",
+        OwnMemory,
+        with_workloads(CallsDeadlinesCancellations),
+        "expected a ExecutionTimeoutError",
+    ),
+    "executions/wrong-once-stopped": Planted(
+        "contract/executions/executions-after-a-stopped-one-are-right",
+        OwnMemory,
+        with_workloads(WrongOnceStopped),
+        "after an execution was stopped, the output",
+    ),
+}
+"""By class and name."""

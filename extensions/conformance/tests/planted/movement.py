@@ -1,0 +1,237 @@
+"""Wrong values of operations that move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from armpy.ops import (
+    Concat,
+    Gather,
+    OneHot,
+    Pad,
+    ReverseSequence,
+    Splitter,
+    StridedSlice,
+    Transpose,
+)
+from armpy.ops.movement import PaddingMode
+from armpy.types import DataType
+
+from .planting import Planted
+from .shapes import Call, Fault, Fused
+from .wrong_values import (
+    Answer,
+    Condition,
+    attribute,
+    axis_of,
+    rank_of,
+    recomputed,
+    shape_of,
+    source,
+    wrong,
+    wrong_forms,
+)
+
+
+def many_inputs(operation: Concat, call: Call) -> Answer:
+    """The last two of more than four inputs change places if they are of the same shape."""
+    if len(call.inputs) < 5 or source(call, -1).shape != source(call, -2).shape:
+        return None
+    return recomputed(call, inputs=(*call.inputs[:-2], call.inputs[-1], call.inputs[-2]))
+
+
+def even_splits(operation: Splitter, call: Call) -> Answer:
+    """Each part of uneven sizes begins at a multiple of the first part's size."""
+    whole = source(call)
+    axis = next(
+        (n for n, d in enumerate(whole.shape) if any(o.shape[n] != d for o in call.outputs)), 0
+    )
+    first = call.outputs[0].shape[axis]
+    parts = []
+    for index, output in enumerate(call.outputs):
+        size = output.shape[axis]
+        start = max(min(index * first, whole.shape[axis] - size), 0)
+        parts.append(np.take(whole, range(start, start + size), axis))
+    return parts
+
+
+def concat_as_it_is(operation: Concat, call: Call) -> Answer:
+    """Inputs of other scales are copied as they are."""
+    result = call.results[0].quantization
+    infos = [info for info in call.infos if info is not None]
+    if result is None or all(info.quantization == result for info in infos):
+        return None
+    arrays = [array for array in call.inputs if array is not None]
+    return [np.concatenate(arrays, operation.axis)]
+
+
+def backwards_from_begin(operation: StridedSlice, call: Call) -> Answer:
+    """Negative strides beyond -1 give the elements in the order of the input."""
+    stride = operation.stride or ()
+    output = call.outputs[0]
+    if output.ndim != len(stride) or min(stride, default=0) >= -1:
+        return None
+    axes = tuple(axis for axis, step in enumerate(stride) if step < -1)
+    return [np.flip(output, axes)]
+
+
+def first_batch_of_indices(operation: Gather, call: Call) -> Answer:
+    """The indices of the first batch are used for all."""
+    indices = source(call, 1)
+    if operation.batch_dims != 1 or indices.size == 0:
+        return None
+    return recomputed(call, inputs=(call.inputs[0], np.broadcast_to(indices[:1], indices.shape)))
+
+
+def axis_before_last(operation: Gather, call: Call) -> Answer:
+    """Along the axis before the last one of rank 4, indices of rank 2 are read transposed."""
+    indices = source(call, 1)
+    is_there = source(call).ndim == 4 and operation.axis in (2, -2)
+    if not is_there or indices.ndim != 2:
+        return None
+    turned = np.ascontiguousarray(indices.T).reshape(indices.shape)
+    return recomputed(call, inputs=(call.inputs[0], turned))
+
+
+def inverse_at_rank_five(operation: Transpose, call: Call) -> Answer:
+    """Beyond rank 4 the inverse of the permutation is taken."""
+    if source(call).ndim < 5 or operation.perm is None:
+        return None
+    turned = source(call).transpose(np.argsort(operation.perm))
+    return [turned.reshape(call.outputs[0].shape)]
+
+
+class Turned(Fault):
+    """Square matrices are not turned over."""
+
+    def after(self, call: Call) -> None:
+        is_square = len(set(call.outputs[0].shape)) == 1 and call.outputs[0].ndim == 2
+        if call.operation.name == "Transpose" and is_square and call.inputs[0] is not None:
+            call.outputs[0][...] = call.inputs[0]
+
+
+def bytes_by_four(operation: Transpose, call: Call) -> Answer:
+    """Bytes move by fours along an innermost axis that stays: the rest of it is left behind."""
+    output = call.outputs[0]
+    perm = operation.perm or ()
+    rest = output.shape[-1] % 4 if output.ndim else 0
+    is_byte = output.dtype.itemsize == 1 and output.ndim >= 4
+    if not is_byte or not rest or perm[-1] != output.ndim - 1 or output.shape[-1] < 4:
+        return None
+    wrong = output.copy()
+    wrong[..., -rest:] = output[..., :1]
+    return [wrong]
+
+
+def mirrored_edge(operation: Pad, call: Call) -> Answer:
+    """Mode REFLECT repeats the outermost element."""
+    if operation.padding_mode is not PaddingMode.REFLECT:
+        return None
+    return recomputed(call, replace(operation, padding_mode=PaddingMode.SYMMETRIC))
+
+
+def one_length(operation: ReverseSequence, call: Call) -> Answer:
+    """All rows are as long as the first if the batch is the outer axis."""
+    lengths = source(call, 1)
+    if operation.batch_axis != 0 or not lengths.size:
+        return None
+    return recomputed(call, inputs=(call.inputs[0], np.full_like(lengths, lengths[0])))
+
+
+def hot_from_the_end(operation: OneHot, call: Call) -> Answer:
+    """Index -1 sets the last element."""
+    indices = source(call)
+    depth = call.outputs[0].shape[operation.axis]
+    counted = np.where(indices == -1, indices.dtype.type(depth - 1), indices)
+    return recomputed(call, inputs=(counted, *call.inputs[1:]))
+
+
+# --- Forms
+
+
+def _has_wide_indices(call: Call) -> bool:
+    info = call.infos[1]
+    return info is not None and info.data_type is DataType.SIGNED64
+
+
+_MOVES: Mapping[str, tuple[str, Condition]] = {
+    "concat-of-five": ("Concat", lambda c: len(c.infos) > 4),
+    "concat-negative-axis-many": ("Concat", lambda c: axis_of(c) < -1 and len(c.infos) > 2),
+    "concat-constant-between": (
+        "Concat",
+        lambda c: len(c.infos) == 3 and axis_of(c) in (0,) and rank_of(c) > 3,
+    ),
+    "stack-last-many": ("Stack", lambda c: axis_of(c) == -1 and len(c.infos) > 3),
+    "split-into-five": ("Splitter", lambda c: len(c.outputs) > 4),
+    "split-rest-negative": (
+        "Splitter",
+        lambda c: (
+            attribute(c, "sizes") is not None and -1 in attribute(c, "sizes") and axis_of(c) < 0
+        ),
+    ),
+    "transpose-rank-4-rotated": ("Transpose", lambda c: attribute(c, "perm") == (3, 0, 1, 2)),
+    "transpose-rank-6": ("Transpose", lambda c: rank_of(c) == 6),
+    "pad-value-rank-5": ("Pad", lambda c: attribute(c, "pad_value") != 0 and rank_of(c) == 5),
+    "pad-reflect-first-axis": (
+        "Pad",
+        lambda c: (
+            attribute(c, "padding_mode").name == "REFLECT"
+            and attribute(c, "pad_list")[0] != (0, 0)
+            and not np.any(attribute(c, "pad_list")[1:])
+        ),
+    ),
+    "slice-to-the-end-rank-4": ("Slice", lambda c: -1 in attribute(c, "size") and rank_of(c) == 4),
+    "strided-backwards-masked": (
+        "StridedSlice",
+        lambda c: min(attribute(c, "stride")) < 0 and attribute(c, "begin_mask"),
+    ),
+    "strided-beyond-the-end": (
+        "StridedSlice",
+        lambda c: max(attribute(c, "end")) > 8 and max(attribute(c, "stride")) == 3,
+    ),
+    "gather-negative-axis-wide": (
+        "Gather",
+        lambda c: axis_of(c) < 0 and _has_wide_indices(c),
+    ),
+    "gather-batch-rows": (
+        "Gather",
+        lambda c: attribute(c, "batch_dims") and len(shape_of(c, 1)) > 2,
+    ),
+    "gather-nd-wraps-elements": (
+        "GatherNd",
+        lambda c: attribute(c, "wraps_negative") and shape_of(c, 1)[-1] == rank_of(c),
+    ),
+    "scatter-max-last": (
+        "ScatterElements",
+        lambda c: attribute(c, "reduction").name == "MAX" and axis_of(c) < 0,
+    ),
+    "one-hot-middle-constant": (
+        "OneHot",
+        lambda c: attribute(c, "axis") == 1 and rank_of(c) > 2,
+    ),
+    "tile-inner-axes": ("Tile", lambda c: attribute(c, "multiples")[0] == 1 and rank_of(c) == 5),
+    "reverse-two-axes": ("ReverseV2", lambda c: len(attribute(c, "axes")) > 1 and rank_of(c) > 3),
+    "shuffle-first-axis": ("ChannelShuffle", lambda c: axis_of(c) == 0 and rank_of(c) == 4),
+    "expand-negative": ("ExpandDims", lambda c: axis_of(c) == -3),
+}
+
+
+MOVEMENT_FAULTS: dict[str, Planted] = {
+    "edges/square": Planted("Transpose/square", Fused, Turned),
+    "blind-subtle/bytes": wrong(Transpose, bytes_by_four),
+    "blind-subtle/concat": wrong(Concat, concat_as_it_is),
+    "blind-subtle/gather": wrong(Gather, axis_before_last),
+    "blind-move/many-inputs": wrong(Concat, many_inputs),
+    "blind-move/uneven": wrong(Splitter, even_splits),
+    "blind-move/backwards": wrong(StridedSlice, backwards_from_begin),
+    "blind-move/batched-indices": wrong(Gather, first_batch_of_indices),
+    "blind-move/inverse": wrong(Transpose, inverse_at_rank_five),
+    "blind-move/reflect": wrong(Pad, mirrored_edge, Fused),
+    "blind-move/lengths": wrong(ReverseSequence, one_length),
+    "blind-move/one-hot": wrong(OneHot, hot_from_the_end),
+    **wrong_forms(_MOVES, "moves"),
+}
+"""By class and name."""

@@ -1,0 +1,464 @@
+"""Wrong values of convolutions, pooling, resizing, and blocks of images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from armpy.ops import (
+    Convolution2d,
+    DepthToSpace,
+    DepthwiseConvolution2d,
+    FusedActivation,
+    Padding,
+    Pooling2d,
+    Resize,
+    SpaceToBatchNd,
+    TransposeConvolution2d,
+)
+from armpy.ops.operation import Operation
+from armpy.ops.pooling import PoolingAlgorithm
+from armpy.ops.resizing import ResizeMethod
+from armpy.ops.shapes import resolve_padding
+from armpy.types import DataLayout
+
+from .planting import Planted
+from .shapes import Call, Fused, spoil
+from .wrong_values import (
+    Answer,
+    Condition,
+    attribute,
+    channel_multiplier,
+    has_bias,
+    has_channels_first,
+    image_axes,
+    info_of,
+    is_activated,
+    is_dilated,
+    is_explicitly_padded,
+    is_float,
+    is_per_axis,
+    num_groups,
+    recomputed,
+    replace_results,
+    shape_of,
+    size_of,
+    source,
+    wrong,
+    wrong_forms,
+)
+
+# --- Convolutions
+
+
+def same_padding_before(operation: Any, call: Call) -> Answer:
+    """Padding SAME has its odd element in front where the stride is even."""
+    if operation.padding is not Padding.SAME or operation.stride[0] % 2:
+        return None
+    axes = image_axes(operation.data_layout)
+    kernel_axes = axes if isinstance(operation, DepthwiseConvolution2d) else (1, 2)
+    pairs = []
+    for axis, (at, kernel_at) in enumerate(zip(axes, kernel_axes, strict=True)):
+        kernel = source(call, 1).shape[kernel_at]
+        size = source(call).shape[at]
+        steps = operation.stride[axis], operation.dilation[axis]
+        pairs.append(resolve_padding(Padding.SAME, size, kernel, *steps, axis)[::-1])
+    return recomputed(call, replace(operation, padding=tuple(pairs)))
+
+
+def swapped_dilation(operation: Convolution2d, call: Call) -> Answer:
+    """The dilations of height and width are swapped."""
+    if operation.padding is not Padding.SAME:
+        return None
+    return recomputed(call, replace(operation, dilation=operation.dilation[::-1]))
+
+
+def pads_with_zero(operation: Convolution2d, call: Call) -> Answer:
+    """Quantised images are padded with the byte 0."""
+    info = info_of(call)
+    if info.quantization is None or operation.padding is Padding.VALID:
+        return None
+    pads = [(0, 0)] * 4
+    sizes: list[int] = list(info.known_shape)
+    for axis, at in enumerate(image_axes(operation.data_layout)):
+        kernel = source(call, 1).shape[1 + axis]
+        steps = operation.stride[axis], operation.dilation[axis]
+        pads[at] = resolve_padding(operation.padding, sizes[at], kernel, *steps, axis)
+        sizes[at] += sum(pads[at])
+    padded = np.pad(source(call), pads)
+    infos = (replace(info, shape=tuple(sizes)), *call.infos[1:])
+    wider = replace(operation, padding=Padding.VALID)
+    return recomputed(call, wider, (padded, *call.inputs[1:]), infos)
+
+
+def first_scale(operation: Operation, call: Call) -> Answer:
+    """Of per-channel scales the first one is used for all channels."""
+    info = info_of(call, 1)
+    if info.quantization is None or info.quantization.axis is None:
+        return None
+    count = len(info.quantization.scales)
+    scales = (info.quantization.scales[0],) * count
+    weights = replace(info, quantization=replace(info.quantization, scales=scales))
+    return recomputed(call, infos=(call.infos[0], weights, *call.infos[2:]))
+
+
+def multiplier_order(operation: DepthwiseConvolution2d, call: Call) -> Answer:
+    """The results of a channel multiplier lie multiplier by multiplier."""
+    axis = -1 if operation.data_layout is DataLayout.NHWC else 1
+    output = np.moveaxis(call.outputs[0], axis, -1)
+    channels = source(call).shape[axis]
+    parts = output.reshape(*output.shape[:-1], channels, -1)
+    turned = np.swapaxes(parts, -1, -2).reshape(output.shape)
+    return [np.moveaxis(turned, -1, axis)]
+
+
+def bias_of_first_group(operation: Convolution2d, call: Call) -> Answer:
+    """Every group of a grouped convolution gets the first group's bias."""
+    channels = source(call).shape[-1 if operation.data_layout is DataLayout.NHWC else 1]
+    depth = source(call, 1).shape[-1]
+    if len(call.inputs) < 3 or call.inputs[2] is None or not 0 < depth < channels:
+        return None
+    groups = channels // depth
+    bias = source(call, 2)
+    return recomputed(call, inputs=(*call.inputs[:2], np.tile(bias[: len(bias) // groups], groups)))
+
+
+def swapped_crops(operation: TransposeConvolution2d, call: Call) -> Answer:
+    """The explicit padding before and after is swapped."""
+    if isinstance(operation.padding, Padding):
+        return None
+    pairs = tuple((after, before) for before, after in operation.padding)
+    return recomputed(call, replace(operation, padding=pairs))
+
+
+def dilation_without_stride(operation: Convolution2d, call: Call) -> Answer:
+    """With a dilation the stride is applied to the dilated window's first column only."""
+    is_both = max(operation.dilation) > 1 and max(operation.stride) > 1
+    return [np.roll(call.outputs[0], 1, 2)] if is_both else None
+
+
+def even_kernel(operation: Convolution2d, call: Call) -> Answer:
+    """An even kernel's odd element of padding is in front."""
+    kernel = source(call, 1).shape[1:3]
+    if operation.padding is not Padding.SAME or kernel[0] % 2 or kernel[1] % 2:
+        return None
+    if operation.stride != (1, 1) or operation.dilation != (1, 1):
+        return None
+    pairs = tuple((size - size // 2, (size - 1) // 2) for size in kernel)
+    return recomputed(call, replace(operation, padding=pairs))
+
+
+def pointwise_padding(operation: Convolution2d, call: Call) -> Answer:
+    """A kernel of one element ignores explicit padding: the edge is computed as the inside."""
+    if isinstance(operation.padding, Padding) or not any(map(any, operation.padding)):
+        return None
+    if source(call, 1).shape[1:3] != (1, 1):
+        return None
+    output = call.outputs[0].copy()
+    return [np.roll(output, 1, image_axes(operation.data_layout))]
+
+
+# --- Pooling
+
+
+def counts_padding(operation: Pooling2d, call: Call) -> Answer:
+    """The average over a window at the edge is divided by the whole window's size."""
+    if operation.algorithm is not PoolingAlgorithm.AVERAGE or not is_float(call):
+        return None
+    if operation.activation is not FusedActivation.NONE:
+        return None
+    sizes = source(call).shape
+    output = call.outputs[0].copy()
+    for axis, at in enumerate(image_axes(operation.data_layout)):
+        size, kernel, stride = sizes[at], operation.pool_size[axis], operation.stride[axis]
+        before, _ = resolve_padding(operation.padding, size, kernel, stride, 1, axis)
+        starts = np.arange(output.shape[at]) * stride - before
+        counts = np.minimum(starts + kernel, size) - np.maximum(starts, 0)
+        shape = [1] * 4
+        shape[at] = -1
+        output *= (counts / kernel).reshape(shape).astype(np.float32)
+    return [output]
+
+
+def pools_zeros(operation: Pooling2d, call: Call) -> Answer:
+    """A maximum at the edge is at least 0, which the padding holds."""
+    if operation.algorithm is not PoolingAlgorithm.MAX or not is_float(call):
+        return None
+    output = call.outputs[0].copy()
+    for axis, at in enumerate(image_axes(operation.data_layout)):
+        size, kernel = source(call).shape[at], operation.pool_size[axis]
+        stride = operation.stride[axis]
+        before, _ = resolve_padding(operation.padding, size, kernel, stride, 1, axis)
+        starts = np.arange(output.shape[at]) * stride - before
+        is_edge = (starts < 0) | (starts + kernel > size)
+        shape = [1] * 4
+        shape[at] = -1
+        output = np.where(is_edge.reshape(shape), np.maximum(output, 0), output)
+    return [output]
+
+
+def odd_width(operation: Pooling2d, call: Call) -> Answer:
+    """With a stride of 3 the last window of an image whose width is odd is wrong."""
+    width = source(call).shape[image_axes(operation.data_layout)[1]]
+    if operation.stride[1] == 3 and width % 2:
+        spoil(call.outputs[0])
+    return None
+
+
+def window_beyond_image(operation: Pooling2d, call: Call) -> Answer:
+    """A window larger than the image averages over the whole window."""
+    height, width = (source(call).shape[axis] for axis in image_axes(operation.data_layout))
+    is_average = operation.algorithm is PoolingAlgorithm.AVERAGE
+    if not is_average or operation.pool_size[0] <= height or operation.pool_size[1] <= width:
+        return None
+    return [call.outputs[0] // 2 if call.outputs[0].dtype.kind in "iu" else call.outputs[0] / 2]
+
+
+def channels_of_columns(operation: Pooling2d, call: Call) -> Answer:
+    """In layout NCHW a pooling that is not square uses its height for both."""
+    if operation.data_layout is not DataLayout.NCHW or operation.padding is not Padding.SAME:
+        return None
+    if operation.stride[0] != operation.stride[1]:
+        return None
+    height = operation.pool_size[0]
+    return recomputed(call, replace(operation, pool_size=(height, height)))
+
+
+# --- Resizing and blocks
+
+
+def nearest_corners(operation: Resize, call: Call) -> Answer:
+    """Nearest neighbours ignore that pixels have centres where the image shrinks."""
+    height = image_axes(operation.data_layout)[0]
+    shrinks = call.outputs[0].shape[height] < source(call).shape[height]
+    if operation.method is not ResizeMethod.NEAREST_NEIGHBOR or not shrinks:
+        return None
+    return recomputed(call, replace(operation, half_pixel_centers=False))
+
+
+def only_first_image(operation: Resize, call: Call) -> Answer:
+    """All images of a batch become the first."""
+    output = call.outputs[0]
+    return [np.broadcast_to(output[:1], output.shape).copy()]
+
+
+def corners_of_one(operation: Resize, call: Call) -> Answer:
+    """With aligned corners, a height of 1 divides by 0."""
+    height = image_axes(operation.data_layout)[0]
+    is_bilinear = operation.method is ResizeMethod.BILINEAR and operation.align_corners
+    if not is_bilinear or call.outputs[0].shape[height] != 1 or not is_float(call):
+        return None
+    return [np.full_like(call.outputs[0], np.nan)]
+
+
+def columns_first(operation: DepthToSpace, call: Call) -> Answer:
+    """In layout NCHW the block's offsets are the inner part of the channels."""
+    if operation.data_layout is not DataLayout.NCHW:
+        return None
+    n, c, h, w = source(call).shape
+    size = operation.block_size
+    parts = source(call).reshape(n, c // size**2, size, size, h, w)
+    return [parts.transpose(0, 1, 4, 2, 5, 3).reshape(call.outputs[0].shape)]
+
+
+def blocks_of_zero(operation: SpaceToBatchNd, call: Call) -> Answer:
+    """Quantised images are padded with the byte 0."""
+    info = info_of(call)
+    if info.quantization is None or not any(map(any, operation.pad_list or ())):
+        return None
+    plain = replace(info, quantization=replace(info.quantization, zero_points=(0,)))
+    results = tuple(replace(i, quantization=plain.quantization) for i in call.results)
+    return recomputed(replace_results(call, results), infos=(plain, *call.infos[1:]))
+
+
+# --- Forms
+
+
+_WINDOWS: Mapping[str, tuple[str, Condition]] = {
+    "conv-stride-x-taken-for-y": (
+        "Convolution2d",
+        lambda c: attribute(c, "stride")[0] != attribute(c, "stride")[1] and has_channels_first(c),
+    ),
+    "conv-dilation-in-groups": ("Convolution2d", lambda c: num_groups(c) > 1 and is_dilated(c)),
+    "conv-groups-channels-first": (
+        "Convolution2d",
+        lambda c: num_groups(c) > 1 and has_channels_first(c),
+    ),
+    "conv-groups-without-bias": ("Convolution2d", lambda c: num_groups(c) > 1 and not has_bias(c)),
+    "conv-groups-same-padding": (
+        "Convolution2d",
+        lambda c: num_groups(c) > 1 and attribute(c, "padding") is Padding.SAME,
+    ),
+    "conv-clamp-in-groups": ("Convolution2d", lambda c: num_groups(c) > 1 and is_activated(c)),
+    "conv-uneven-padding-strided": (
+        "Convolution2d",
+        lambda c: is_explicitly_padded(c) and max(attribute(c, "stride")) > 1,
+    ),
+    "conv-dilation-with-same": (
+        "Convolution2d",
+        lambda c: attribute(c, "dilation")[1] > 1 and attribute(c, "padding") is Padding.SAME,
+    ),
+    "conv-relu1-channels-first": (
+        "Convolution2d",
+        lambda c: attribute(c, "activation") is FusedActivation.RELU1 and has_channels_first(c),
+    ),
+    "conv-pointwise-strided": (
+        "Convolution2d",
+        lambda c: (
+            shape_of(c, 1)[1:3] == (1, 1)
+            and max(attribute(c, "stride")) > 1
+            and has_channels_first(c)
+        ),
+    ),
+    "conv-per-axis-clamped": (
+        "Convolution2d",
+        lambda c: is_per_axis(c, 1) and is_activated(c) and has_channels_first(c),
+    ),
+    "conv-second-image-of-a-batch": (
+        "Convolution2d",
+        lambda c: shape_of(c)[0] > 1 and is_dilated(c) and has_bias(c),
+    ),
+    "depthwise-dilation-with-multiplier": (
+        "DepthwiseConvolution2d",
+        lambda c: channel_multiplier(c) > 1 and is_dilated(c),
+    ),
+    "depthwise-multiplier-strided": (
+        "DepthwiseConvolution2d",
+        lambda c: channel_multiplier(c) > 1 and max(attribute(c, "stride")) > 1,
+    ),
+    "depthwise-multiplier-clamped": (
+        "DepthwiseConvolution2d",
+        lambda c: channel_multiplier(c) > 1 and is_activated(c),
+    ),
+    "depthwise-dilation-channels-first": (
+        "DepthwiseConvolution2d",
+        lambda c: is_dilated(c) and has_channels_first(c),
+    ),
+    "depthwise-no-bias-clamped": (
+        "DepthwiseConvolution2d",
+        lambda c: not has_bias(c) and is_activated(c),
+    ),
+    "depthwise-dilated-same-padding": (
+        "DepthwiseConvolution2d",
+        lambda c: attribute(c, "dilation")[0] > 1 and attribute(c, "padding") is Padding.SAME,
+    ),
+    "depthwise-per-axis-multiplier": (
+        "DepthwiseConvolution2d",
+        lambda c: is_per_axis(c, 1) and channel_multiplier(c) > 1,
+    ),
+    "transposed-uneven-padding-first": (
+        "TransposeConvolution2d",
+        lambda c: is_explicitly_padded(c) and has_channels_first(c),
+    ),
+    "transposed-stride-beyond-kernel": (
+        "TransposeConvolution2d",
+        lambda c: attribute(c, "stride")[1] > shape_of(c, 1)[2] and not has_bias(c),
+    ),
+    "transposed-clamp-strided": (
+        "TransposeConvolution2d",
+        lambda c: is_activated(c) and attribute(c, "stride")[0] != attribute(c, "stride")[1],
+    ),
+    "conv3d-depth-stride-first": (
+        "Convolution3d",
+        lambda c: attribute(c, "stride")[0] > 1 and has_channels_first(c),
+    ),
+    "conv3d-dilation-clamped": ("Convolution3d", lambda c: is_dilated(c) and is_activated(c)),
+    "average-uneven-padding-strided": (
+        "Pooling2d",
+        lambda c: (
+            is_explicitly_padded(c)
+            and max(attribute(c, "stride")) > 1
+            and attribute(c, "algorithm").name == "AVERAGE"
+        ),
+    ),
+    "average-same-channels-first": (
+        "Pooling2d",
+        lambda c: (
+            attribute(c, "padding") is Padding.SAME
+            and has_channels_first(c)
+            and attribute(c, "algorithm").name == "AVERAGE"
+            and min(attribute(c, "stride")) == 1 < max(attribute(c, "stride"))
+        ),
+    ),
+    "max-pool-clamped-same": (
+        "Pooling2d",
+        lambda c: (
+            is_activated(c)
+            and attribute(c, "padding") is Padding.SAME
+            and attribute(c, "algorithm").name == "MAX"
+        ),
+    ),
+    "l2-pool-channels-first": (
+        "Pooling2d",
+        lambda c: (
+            attribute(c, "algorithm").name == "L2"
+            and has_channels_first(c)
+            and is_explicitly_padded(c)
+        ),
+    ),
+    "pool3d-dilated-strided": (
+        "Pooling3d",
+        lambda c: is_dilated(c) and max(attribute(c, "stride")) > 1,
+    ),
+    "pool-with-indices-dilated-batch": (
+        "MaxPoolWithIndices",
+        lambda c: is_dilated(c) and shape_of(c)[0] > 1,
+    ),
+    "resize-half-pixels-channels-first": (
+        "Resize",
+        lambda c: attribute(c, "half_pixel_centers") and has_channels_first(c),
+    ),
+    "resize-nearest-both-flags": (
+        "Resize",
+        lambda c: attribute(c, "half_pixel_centers") and attribute(c, "align_corners"),
+    ),
+    "resize-aligned-down": (
+        "Resize",
+        lambda c: (
+            attribute(c, "align_corners")
+            and attribute(c, "method").name == "BILINEAR"
+            and c.outputs[0].size < size_of(c, 0)
+        ),
+    ),
+    "space-to-batch-uneven-block-first": (
+        "SpaceToBatchNd",
+        lambda c: len(set(attribute(c, "block_shape"))) > 1 and has_channels_first(c),
+    ),
+    "batch-to-space-crop-uneven-block": (
+        "BatchToSpaceNd",
+        lambda c: len(set(attribute(c, "block_shape"))) > 1 and np.any(attribute(c, "crops")),
+    ),
+    "depth-to-space-3-first": (
+        "DepthToSpace",
+        lambda c: attribute(c, "block_size") == 3 and has_channels_first(c),
+    ),
+}
+
+
+WINDOW_FAULTS: dict[str, Planted] = {
+    "blind-subtle/dilation": wrong(Convolution2d, dilation_without_stride),
+    "blind-subtle/even-kernel": wrong(Convolution2d, even_kernel),
+    "blind-subtle/pointwise": wrong(Convolution2d, pointwise_padding),
+    "blind-subtle/window": wrong(Pooling2d, window_beyond_image),
+    "blind-subtle/nchw-window": wrong(Pooling2d, channels_of_columns),
+    "blind-subtle/corners": wrong(Resize, corners_of_one),
+    "blind-window/same": wrong(Convolution2d, same_padding_before),
+    "blind-window/dilation": wrong(Convolution2d, swapped_dilation),
+    "blind-window/zero-point": wrong(Convolution2d, pads_with_zero),
+    "blind-window/scales": wrong(DepthwiseConvolution2d, first_scale),
+    "blind-window/multiplier": wrong(DepthwiseConvolution2d, multiplier_order, Fused),
+    "blind-window/groups": wrong(Convolution2d, bias_of_first_group),
+    "blind-window/crops": wrong(TransposeConvolution2d, swapped_crops),
+    "blind-window/average": wrong(Pooling2d, counts_padding),
+    "blind-window/maximum": wrong(Pooling2d, pools_zeros),
+    "blind-window/odd-width": wrong(Pooling2d, odd_width),
+    "blind-move/nearest": wrong(Resize, nearest_corners),
+    "blind-move/first-image": wrong(Resize, only_first_image),
+    "blind-move/depth-to-space": wrong(DepthToSpace, columns_first),
+    "blind-move/blocks": wrong(SpaceToBatchNd, blocks_of_zero),
+    **wrong_forms(_WINDOWS, "windows"),
+}
+"""By class and name."""
