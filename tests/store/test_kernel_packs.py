@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import lzma
 import os
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -17,20 +19,22 @@ import pytest
 import armpy
 from armpy.errors import ParserError
 from armpy.ops import PreCompiled
-from armpy.store.archive import kernel_packs
 from armpy.store.archive.container import HEADER_BYTES, open_container, write_container
 from armpy.store.archive.kernel_packs import KernelPack, found_packs, packs_of, write_pack
 from armpy_testing.digits import MODEL as DIGITS
+from armpy_testing.kernel_packs import forget_opened_packs
+from tests.support.prepared_layouts import newest_layout, read_plainly
 
+VARIABLE = "ARMPY_KERNELS"
 KERNELS = {f"kernel_{n}": bytes([n]) * (50 + n) + os.urandom(20) for n in range(40)} | {"none": b""}
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
     """Packs are opened once per process."""
-    kernel_packs._found.cache_clear()
+    forget_opened_packs()
     yield
-    kernel_packs._found.cache_clear()
+    forget_opened_packs()
 
 
 @pytest.fixture
@@ -93,20 +97,26 @@ def test_a_model_is_no_pack_and_a_pack_no_model(path: Path, tmp_path: Path) -> N
         armpy.load(path)
 
 
+INDEX_RECORD = struct.Struct("<16sIII")
+BLOCK_RECORD = struct.Struct("<QII32s")
+BLOCK_BYTES = 1 << 19
+"""A block ends with the kernel that reaches this size, uncompressed."""
+PACKED = lzma.compress(b"abc")
+SIZE = len(PACKED)
+SUM = hashlib.sha256(PACKED).digest()
+
+
 def packed_by_hand(path: Path, record: tuple[int, int, int], block: tuple[Any, ...]) -> KernelPack:
     """A pack of one kernel and one block, as the records say."""
     sections = {
-        "index": kernel_packs._RECORD.pack(kernel_packs._key("kernel_1"), *record),
-        "blocks": kernel_packs._BLOCK.pack(*block),
+        "index": INDEX_RECORD.pack(hashlib.sha256(b"kernel_1").digest()[:16], *record),
+        "blocks": BLOCK_RECORD.pack(*block),
         "names": b"",
-        "code": kernel_packs._compressed(b"abc"),
+        "code": PACKED,
     }
-    write_container(path, {"kind": "kernels", "backend": "Acc", "about": {}}, sections)
+    manifest = {"kind": "kernels", "backend": "Acc", "about": {}}
+    path.write_bytes(newest_layout(sections, manifest))
     return opened(path)
-
-
-SUM = hashlib.sha256(kernel_packs._compressed(b"abc")).digest()
-SIZE = len(kernel_packs._compressed(b"abc"))
 
 
 def test_records_by_hand_lead_to_a_kernel(tmp_path: Path) -> None:
@@ -146,7 +156,7 @@ def test_records_that_lead_elsewhere_give_no_code(
 def test_half_a_record_is_refused(tmp_path: Path, short: str) -> None:
     manifest = {"kind": "kernels", "backend": "Acc", "about": {}}
     sections = {"index": b"", "blocks": b"", "names": b"", "code": b""}
-    write_container(tmp_path / "p", manifest, sections | {short: b"x" * 27})
+    (tmp_path / "p").write_bytes(newest_layout(sections | {short: b"x" * 27}, manifest))
     with pytest.raises(ParserError, match="cannot be read"):
         opened(tmp_path / "p")
 
@@ -168,10 +178,11 @@ def test_without_pythons_compression_packs_say_what_is_missing(path: Path) -> No
 
 
 def test_large_kernels_are_in_blocks_of_their_own(tmp_path: Path) -> None:
-    kernels = {f"kernel_{n}": os.urandom(kernel_packs._BLOCK_BYTES) for n in range(3)}
+    kernels = {f"kernel_{n}": os.urandom(BLOCK_BYTES) for n in range(3)}
     write_pack(tmp_path / "large.kernels", "Acc", {}, kernels)
     pack = opened(tmp_path / "large.kernels")
-    assert len(pack._blocks) == 3 * kernel_packs._BLOCK.size
+    blocks = read_plainly((tmp_path / "large.kernels").read_bytes()).sections["blocks"]
+    assert len(blocks) == 3 * BLOCK_RECORD.size
     assert pack.find(kernels) == kernels
 
 
@@ -181,11 +192,11 @@ def test_packs_are_found_by_the_variable(path: Path, monkeypatch: pytest.MonkeyP
     other = folder / "deep" / "other.kernels"
     other.parent.mkdir()
     write_pack(other, "Other", {}, {"one": b"1"})
-    monkeypatch.setenv(kernel_packs.VARIABLE, os.pathsep.join([str(other), str(folder)]))
+    monkeypatch.setenv(VARIABLE, os.pathsep.join([str(other), str(folder)]))
     assert [pack.path for pack in found_packs()] == [str(other), str(path)]
     assert [pack.where for pack in packs_of("Acc")] == [str(path)]
     assert [pack.where for pack in packs_of("Other")] == [str(other)]
-    monkeypatch.setenv(kernel_packs.VARIABLE, "off")
+    monkeypatch.setenv(VARIABLE, "off")
     assert found_packs() == ()
 
 
@@ -194,18 +205,18 @@ def test_a_backends_own_packs_are_found_after_those_of_the_variable(
 ) -> None:
     own = tmp_path / "znver4.kernels"
     write_pack(own, "Acc", {}, {"one": b"1"})
-    monkeypatch.setenv(kernel_packs.VARIABLE, f" {path} ")
+    monkeypatch.setenv(VARIABLE, f" {path} ")
     assert [pack.where for pack in packs_of("Acc", [str(own)])] == [str(path), str(own)]
-    monkeypatch.delenv(kernel_packs.VARIABLE)
+    monkeypatch.delenv(VARIABLE)
     assert [pack.where for pack in packs_of("Acc", [str(own)])] == [str(own)]
-    monkeypatch.setenv(kernel_packs.VARIABLE, "off")
+    monkeypatch.setenv(VARIABLE, "off")
     assert packs_of("Acc", [str(own)]) == ()
 
 
 def test_a_backends_own_pack_is_trusted_as_its_modules_are(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(kernel_packs.VARIABLE)
+    monkeypatch.delenv(VARIABLE)
     path.chmod(0o666)
     assert [pack.where for pack in packs_of("Acc", [str(path)])] == [str(path)]
 
@@ -213,7 +224,7 @@ def test_a_backends_own_pack_is_trusted_as_its_modules_are(
 def test_a_file_copied_over_a_pack_in_use_changes_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    monkeypatch.setenv(VARIABLE, str(path))
     (pack,) = packs_of("Acc")
     with path.open("r+b") as file:  # as cp does; what is mapped would be gone
         file.truncate(0)
@@ -226,7 +237,7 @@ def test_several_bad_packs_in_one_folder_are_one_warning(
     (path.parent / "other.kernels").write_bytes(path.read_bytes())
     for pack_file in path.parent.glob("*.kernels"):
         pack_file.chmod(0o666)
-    monkeypatch.setenv(kernel_packs.VARIABLE, str(path.parent))
+    monkeypatch.setenv(VARIABLE, str(path.parent))
     with caplog.at_level(logging.WARNING):
         assert packs_of("Acc") == ()
     assert len(caplog.records) == 1
@@ -245,7 +256,7 @@ def test_a_pack_that_others_can_write_is_not_used_and_it_is_said(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path.chmod(0o666)
-    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    monkeypatch.setenv(VARIABLE, str(path))
     with caplog.at_level(logging.WARNING):
         assert packs_of("Acc") == ()
         assert packs_of("Acc") == ()
@@ -260,7 +271,7 @@ def test_a_pack_that_is_not_there_is_said_and_the_others_are_used(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     missing = path.parent / "missing.kernels"
-    monkeypatch.setenv(kernel_packs.VARIABLE, f"{missing}{os.pathsep}{path}")
+    monkeypatch.setenv(VARIABLE, f"{missing}{os.pathsep}{path}")
     with caplog.at_level(logging.WARNING):
         assert [pack.where for pack in packs_of("Acc")] == [str(path)]
     assert "missing.kernels" in caplog.text

@@ -127,7 +127,7 @@ def _inject_one(
     runtime: Runtime, networks: tuple[int, int], kind: str, outcome: Outcome, *, has_company: bool
 ) -> None:
     """Inject one fault, and execute rightly as soon as it is noticed."""
-    runtime._setup.isolated[faulty.NAME].supervisor.wait_for_spare()
+    await_spare()
     status = runtime.isolation[faulty.NAME]
     threads = [threading.Thread(target=_fail, args=(runtime, networks[0], kind, outcome))]
     if has_company:
@@ -190,8 +190,16 @@ def held() -> dict[str, int]:
     }
 
 
-def children() -> set[int]:
-    """The processes that this one has started, zombies included."""
+def await_spare() -> None:
+    """Wait until the spare worker has everything prepared, if one is being started."""
+    for thread in threading.enumerate():
+        if thread.name == f"armpy-spare-{faulty.NAME}":
+            thread.join()
+
+
+def children(parent: int | None = None) -> set[int]:
+    """The processes that one has started, zombies included; this one if none is given."""
+    parent = os.getpid() if parent is None else parent
     pids = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -199,6 +207,6 @@ def children() -> set[int]:
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
             except OSError:
                 continue
-            if int(fields[1]) == os.getpid():
+            if int(fields[1]) == parent:
                 pids.add(int(entry.name))
     return pids

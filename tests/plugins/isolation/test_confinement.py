@@ -16,7 +16,7 @@ from armpy import BackendRegistry, IsolationLimits, Runtime, RuntimeOptions
 from armpy.errors import BackendError, DeadObjectError
 from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import CuriousBackend
-from armpy_testing.backends.injections import children, held, isolated, negation, run
+from armpy_testing.backends.injections import await_spare, children, held, isolated, negation, run
 from armpy_testing.descendants import await_end, is_running
 
 IN_FORCE = "not confined"
@@ -88,13 +88,12 @@ def test_failures_and_the_runtimes_end_leave_nothing() -> None:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="counts what /proc has")
 def test_networks_that_are_unloaded_leave_nothing() -> None:
     with isolated() as runtime:
-        supervisor = runtime._setup.isolated[faulty.NAME].supervisor
 
         def once() -> int:
             network = runtime.load_network(negation())
             run(runtime, network, 0)
             runtime.unload_network(network)
-            supervisor.wait_for_spare()  # which is sent the part meanwhile
+            await_spare()  # which is sent the part meanwhile
             gc.collect()
             return held()["descriptors"]
 

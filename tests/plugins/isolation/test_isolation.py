@@ -35,7 +35,7 @@ from armpy.execution import NetworkProperties
 from armpy.model import Model
 from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import FaultyBackend
-from armpy_testing.backends.injections import LIMITS, isolated, negation, negative, run
+from armpy_testing.backends.injections import LIMITS, await_spare, isolated, negation, negative, run
 from armpy_testing.backends.scripted_backend import log_of, write_scripted
 from armpy_testing.models.networks import diamond, floats, placement_of
 
@@ -355,7 +355,7 @@ def test_application_without_descriptors_gets_an_error_and_its_worker_stays() ->
     with isolated() as runtime:
         first, second = runtime.load_network(negation()), runtime.load_network(negation(16))
         np.testing.assert_array_equal(run(runtime, first, 0), negative(0))
-        runtime._setup.isolated[faulty.NAME].supervisor.wait_for_spare()
+        await_spare()
         before = runtime.isolation[faulty.NAME].pid
         with no_more_descriptors():
             np.testing.assert_array_equal(run(runtime, first, 0), negative(0))

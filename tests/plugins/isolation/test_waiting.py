@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,7 +21,15 @@ from armpy.errors import DeadObjectError, ExecutionCancelledError, ExecutionTime
 from armpy.model import Model
 from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import FaultyBackend
-from armpy_testing.backends.injections import LIMITS, isolated, negation, negative, run
+from armpy_testing.backends.injections import (
+    LIMITS,
+    await_spare,
+    children,
+    isolated,
+    negation,
+    negative,
+    run,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -101,19 +110,20 @@ def test_cancelling_stops_the_wait_for_a_worker(gate: Path) -> None:
         np.testing.assert_array_equal(model.run({"x": numbers})["y"], -numbers)
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_deadline_counts_while_a_spare_worker_does_not_answer() -> None:
+    earlier = children()
     with isolated(faulty.StoppableBackend, PATIENT) as runtime:
         network = runtime.load_network(negation())
-        supervisor = runtime._setup.isolated[faulty.NAME].supervisor
-        supervisor.wait_for_spare()
-        spare = supervisor._spare
-        assert spare is not None
-        os.kill(spare.pid, signal.SIGSTOP)
+        await_spare()
+        workers = set().union(*(children(keeper) for keeper in children() - earlier))
+        (spare,) = workers - {runtime.isolation[faulty.NAME].pid}
+        os.kill(spare, signal.SIGSTOP)
         kill_worker(runtime)
         fail_once(runtime, network)
         with in_time(), pytest.raises(ExecutionTimeoutError):
             runtime.get_network(network).run([np.zeros(8, np.float32)], deadline_s=0.05)
-        os.kill(spare.pid, signal.SIGCONT)
+        os.kill(spare, signal.SIGCONT)
         np.testing.assert_array_equal(run(runtime, network, 0), negative(0))
 
 
