@@ -238,12 +238,6 @@ def test_a_directorys_backend_is_used_with_the_options_given(
     assert "\nplacement: 10 layers: AcmeNpu 10;" in out
 
 
-def test_a_wrong_option_on_the_command_line_is_a_usage_error(cli: Cli) -> None:
-    assert "the backend has no option 'threads'" in cli.err(
-        "run", MODEL, "--backend-option", "CpuRef.threads=1"
-    )
-
-
 KEY = "ed25519:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE="
 """32 bytes of ones."""
 
@@ -264,17 +258,3 @@ def test_whose_code_is_used_reaches_the_runtime(monkeypatch: pytest.MonkeyPatch)
         ((b"\1" * 32,), "signed"),
         ((), "trusted"),
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--trusted-key", "ed25519:AAAA"], "expected 32 bytes that are not all zero"),
-        (["--trusted-key", "absent.pem"], "the key cannot be read: No such file"),
-        (["--code", "any"], "'trusted', 'signed', 'never'; got 'any'"),
-    ],
-)
-def test_keys_and_choices_that_cannot_be_are_usage_errors(
-    arguments: list[str], message: str, cli: Cli
-) -> None:
-    assert message.lower() in cli.err("run", MODEL, *arguments).lower()

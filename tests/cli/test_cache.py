@@ -153,16 +153,6 @@ def test_a_model_of_which_nothing_is_kept_is_an_error(options: list[str], cli: C
         assert "Did you mean 'unknown'?" in text
 
 
-def test_a_backend_that_keeps_nothing_has_no_cache(cli: Cli) -> None:
-    assert cli.out("cache", "list", "--backends", "CpuRef") == "no backend keeps anything\n"
-
-
-def test_a_backend_that_is_not_there_is_an_error(cli: Cli) -> None:
-    assert "there is no backend 'Missing'" in cli.err(
-        "cache", "list", "--backends", "Missing", code=1
-    )
-
-
 class Cache(IBackendCache):
     """Holds one thing, if a test wants."""
 

@@ -58,23 +58,6 @@ def test_targets_are_compiled_in_their_order(cli: Cli, output: str) -> None:
         assert compiled.is_light
 
 
-def test_targets_are_listed(cli: Cli) -> None:
-    lines = cli.out("compile", "--target", "help", "--backends", "NumbaAcc,CpuRef").splitlines()
-    assert ["neoverse-n1", "NumbaAcc"] in [line.split() for line in lines]
-    assert ["host", "NumbaAcc"] in [line.split() for line in lines]
-
-
-def test_a_target_that_there_is_not_names_the_nearest(cli: Cli, output: str) -> None:
-    err = cli.err("compile", MODEL, "-o", output, "--target", "neoverse-n11")
-    assert "Did you mean 'neoverse-n1'?" in err
-    assert not Path(output).exists()
-
-
-def test_layers_of_the_reference_are_said_to_be_the_graph(cli: Cli, output: str) -> None:
-    said = cli.out("compile", MODEL, "-o", output, "--backends", "CpuRef")
-    assert "not in it: CpuRef compiles nothing, its 10 layers are the graph" in said
-
-
 def test_what_a_backend_does_not_keep_is_said(
     cli: Cli, output: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,23 +91,6 @@ def test_a_model_of_any_size_is_prepared_for_the_shapes(
         assert compiled.is_light
         compiled(np.zeros((5, 3), np.float32))
         assert not compiled.is_light
-
-
-@pytest.mark.parametrize("text", ["x", "=1", "x=a", "x=1,", "x=-1", "x=1.5"])
-def test_what_is_no_shape_is_refused(cli: Cli, output: str, text: str) -> None:
-    err = cli.err("compile", MODEL, "-o", output, "--shapes", text)
-    assert f"'{text}': expected NAME=SIZES such as x=1,224,224,3" in err
-
-
-def test_an_input_that_there_is_not_is_refused(cli: Cli, output: str) -> None:
-    err = cli.err("compile", MODEL, "-o", output, "--shapes", "x=1,2")
-    assert "no such input" in err
-    assert NAME in err
-
-
-@pytest.mark.parametrize("arguments", [["-o", "x"], [MODEL], []])
-def test_model_and_output_must_be_given(cli: Cli, arguments: list[str]) -> None:
-    assert "Missing" in cli.err("compile", *arguments)
 
 
 def test_a_signed_file_says_by_whom(cli: Cli, tmp_path: Path, output: str) -> None:
@@ -184,14 +150,6 @@ def test_run_takes_a_compiled_file_with_options_of_ordinary_networks(
     actual, expected = (cli.document("run", path, *arguments) for path in (compiled, MODEL))
     assert actual["outputs"] == expected["outputs"]
     assert actual["layers_by_backend"] == expected["layers_by_backend"]
-
-
-def test_a_compiled_file_is_parsed_by_no_front_end(cli: Cli, compiled: str) -> None:
-    assert "no front-end parses it" in cli.err("run", compiled, "--front-end", "tflite")
-
-
-def test_a_signature_that_a_compiled_file_lacks_is_refused(cli: Cli, compiled: str) -> None:
-    assert "no signature 'train'" in cli.err("run", compiled, "--signature", "train")
 
 
 def test_run_makes_no_network_of_what_starts_at_once(

@@ -551,7 +551,3 @@ def test_the_command_says_it_to_people_and_programs(tmp_path: Path, cli: Cli) ->
         "doctor", str(path), "--code", "signed", code=1
     )
     assert armpy_command(["doctor", str(path), "--code", "never"]) == 0
-
-
-def test_options_that_say_whose_code_is_used_go_with_a_file(cli: Cli) -> None:
-    assert "--trusted-key and --code go with a FILE" in cli.err("doctor", "--code", "never")

@@ -119,22 +119,6 @@ def test_a_network_without_programs_is_shown(cli: Cli, tmp_path: Path) -> None:
     assert not report["prepared"]["starts_at_once"]
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--backends", "CpuRef"], ["--size", "8x8"], ["--front-end", "tflite"]]
-)
-def test_what_the_file_has_decided_cannot_be_asked(
-    cli: Cli, compiled: str, arguments: list[str]
-) -> None:
-    assert "a compiled model is shown" in cli.err("inspect", compiled, *arguments)
-
-
-@pytest.mark.slow
-def test_one_signature_is_shown(cli: Cli, compiled: str) -> None:
-    report = cli.document("inspect", compiled, "--signature", "serving_default")
-    assert [tensor["name"] for tensor in report["inputs"]] == ["image"]
-    assert "Expected 'serving_default'" in cli.err("inspect", compiled, "--signature", "train")
-
-
 @pytest.mark.slow
 def test_a_prepared_network_is_drawn_with_backends(cli: Cli, compiled: str, tmp_path: Path) -> None:
     assert cli("inspect", compiled, "--dot", str(tmp_path / "a.dot"))[0] == 0

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from armpy.cli.app import app
 from armpy.cli.load_request import COMMAND_OPTIONS
@@ -183,43 +182,6 @@ def test_backends_are_none_if_left_out() -> None:
     _, command, _ = app.resolve_command(click.Context(app), ["inspect"])
     assert command is not None
     assert command.make_context("inspect", [__file__]).params["backends"] is None
-
-
-def test_a_backend_without_name_is_refused() -> None:
-    result = CliRunner().invoke(app, ["inspect", __file__, "--backend", "A,"])
-    assert result.exit_code == 2
-    assert "'A,': expected names with commas between them." in result.output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        (["run", DIGITS, "--labels", DIGITS, "--top=1", "--labels", DIGITS], "--labels"),
-        (["run", "--seed", "1", DIGITS, "--seed=2"], "--seed"),
-        (["run", DIGITS, "--resize", "crop", "--resize", "pad"], "--resize"),
-        (["inspect", DIGITS, "--signature", "a", "--signature", "b"], "--signature"),
-        pytest.param(["diff", DIGITS, "--seed", "1", "--seed", "2"], "--seed", marks=NEEDS_KIT),
-        pytest.param(
-            ["conformance", "CpuRef", "--jobs", "1", "--jobs", "2"], "--jobs", marks=NEEDS_KIT
-        ),
-    ],
-)
-def test_an_option_of_one_value_is_given_once(arguments: list[str], name: str, cli: Cli) -> None:
-    assert f"{name} is given 2 times, and takes one value" in cli.err(*arguments)
-
-
-def test_an_option_of_a_backend_is_given_once(cli: Cli) -> None:
-    options = ["--backend-option", "NumbaAcc.num_threads=1"] * 2
-    errors = cli.err("run", DIGITS, "--backends", "NumbaAcc,CpuRef", *options)
-    assert "--backend-option NumbaAcc.num_threads: the option is given twice" in errors
-
-
-def test_backends_that_are_given_one_by_one_are_one_list(cli: Cli) -> None:
-    assert "'Missing'" in cli.err(
-        "run", DIGITS, "--backends", "CpuRef", "--backends", "Missing", code=1
-    )
-    report = cli.document("run", DIGITS, "--backends", "CpuRef", "--backend", "NumbaAcc")
-    assert report["layers_by_backend"] == {"CpuRef": 10}
 
 
 def test_flags_and_options_of_many_values_may_be_repeated(tmp_path: Path, cli: Cli) -> None:

@@ -86,14 +86,6 @@ def test_a_trace_is_written_where_a_file_is_named(tmp_path: Path, cli: Cli) -> N
     assert {event["ph"] for event in events} == {"X"}
 
 
-def test_without_a_profile_there_are_no_steps(cli: Cli) -> None:
-    assert cli.document("run", MODEL)["steps"] == []
-
-
-def test_a_model_is_not_taken_for_the_file_of_a_trace(cli: Cli) -> None:
-    assert "expected a name that ends in .json" in cli.err("run", "--profile", MODEL)
-
-
 def test_the_table_shows_what_a_backend_says_about_its_layers(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -209,10 +201,6 @@ def test_help_of_profiles_names_the_model_and_the_commands(
     assert re.search(r"Usage: \S+ profile .*MODEL \| COMMAND", streams.out + streams.err)
 
 
-def test_a_model_that_is_missing_is_named(cli: Cli) -> None:
-    assert "no_such.tflite" in cli.err("profile", "no_such.tflite")
-
-
 def test_shown_tables_sum_up_to_100_percent(traces: tuple[str, str], cli: Cli) -> None:
     for path in traces:
         lines = cli.out("profile", "show", path, "--top", "3").splitlines()
@@ -273,14 +261,6 @@ def test_profiles_of_two_models_have_a_hint(
     assert armpy_command(["run", str(tmp_path / "other.tflite"), *options]) == 0
     code, _, err = cli("profile", "compare", traces[0], other)
     assert (code, "hint: no layer is in both profiles" in err) == (0, True)
-
-
-def test_a_file_that_is_no_profile_is_an_error(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "old.json"
-    path.write_text('{"traceEvents": []}')
-    assert "there is no profile in the file" in cli.err(
-        "profile", "compare", str(path), str(path), code=1
-    )
 
 
 def test_shares_that_are_shown_add_up() -> None:
