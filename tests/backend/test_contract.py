@@ -28,8 +28,7 @@ from armpy.errors import BackendUnavailableError, UnimplementedError
 from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
-from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.profiling import Profiler
 from armpy.types import DeviceType
 from armpy_testing.models.networks import chain, diamond, f32, floats

@@ -15,8 +15,7 @@ from armpy_reference import ReferenceBackend
 import armpy
 from armpy.backend import DeviceInfo, IEngineBackend, IEngineProgram, IEnginePrograms
 from armpy.backend.options import OptionValue
-from armpy.compiler import OptimizerOptions
-from armpy.compiler.optimize import optimize_graph
+from armpy.compiler import OptimizerOptions, optimize_graph
 from armpy.errors import BackendError, UnimplementedError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView

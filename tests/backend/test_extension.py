@@ -25,7 +25,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import ElementwiseUnary, UnaryOperation
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.tensor import Shape, TensorInfo
 from armpy_testing.backends.fake_backends import FakeBackend, FakeFactory, runtime_of
 from armpy_testing.models.networks import f32, floats

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armpy import CompilationCaching
 from armpy.backend import (
     ICompletion,
     NetworkResources,
@@ -28,7 +29,6 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
 from armpy.ops import FullyConnected
-from armpy.store.settings import CompilationCaching
 from armpy.types import DataType, DeviceType
 from armpy_conformance import run_conformance
 from armpy_nnapi import (

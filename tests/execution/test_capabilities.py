@@ -48,7 +48,7 @@ from armpy.ops import (
     UnaryOperation,
 )
 from armpy.ops.operation import Array, Operation
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.tensor import TensorInfo
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
 from armpy_testing.models.networks import chain, diamond, f32, floats, placement_of

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy import allocate_memory
 from armpy.backend import (
     ALIGNMENT_BYTES,
     MOST_ALIGNMENT_BYTES,
@@ -29,7 +30,6 @@ from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.model.device_memory import allocate_memory
 from armpy.ops import Activation, ElementwiseBinary, If, NonZero
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.memory import HandleFactoryProxy

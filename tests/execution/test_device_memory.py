@@ -32,7 +32,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.buffer_device import BufferDevice

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.conversion import as_input, check_output_array
+from armpy.execution import as_input
+from armpy.execution.arrays.conversion import check_output_array
 from armpy.execution.arrays.dlpack import as_view
 from armpy.graph import Graph
 from armpy.graph.network import Network

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from armpy import ImportedTensor
 from armpy.backend import ExternalMemory, MemorySource
 from armpy.errors import (
     BackendError,
@@ -19,7 +20,6 @@ from armpy.errors import (
     MemoryExportError,
     MemoryImportError,
 )
-from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model

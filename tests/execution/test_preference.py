@@ -13,8 +13,7 @@ from armpy.backend import DeviceInfo, OptionValues
 from armpy.compiler import OptimizerOptions
 from armpy.errors import BackendCapabilityError, BackendUnavailableError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
-from armpy.model import Model
-from armpy.model.load_options import LoadOptions
+from armpy.model import LoadOptions, Model
 from armpy.ops import ElementwiseBinary
 from armpy.types import DeviceType, Preference
 from armpy_testing.backends.fake_backends import registry_of, runtime_of

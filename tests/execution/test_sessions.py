@@ -32,7 +32,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.model.compile_targets import check_targets, known_targets, targets_of
 from armpy.ops import ElementwiseBinary, Softmax
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.control_flow import loop
 from armpy_testing.models.networks import RELU, chain, f32, floats, ints, placement_of

@@ -12,10 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from armpy import NetworkProperties
 from armpy.backend import MemorySource
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.setup.properties import NetworkProperties
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model

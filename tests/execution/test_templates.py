@@ -18,8 +18,7 @@ from armpy_numba_acc.program.offered import live_constants, offer_constants
 
 import armpy
 from armpy.backend import Capabilities, Capability
-from armpy.compiler import OptimizedNetwork, OptimizerOptions, optimize_graph
-from armpy.compiler.passes.context import PassContext
+from armpy.compiler import OptimizedNetwork, OptimizerOptions, PassContext, optimize_graph
 from armpy.core.symbolic import SymbolicTrace
 from armpy.errors import InvalidArgumentError, MemoryLimitError
 from armpy.execution import LoadedNetwork, NetworkProperties, Runtime, RuntimeOptions

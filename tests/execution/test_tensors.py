@@ -6,12 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from armpy.errors import InvalidArgumentError, MemoryLimitError
-from armpy.execution.arrays.conversion import (
-    as_input,
-    check_output_array,
-    dequantize_array,
-    quantize_array,
-)
+from armpy.execution import as_input, dequantize_array, quantize_array
+from armpy.execution.arrays.conversion import check_output_array
 from armpy.ops.operation import Array
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import Model, Runtime
+from armpy import Model, NetworkProperties, Runtime
 from armpy.errors import BackendError, InvalidArgumentError, ParserError
 from armpy.execution import RuntimeOptions
-from armpy.execution.setup.properties import NetworkProperties
 from armpy.graph.network import Network
 from armpy.ops.operation import Array
 from armpy.store.archive.container import open_container

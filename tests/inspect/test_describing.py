@@ -17,8 +17,7 @@ from armpy.inspect import (
     describe_file,
     describe_model,
 )
-from armpy.model import Model
-from armpy.model.model_files import ModelOrigin
+from armpy.model import Model, ModelOrigin
 from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of

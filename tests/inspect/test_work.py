@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.inspect.work import Work, work_of
+from armpy.inspect import Work, work_of
 from armpy.ops import (
     BatchMatMul,
     BinaryOperation,

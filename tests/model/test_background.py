@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy import IsolationLimits
 from armpy.backend import postpone_compilation
 from armpy.backend.preparation import are_compilations_postponed, postponed_compilation
 from armpy.errors import (
@@ -33,7 +34,6 @@ from armpy.errors import (
 )
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.background import compile_process, tiers
-from armpy.plugins.isolation.limits import IsolationLimits
 from armpy_testing.descendants import await_end, is_running
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.networks import floats, placement_of

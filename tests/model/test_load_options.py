@@ -16,15 +16,9 @@ import pytest
 
 import armpy
 from armpy.cli.__main__ import main
+from armpy.model import LoadOptions, LoadRequest
 from armpy.model import load as loading
-from armpy.model.load_options import (
-    OPTIONS,
-    LoadOptions,
-    OptionInfo,
-    differing_options,
-    options_to_save,
-)
-from armpy.model.load_request import LoadRequest
+from armpy.model.load_options import OPTIONS, OptionInfo, differing_options, options_to_save
 from armpy.model.pickling import FileRecipe, recipe_of
 from armpy.model.provenance import Provenance
 

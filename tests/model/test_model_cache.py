@@ -16,11 +16,9 @@ from armpy.backend import request_tuning
 from armpy.core import file_ownership as places
 from armpy.core.file_digest import content_digest
 from armpy.core.file_ownership import mark_choices
-from armpy.model import model_files
+from armpy.model import LoadOptions, LoadRequest, model_files
 from armpy.model.archive import model_cache
 from armpy.model.archive.kept_models import ModelCache
-from armpy.model.load_options import LoadOptions
-from armpy.model.load_request import LoadRequest
 from armpy.plugins.front_ends.registry import FrontEndProxy
 from armpy.store.archive import checksum_cache as verified
 from armpy_testing.digits import MODEL as DIGITS

@@ -9,7 +9,7 @@ import pytest
 from armpy import DataType, Model, Network, TensorInfo
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec
-from armpy.model.open_shapes import InputShapes, choose_shapes, prepare_for
+from armpy.model import InputShapes, choose_shapes, prepare_for
 from armpy.tensor import Shape
 from armpy_testing.models.networks import RELU, f32
 

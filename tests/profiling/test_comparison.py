@@ -7,6 +7,8 @@ import pytest
 
 from armpy.errors import ParserError
 from armpy.profiling import (
+    EventKind,
+    EventLabel,
     Profiler,
     Share,
     Summary,
@@ -15,7 +17,6 @@ from armpy.profiling import (
     to_chrome_trace,
     to_json,
 )
-from armpy.profiling.events import EventKind, EventLabel
 
 
 def share(layer: str, us: int, backend: str = "Npu", operation: str = "Conv") -> Share:

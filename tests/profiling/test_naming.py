@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from armpy.profiling.naming import short_names
+from armpy.profiling import short_names
 
 
 def test_folders_that_all_have_are_cut_off() -> None:

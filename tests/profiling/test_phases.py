@@ -15,9 +15,8 @@ import armpy
 from armpy import DataType, Network, TensorInfo
 from armpy.execution import NetworkProperties, Runtime
 from armpy.ops import BinaryOperation, ElementwiseBinary
-from armpy.profiling import EventKind, ProfilingEvent, TracePhase, to_chrome_trace
+from armpy.profiling import EventKind, Profiler, ProfilingEvent, TracePhase, to_chrome_trace
 from armpy.profiling.phases import phase_of
-from armpy.profiling.profiler import Profiler
 from armpy_testing.backends.buffer_device import BufferDevice
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 

@@ -8,7 +8,7 @@ from armpy_numba_acc.machine.device_figures import device_figures
 from armpy_numba_acc.machine.processors.features import Processor
 
 from armpy.compiler.devices import FigureSource, device_facts
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy
 from armpy.types import DataType
 
 

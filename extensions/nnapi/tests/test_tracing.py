@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from armpy.core.vlog import set_vlog
-from armpy.profiling import profiled_by
-from armpy.profiling.profiler import Profiler
+from armpy.profiling import Profiler, profiled_by
 from armpy_nnapi import Compilation, ModelBuilder
 
 from .nnapi_models import devices_of

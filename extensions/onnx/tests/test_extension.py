@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from armpy.errors import ParserError
-from armpy.model.model_files import ModelOrigin
-from armpy.plugins import BackendRegistry
-from armpy.plugins.discovery.candidate import CandidateStatus
+from armpy.model import ModelOrigin
+from armpy.plugins import BackendRegistry, CandidateStatus
 from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoints, installed
 from armpy.plugins.discovery.environment import environment_digest
 from armpy.plugins.front_ends.registry import FrontEnds

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from armpy.compiler import OptimizedNetwork, Placement
-from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution import LoadedNetwork
 from armpy.graph import Graph, Value
 from armpy.graph.network import Network
 from armpy.model import Model

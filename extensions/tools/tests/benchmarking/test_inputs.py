@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from armpy import DataType, TensorInfo
-from armpy.execution.arrays.tensor_spec import TensorSpec
+from armpy.execution import TensorSpec
 from armpy.ops.operation import Array
 from armpy_conformance.measure.engines import EngineInput, IEngine
 from armpy_tools.benchmark.inputs import chosen_shapes

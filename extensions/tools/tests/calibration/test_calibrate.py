@@ -28,12 +28,11 @@ from armpy.compiler.devices import FigureSource, device_facts
 from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph.network import Network
-from armpy.inspect.work import work_of
+from armpy.inspect import work_of
 from armpy.model import Model
 from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, Softmax
 from armpy.ops.operation import Operation
-from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import BackendProxy
+from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_testing.backends.device_memory import DeviceBackend

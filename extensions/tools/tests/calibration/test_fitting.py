@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from armpy.inspect.work import Work
+from armpy.inspect import Work
 from armpy_tools.calibrate.clocks import measure
 from armpy_tools.calibrate.fitting import fit_rate, fit_rates, workload_work
 from armpy_tools.calibrate.workloads import CalibrationWorkload, reference_workloads

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from armpy.compiler.devices import FigureSource
-from armpy.inspect.work import Work
+from armpy.inspect import Work
 from armpy.ops import BinaryOperation, Convolution2d, ElementwiseBinary, Reshape
 from armpy.tensor import TensorInfo
 from armpy.types import DataType

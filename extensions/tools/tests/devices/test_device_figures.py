@@ -10,9 +10,8 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
 from armpy.compiler.devices import DeviceFacts, FigureSource, device_facts
-from armpy.plugins import BackendRegistry
+from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.plugins.placers import Placers
-from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType, DeviceType
 from armpy_tools.devices.assumptions import assumed_costs
 from armpy_tools.devices.backend_costs import costs_of

@@ -14,7 +14,7 @@ from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo,
 from armpy.core.units import time_text
 from armpy.errors import ExecutionTimeoutError, InvalidArgumentError, ParserError
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts, TensorFacts
-from armpy.model.model_files import ModelOrigin
+from armpy.model import ModelOrigin
 from armpy.ops.operation import Array, Operation
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy.plugins.hooks.outline import FileOutline
