@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
 from armpy.ops.operation import Array
 from armpy_testing.backends.fake_backends import runtime_of
@@ -25,6 +24,7 @@ from armpy_testing.models.tflite_control_flow import (
 )
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
 from tests.differential.litert_oracle import litert_or_skip, run_litert
+from tests.support.tflite_files import network_of
 
 YES, NO = np.array([True]), np.array([False])
 
@@ -33,7 +33,7 @@ def compare(model: TfliteModel, *inputs: Array, invocations: int = 1) -> None:
     """Run both with the same inputs and compare every output."""
     litert_or_skip()
     data = model.to_bytes()
-    loaded = Model(parse_tflite(data), runtime_of())
+    loaded = Model(network_of(data), runtime_of())
     for _ in range(invocations):
         answer = loaded(*inputs)
     actual: Sequence[Array] = answer if isinstance(answer, tuple) else (answer,)
@@ -87,7 +87,7 @@ def test_a_choice_in_a_loop_gives_what_litert_gives(first: int) -> None:
 def test_a_body_is_resized_to_what_it_is_handed() -> None:
     model = while_model(below(5), appending, [("INT32", (1,)), ("FLOAT32", (2,))])
     data = floats(1, 2, 3, 4, 5)
-    loaded = Model(parse_tflite(model.to_bytes()), runtime_of())
+    loaded = Model(network_of(model), runtime_of())
     assert loaded.inputs[1].shape == (2,)
     # Inputs that the file fixes are fixed; LiteRT's caller may resize them all the same.
     expected = run_litert(model.to_bytes(), [ints(4), data])

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
 from armpy_testing.models.tflite_recurrent import Lstm
 from tests.differential.litert_oracle import litert_or_skip, run_litert
+from tests.support.tflite_files import network_of
 
 CASES = [
     Lstm(num_steps, num_features, num_units, gives_sequences)
@@ -26,7 +26,7 @@ def test_lstms_give_what_litert_and_numpy_give(lstm: Lstm, backend: str) -> None
     data = lstm.model()
     shape = (1, lstm.num_steps, lstm.num_features)
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    model = Model(parse_tflite(data), Runtime(RuntimeOptions(backends=[backend])))
+    model = Model(network_of(data), Runtime(RuntimeOptions(backends=[backend])))
     expected = lstm.in_numpy(x)
     theirs = run_litert(data, [x])[0].astype(np.float64)
     np.testing.assert_allclose(theirs, expected, atol=1e-5)

@@ -10,17 +10,17 @@ import pytest
 
 import armpy
 from armpy.errors import ArmpyError
-from armpy.frontends.tflite.operators import CONVERTERS
 from armpy.ops.operation import Array
 from tests.differential.litert_oracle import litert_or_skip
 from tests.differential.litert_samples import by_litert
 from tests.differential.tflite_samples import all_samples, facts
 from tests.differential.tflite_samples.making import Sample
 from tests.differential.tflite_samples.unlike import UNLIKE, reason_for
+from tests.support.tflite_files import known_operators
 
 litert_or_skip()
 
-OPERATORS = sorted(name for name in facts() if name in CONVERTERS)
+OPERATORS = sorted(known_operators().intersection(facts()))
 TOLERANCE = {2: 2e-3, 4: 1e-5, 8: 1e-5}
 """Of floats, by their bytes, relative to the largest element."""
 

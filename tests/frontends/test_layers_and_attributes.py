@@ -11,7 +11,6 @@ from armpy_reference import ReferenceBackend
 
 from armpy.backend import ILayerSupport, PreparationRequest, ReasonCode, Support
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
 from armpy.ops import (
     Activation,
@@ -32,6 +31,7 @@ from armpy.ops.shapes import Padding
 from armpy.plugins import BackendRegistry
 from armpy.tensor import TensorInfo
 from armpy_testing.models.tflite_writer import Tensor, TfliteModel
+from tests.support.tflite_files import network_of
 
 
 class Named:
@@ -91,7 +91,7 @@ def arriving(model: Named, backend: Asked | None = None) -> tuple[list[Operation
     backend = backend or Asked()
     registry = BackendRegistry()
     registry.register("Asked", lambda: backend)
-    loaded = Model(parse_tflite(model.model.to_bytes()), Runtime(RuntimeOptions(registry=registry)))
+    loaded = Model(network_of(model.model.to_bytes()), Runtime(RuntimeOptions(registry=registry)))
     assert loaded.placement is not None
     names = [layer.operation for layer in loaded.placement.layers if layer.backend == "Asked"]
     operations = [o for name in names for o in backend.layers if o.name == name]

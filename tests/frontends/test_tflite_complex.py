@@ -9,9 +9,9 @@ import pytest
 
 import armpy
 from armpy.errors import ParserError
-from armpy.frontends.tflite import parse_tflite
 from armpy.types import DataType
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
+from tests.support.tflite_files import network_of
 
 
 def model_of(
@@ -60,14 +60,14 @@ def test_open_dimensions_of_complex_inputs_have_the_files_default() -> None:
 @pytest.mark.parametrize("operator", ["ADD", "NEG", "EQUAL", "MAXIMUM", "REAL"])
 def test_operators_that_would_read_bits_as_integers_are_refused(operator: str) -> None:
     with pytest.raises(ParserError, match=f"{operator}: .* does not take complex numbers"):
-        parse_tflite(model_of(applied(operator)))
+        network_of(model_of(applied(operator)))
 
 
 def test_integers_are_no_complex_numbers() -> None:
     with pytest.raises(ParserError, match="does not take complex numbers there"):
-        parse_tflite(model_of(applied("MUL"), "UINT64"))
+        network_of(model_of(applied("MUL"), "UINT64"))
     with pytest.raises(ParserError, match=r"takes complex numbers\. Expected COMPLEX64; got SI"):
-        parse_tflite(model_of(applied("REAL", "INT8"), "INT8"))
+        network_of(model_of(applied("REAL", "INT8"), "INT8"))
 
 
 def test_variables_of_complex_numbers_are_refused() -> None:
@@ -76,7 +76,7 @@ def test_variables_of_complex_numbers_are_refused() -> None:
     x = graph.tensor("x", (2, 3), "COMPLEX64", variable=True)
     graph.outputs(applied("MUL")(graph, x))
     with pytest.raises(ParserError, match="variables of complex numbers are not supported"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 @pytest.mark.parametrize("lengths", [(0, 8), (-1, 8), (8,), (1, 2, 4)])
@@ -88,7 +88,7 @@ def test_lengths_of_transforms_that_cannot_be_used_are_refused(lengths: tuple[in
         return y
 
     with pytest.raises(ParserError, match="lengths are not two positive numbers"):
-        parse_tflite(model_of(build, "FLOAT32"))
+        network_of(model_of(build, "FLOAT32"))
 
 
 @pytest.mark.parametrize("lengths", [(3, 6), (5, 7), (1, 2)])

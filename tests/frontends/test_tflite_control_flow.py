@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 
 from armpy.errors import ParserError, UnsupportedOperatorError
-from armpy.frontends.tflite import parse_tflite
-from armpy.frontends.tflite.subgraphs import MAX_NESTING
-from armpy.graph import Graph
 from armpy.model import Model
 from armpy.ops import If, While
 from armpy_testing.backends.fake_backends import runtime_of
@@ -27,17 +24,15 @@ from armpy_testing.models.tflite_control_flow import (
     while_model,
 )
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
+from tests.support.tflite_files import network_of, parsed
 
 YES, NO = np.array([True]), np.array([False])
+DEEPEST = 32
 COUNTER = [("INT32", (1,))]
 
 
-def parsed(model: TfliteModel) -> Graph:
-    return parse_tflite(model.to_bytes()).build()
-
-
 def loaded(model: TfliteModel) -> Model:
-    return Model(parse_tflite(model.to_bytes()), runtime_of())
+    return Model(network_of(model), runtime_of())
 
 
 def test_an_if_has_the_graphs_of_its_subgraphs() -> None:
@@ -103,7 +98,7 @@ def test_one_subgraph_run_by_two_operators_is_one_graph() -> None:
 @pytest.mark.parametrize("index", [-1, 3, 1 << 30])
 def test_a_subgraph_that_is_not_there_is_refused(index: int) -> None:
     model = if_model(binary("ADD", [1]), binary("MUL", [3]))
-    main = model._subgraphs[0]
+    main = model.subgraphs[0]
     y = main.tensor("z", (2,), "FLOAT32")
     options = {"then_subgraph_index": 1, "else_subgraph_index": index}
     main.operator("IF", [0, 1], [y], options)
@@ -143,9 +138,9 @@ def nested_model(depth: int, runs_per_level: int = 1) -> TfliteModel:
 
 
 def test_subgraphs_lie_in_each_other_to_a_limit() -> None:
-    np.testing.assert_array_equal(loaded(nested_model(MAX_NESTING))(floats(1, 2)), [2, 3])
-    with pytest.raises(ParserError, match=f"lie too deep.*at most {MAX_NESTING} levels"):
-        parsed(nested_model(MAX_NESTING + 1))
+    np.testing.assert_array_equal(loaded(nested_model(DEEPEST))(floats(1, 2)), [2, 3])
+    with pytest.raises(ParserError, match=f"lie too deep.*at most {DEEPEST} levels"):
+        parsed(nested_model(DEEPEST + 1))
 
 
 def test_subgraphs_that_are_run_often_are_built_once() -> None:
@@ -155,7 +150,7 @@ def test_subgraphs_that_are_run_often_are_built_once() -> None:
 
 def test_unsupported_operators_of_all_subgraphs_are_listed() -> None:
     model = if_model(binary("ADD", [1]), binary("BIDIRECTIONAL_SEQUENCE_RNN", [3]))
-    main = model._subgraphs[0]
+    main = model.subgraphs[0]
     main.operator("CALL_ONCE", [], [], {"init_subgraph_index": 3})
     setup = model.subgraph("setup")
     setup.operator("SKIP_GRAM", [], [], {})
@@ -205,7 +200,7 @@ def test_subgraphs_that_do_not_go_together_are_refused(then_build: object, text:
 
 def test_a_wrong_number_of_inputs_is_refused() -> None:
     model = if_model(binary("ADD", [1]), binary("MUL", [3]))
-    main = model._subgraphs[0]
+    main = model.subgraphs[0]
     main.operator(
         "IF",
         [0, 1, 1],
@@ -270,18 +265,18 @@ def test_what_an_initialisation_may_not_do_is_refused() -> None:
 
 def test_variables_count_towards_the_memory_limit() -> None:
     model = variable_model()
-    setup = model._subgraphs[1]
+    setup = model.subgraphs[1]
     other = setup.tensor("other", (), "RESOURCE")
     setup.operator("VAR_HANDLE", [], [other], {"shared_name": "other"})
     data = setup.tensor("data", (2,), "FLOAT32", data=floats(1, 2))
     setup.operator("ASSIGN_VARIABLE", [other, data], [], {})
     with pytest.raises(ParserError, match=r"variables are larger.*at most 8 bytes; got 16"):
-        parse_tflite(model.to_bytes(), memory_limit_bytes=8)
+        network_of(model, memory_limit_bytes=8)
 
 
 def test_a_variable_assigned_another_shape_is_refused() -> None:
     model = variable_model()
-    main = model._subgraphs[0]
+    main = model.subgraphs[0]
     wrong = main.tensor("wrong", (3,), "FLOAT32", data=floats(1, 2, 3))
     handle = main.tensor("again", (), "RESOURCE")
     main.operator("VAR_HANDLE", [], [handle], {"shared_name": "state"})

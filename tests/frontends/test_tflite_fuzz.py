@@ -24,7 +24,6 @@ import pytest
 import armpy
 from armpy.errors import ArmpyError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.frontends.tflite import parse_tflite
 from armpy.model import Model
 from armpy_testing.effort import effort
 from armpy_testing.models.mutations import mutated
@@ -32,6 +31,7 @@ from armpy_testing.models.tflite_control_flow import small_models
 from armpy_testing.shared import SHARED
 from tests.support.odd_models import odd_model, odd_option
 from tests.support.tflite_cases import operator_models
+from tests.support.tflite_files import parsed
 from tests.support.tflite_seeds import small_files
 
 COUNT = effort(300, 3000, "ARMPY_FUZZ_COUNT")
@@ -142,4 +142,4 @@ def test_real_models_parse_as_they_are() -> None:
     if not seeds:
         pytest.skip(f"no models in {MODELS}")
     for data in seeds:
-        assert parse_tflite(data).build().outputs
+        assert parsed(data).outputs

@@ -6,15 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import tflite
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite import parse_tflite
-from armpy.frontends.tflite.operators import CONVERTERS
-from armpy.frontends.tflite.reader import enumerators
 from armpy.ops import Prelu, Reshape, Select
 from armpy_testing.models.tflite_writer import TfliteModel
 from tests.differential.tflite_samples import sampled_operators
 from tests.support.tflite_cases import Model, Spec, different_models, operator_models
+from tests.support.tflite_files import known_operators, network_of, parsed
 
 X = Spec((2, 3))
 IMAGE = Spec((1, 4, 4, 2))
@@ -28,7 +27,7 @@ def zeros(*shape: int) -> Spec:
 
 @pytest.mark.parametrize("case", different_models(), ids=str)
 def test_operator_becomes_the_operation_with_its_options_and_operands(case: Model) -> None:
-    (layer,) = parse_tflite(case.model().to_bytes()).build().layers
+    (layer,) = parsed(case.model()).layers
     assert layer.operation == case.expected
     names = [None if value is None else value.name for value in layer.inputs]
     order = case.order or tuple(None if spec is None else i for i, spec in enumerate(case.inputs))
@@ -41,12 +40,12 @@ def test_operator_becomes_the_operation_with_its_options_and_operands(case: Mode
 def test_every_operator_has_a_case_or_a_sample() -> None:
     # Those that run subgraphs are in test_tflite_control_flow.py.
     cases = {case.operator for case in operator_models()}
-    assert cases <= set(CONVERTERS)
-    assert set(CONVERTERS) - cases - {"IF", "WHILE"} <= sampled_operators()
+    assert cases <= known_operators()
+    assert known_operators() - cases - {"IF", "WHILE"} <= sampled_operators()
 
 
 def test_every_converter_is_for_an_operator_of_the_schema() -> None:
-    assert set(CONVERTERS) <= set(enumerators("BuiltinOperator").values())
+    assert known_operators() <= set(vars(tflite.BuiltinOperator))
 
 
 @pytest.mark.parametrize(
@@ -103,13 +102,13 @@ def test_options_that_cannot_be_used_are_refused(
 ) -> None:
     case = Model(operator, inputs, Prelu(), options)
     with pytest.raises(ParserError, match=message):
-        parse_tflite(case.model().to_bytes())
+        network_of(case.model())
 
 
 def test_condition_of_rank_1_selects_rows() -> None:
     condition, x = Spec((4,), "BOOL"), Spec((4, 3, 2))
     case = Model("SELECT", [condition, x, x], Select(), outputs=[x])
-    reshape, select = parse_tflite(case.model().to_bytes()).build().layers
+    reshape, select = parsed(case.model()).layers
     assert reshape.operation == Reshape((-1, 1, 1))
     assert select.inputs[0] is reshape.outputs[0]
     assert select.outputs[0].info.shape == (4, 3, 2)
@@ -117,7 +116,7 @@ def test_condition_of_rank_1_selects_rows() -> None:
 
 def test_variable_is_assigned_the_state_that_the_layer_leaves() -> None:
     case = next(case for case in operator_models() if case.operator == "SVDF")
-    graph = parse_tflite(case.model().to_bytes()).build()
+    graph = parsed(case.model())
     (variable,) = graph.variables
     assert variable.value is graph.layers[0].inputs[4]
     assert variable.next_value is graph.layers[0].outputs[0]
@@ -137,7 +136,7 @@ def test_second_reader_of_a_variable_sees_what_the_first_one_left() -> None:
     graph.inputs(inputs[0])  # type: ignore[arg-type]  # it is there
     graph.outputs(*outputs)
     model.signature("twice", {"x": inputs[0]}, {"y": outputs[1]})  # type: ignore[dict-item]
-    built = parse_tflite(model.to_bytes(), signature="twice").build()
+    built = parsed(model, signature="twice")
     (variable,) = built.variables
     first, second = built.layers
     assert second.inputs[4] is first.outputs[0]
@@ -166,9 +165,9 @@ def test_outputs_finer_than_what_is_computed_are_refused_by_name(
         graph.outputs(output)
         return model.to_bytes()
 
-    assert len(parse_tflite(model_of(least * 1.01)).build().layers) == 1
+    assert len(parsed(model_of(least * 1.01)).layers) == 1
     with pytest.raises(ParserError, match=r"output 'small' is too small.*Expected more than"):
-        parse_tflite(model_of(least))
+        network_of(model_of(least))
 
 
 @pytest.mark.parametrize("operator", sorted({case.operator for case in operator_models()}))
@@ -176,4 +175,4 @@ def test_an_operator_without_tensors_is_the_files_fault(operator: str) -> None:
     case = next(case for case in operator_models() if case.operator == operator)
     for model in (replace(case, outputs=()), replace(case, inputs=())):
         with pytest.raises(ParserError, match=f"operator 0 {operator}|has no outputs"):
-            parse_tflite(model.model().to_bytes()).build()
+            parsed(model.model().to_bytes())

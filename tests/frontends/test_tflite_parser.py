@@ -11,8 +11,8 @@ import pytest
 import tflite
 
 from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
-from armpy.frontends.tflite import parse_tflite, signatures
 from armpy_testing.models.tflite_writer import Subgraph, Tensor, TfliteModel
+from tests.support.tflite_files import network_of, parsed, signatures_of
 
 
 def add(graph: Subgraph, x: Tensor, y: Tensor, out: Tensor) -> None:
@@ -28,7 +28,7 @@ def test_inputs_and_outputs_keep_their_order_and_names() -> None:
     add(graph, b, c, d)
     graph.inputs(b, a)
     graph.outputs(d, c)
-    built = parse_tflite(model.to_bytes()).build()
+    built = parsed(model)
     assert [value.name for value in built.inputs] == ["b", "a"]
     assert built.output_names == ("d", "c")
 
@@ -41,7 +41,7 @@ def test_layers_are_named_after_their_first_output() -> None:
     add(graph, a, b, c)
     graph.inputs(a)
     graph.outputs(c)
-    built = parse_tflite(model.to_bytes()).build()
+    built = parsed(model)
     assert [layer.name for layer in built.layers] == ["b", "operator 1 ADD"]
 
 
@@ -51,7 +51,7 @@ def test_names_are_made_unique() -> None:
     tensors = [graph.tensor(name, (2,)) for name in ("x", "x", "x_1", None, "")]
     graph.inputs(*tensors)
     graph.outputs(tensors[0], tensors[0], tensors[3])
-    built = parse_tflite(model.to_bytes()).build()
+    built = parsed(model)
     assert [value.name for value in built.inputs] == ["x", "x_1", "x_1_1", "input_3", "input_4"]
     assert built.output_names == ("x", "x_1", "output_2")
 
@@ -63,7 +63,7 @@ def test_shapes_of_intermediate_tensors_are_inferred() -> None:
     add(graph, a, a, b)
     graph.inputs(a)
     graph.outputs(b)
-    assert parse_tflite(model.to_bytes()).build().outputs[0].info.shape == (2, 3)
+    assert parsed(model).outputs[0].info.shape == (2, 3)
 
 
 def two_subgraphs() -> TfliteModel:
@@ -81,14 +81,14 @@ def two_subgraphs() -> TfliteModel:
 
 
 def test_signatures_are_listed() -> None:
-    by_name = signatures(two_subgraphs().to_bytes())
+    by_name = signatures_of(two_subgraphs().to_bytes())
     assert list(by_name) == ["first", "second"]
     assert by_name["second"].subgraph == 1
     assert list(by_name["second"].outputs) == ["sum", "same", "part"]
 
 
 def test_signature_chooses_the_subgraph_and_gives_the_names() -> None:
-    network = parse_tflite(two_subgraphs().to_bytes(), signature="second")
+    network = network_of(two_subgraphs().to_bytes(), signature="second")
     built = network.build()
     assert [value.name for value in built.inputs] == ["rhs", "lhs"]
     assert built.output_names == ("part", "sum", "same")
@@ -97,12 +97,12 @@ def test_signature_chooses_the_subgraph_and_gives_the_names() -> None:
 
 def test_unknown_signature_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(ParserError, match=r"no signature 'third'. Expected 'first', 'second'"):
-        parse_tflite(two_subgraphs().to_bytes(), signature="third")
+        network_of(two_subgraphs().to_bytes(), signature="third")
 
 
 def test_signature_of_a_model_without_any_is_an_error() -> None:
     with pytest.raises(ParserError, match=r"no signature 'x'. Expected none"):
-        parse_tflite(TfliteModel().to_bytes(), signature="x")
+        network_of(TfliteModel().to_bytes(), signature="x")
 
 
 def test_signature_must_name_every_input() -> None:
@@ -113,7 +113,7 @@ def test_signature_must_name_every_input() -> None:
     graph.outputs(a)
     model.signature("s", {"a": a}, {"out": a})
     with pytest.raises(ParserError, match=r"signature 's': inputs.*no name. Got tensors \[1\]"):
-        parse_tflite(model.to_bytes(), signature="s")
+        network_of(model, signature="s")
 
 
 def test_signature_must_keep_to_the_edge_of_the_subgraph() -> None:
@@ -124,7 +124,7 @@ def test_signature_must_keep_to_the_edge_of_the_subgraph() -> None:
     graph.outputs(a)
     model.signature("s", {"a": a}, {"out": b})
     with pytest.raises(ParserError, match=r"'out' is not one of the subgraph's outputs"):
-        parse_tflite(model.to_bytes(), signature="s")
+        network_of(model, signature="s")
 
 
 def test_two_signatures_of_one_name_are_refused() -> None:
@@ -134,7 +134,7 @@ def test_two_signatures_of_one_name_are_refused() -> None:
     for _ in range(2):
         model.signature("s", {"a": a}, {"a": a})
     with pytest.raises(ParserError, match=r"two signatures have this name"):
-        signatures(model.to_bytes())
+        signatures_of(model)
 
 
 def test_two_inputs_of_one_name_are_refused() -> None:
@@ -146,7 +146,7 @@ def test_two_inputs_of_one_name_are_refused() -> None:
     model.signature("s", {"lhs": a, "rhs": b}, {"out": a})
     file = model.to_bytes().replace(b"rhs", b"lhs")
     with pytest.raises(ParserError, match=r"signature 's': two inputs have the name 'lhs'"):
-        signatures(file)
+        signatures_of(file)
 
 
 def test_unsupported_operators_are_listed_with_their_numbers() -> None:
@@ -162,7 +162,7 @@ def test_unsupported_operators_are_listed_with_their_numbers() -> None:
         UnsupportedOperatorError,
         match=r"SKIP_GRAM x2, custom 'VendorSum' x1, operator code 9999 x1",
     ) as caught:
-        parse_tflite(model.to_bytes())
+        network_of(model)
     assert caught.value.operators == {
         "SKIP_GRAM": 2,
         "custom 'VendorSum'": 1,
@@ -177,7 +177,7 @@ def test_codes_of_old_files_are_understood() -> None:
     graph.operator("ADD", [x, x], [y], {}, legacy_code=True)
     graph.inputs(x)
     graph.outputs(y)
-    assert parse_tflite(model.to_bytes()).build().layers[0].operation.name == "ElementwiseBinary"
+    assert parsed(model).layers[0].operation.name == "ElementwiseBinary"
 
 
 def test_errors_of_layers_name_the_operator_and_keep_the_cause() -> None:
@@ -190,7 +190,7 @@ def test_errors_of_layers_name_the_operator_and_keep_the_cause() -> None:
     with pytest.raises(
         ParserError, match=r"operator 0 ADD 'z': the shapes do not broadcast"
     ) as caught:
-        parse_tflite(model.to_bytes())
+        network_of(model)
     assert isinstance(caught.value.__cause__, LayerValidationError)
 
 
@@ -205,7 +205,7 @@ def test_tensor_index_out_of_range_is_refused(index: int) -> None:
     with pytest.raises(
         ParserError, match=rf"there is no tensor {index}. Expected an index below 2"
     ):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_tensor_that_nothing_writes_is_refused() -> None:
@@ -215,7 +215,7 @@ def test_tensor_that_nothing_writes_is_refused() -> None:
     add(graph, x, x, y)
     graph.outputs(y)
     with pytest.raises(ParserError, match=r"tensor 0 'x': the tensor is read, but nothing has"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_operator_that_writes_a_variable_of_another_shape_is_refused() -> None:
@@ -226,7 +226,7 @@ def test_operator_that_writes_a_variable_of_another_shape_is_refused() -> None:
     graph.inputs(x)
     graph.outputs(y)
     with pytest.raises(ParserError, match=r"operator 0 ADD 'y': .*of another shape"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_too_many_inputs_are_refused() -> None:
@@ -234,19 +234,19 @@ def test_too_many_inputs_are_refused() -> None:
     graph = model.subgraph()
     graph.inputs(*[0] * 2000)
     with pytest.raises(ParserError, match=r"too many inputs. Expected at most 1024; got 2000"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_model_without_outputs_is_refused() -> None:
     model = TfliteModel()
     model.subgraph()
     with pytest.raises(ParserError, match=r"the model has no output"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_model_without_subgraphs_is_refused() -> None:
     with pytest.raises(ParserError, match=r"there is no subgraph 0"):
-        parse_tflite(TfliteModel().to_bytes())
+        network_of(TfliteModel().to_bytes())
 
 
 def test_output_above_the_memory_limit_is_refused() -> None:
@@ -258,7 +258,7 @@ def test_output_above_the_memory_limit_is_refused() -> None:
     graph.inputs(x, y)
     graph.outputs(z)
     with pytest.raises(ParserError, match=r"operator 0 ADD 'z': the tensor is larger"):
-        parse_tflite(model.to_bytes(), memory_limit_bytes=1_000_000)
+        network_of(model, memory_limit_bytes=1_000_000)
 
 
 def repeated_tables(field: str, count: int, payload: int) -> bytes:
@@ -317,7 +317,7 @@ def test_tables_that_lie_over_each_other_cost_little(field: str, count: int, pay
     data = repeated_tables(field, count, payload)
     started = time.process_time()  # of the processor: a machine may have other things to do
     with pytest.raises(ParserError):
-        parse_tflite(data)
+        network_of(data)
     assert time.process_time() - started < 2.0
 
 
@@ -332,7 +332,7 @@ def test_vector_longer_than_the_file_is_refused_before_it_is_read() -> None:
     assert file.count(length_and_shape) == 1
     damaged = file.replace(length_and_shape, struct.pack("<I3i", 0xFFFFFFF0, 77, 78, 79))
     with pytest.raises(ParserError, match=r"tensor 0 'x': .*Shape is longer than the file"):
-        parse_tflite(damaged)
+        network_of(damaged)
 
 
 def test_very_long_names_are_refused() -> None:
@@ -342,7 +342,7 @@ def test_very_long_names_are_refused() -> None:
     graph.inputs(x)
     graph.outputs(x)
     with pytest.raises(ParserError, match=r"Name is too long. Expected at most 65536 bytes"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_names_that_are_no_utf8_are_made_readable() -> None:
@@ -352,7 +352,7 @@ def test_names_that_are_no_utf8_are_made_readable() -> None:
     graph.inputs(x)
     graph.outputs(x)
     file = model.to_bytes().replace(b"abcd", b"a\xff\xfed")
-    assert parse_tflite(file).build().output_names == ("a\ufffd\ufffdd",)
+    assert parsed(file).output_names == ("a\ufffd\ufffdd",)
 
 
 def test_every_prefix_of_a_file_is_damage() -> None:
@@ -366,4 +366,4 @@ def test_every_prefix_of_a_file_is_damage() -> None:
     file = model.to_bytes()
     for size in range(len(file) - 16):
         with pytest.raises(ParserError):
-            parse_tflite(file[:size])
+            network_of(file[:size])

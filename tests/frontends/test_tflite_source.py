@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from armpy.errors import InvalidArgumentError, ParserError
-from armpy.frontends.tflite import parse_tflite, signatures
 from armpy_testing.models.tflite_writer import TfliteModel
+from tests.support.tflite_files import network_of, parsed, signatures_of
 
 
 def constant_model() -> bytes:
@@ -26,7 +26,7 @@ def constant_model() -> bytes:
 def test_constants_of_a_file_are_read_only_views_of_its_mapping(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(constant_model())
-    data = parse_tflite(path).build().outputs[0].data
+    data = parsed(path).outputs[0].data
     assert data is not None
     assert not data.flags.owndata
     assert not data.flags.writeable
@@ -36,14 +36,14 @@ def test_constants_of_a_file_are_read_only_views_of_its_mapping(tmp_path: Path) 
 def test_constants_outlive_the_file_and_the_network(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(constant_model())
-    data = parse_tflite(str(path)).build().outputs[0].data
+    data = parsed(str(path)).outputs[0].data
     path.unlink()
     np.testing.assert_array_equal(data, [[1, 2], [3, 4]])
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_bytes_like_objects_are_accepted(kind: type) -> None:
-    data = parse_tflite(kind(constant_model())).build().outputs[0].data
+    data = parsed(kind(constant_model())).outputs[0].data
     assert data is not None
     assert not data.flags.writeable
 
@@ -51,47 +51,47 @@ def test_bytes_like_objects_are_accepted(kind: type) -> None:
 def test_network_is_named_after_the_file(tmp_path: Path) -> None:
     path = tmp_path / "digits.tflite"
     path.write_bytes(constant_model())
-    assert parse_tflite(path).name == "digits"
+    assert network_of(path).name == "digits"
 
 
 def test_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParserError, match=r"nowhere\.tflite: no such file"):
-        parse_tflite(tmp_path / "nowhere.tflite")
+        network_of(tmp_path / "nowhere.tflite")
 
 
 def test_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParserError, match=r"not a model file.*got a directory"):
-        parse_tflite(tmp_path)
+        network_of(tmp_path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_named_pipe_is_refused_and_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ParserError, match=r"not a model file.*got no regular file"):
-        parse_tflite(tmp_path / "pipe")
+        network_of(tmp_path / "pipe")
 
 
 def test_path_with_a_nul_character_is_refused() -> None:
     with pytest.raises(ParserError, match=r"cannot be read"):
-        parse_tflite("a\0b")
+        network_of("a\0b")
 
 
 def test_path_that_is_too_long_is_refused() -> None:
     with pytest.raises(ParserError, match=r"cannot be read"):
-        parse_tflite("a" * 10_000)
+        network_of("a" * 10_000)
 
 
 def test_empty_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.tflite"
     path.touch()
     with pytest.raises(ParserError, match=r"Got an empty file|got an empty file"):
-        parse_tflite(path)
+        network_of(path)
 
 
 @pytest.mark.parametrize("source", [None, 5, [1, 2], 2.5])
 def test_anything_but_a_path_or_bytes_is_an_argument_error(source: object) -> None:
     with pytest.raises(InvalidArgumentError, match=r"cannot be read"):
-        parse_tflite(source)  # type: ignore[arg-type]  # the point of the test
+        network_of(source)  # type: ignore[arg-type]  # the point of the test
 
 
 @pytest.mark.parametrize(
@@ -113,19 +113,19 @@ def test_anything_but_a_path_or_bytes_is_an_argument_error(source: object) -> No
 )
 def test_wrong_file_is_described(head: bytes, kind: str) -> None:
     with pytest.raises(ParserError, match=rf"not a .tflite file.*{kind}"):
-        parse_tflite(head)
+        network_of(head)
 
 
 def test_errors_in_a_file_name_it(tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
     path.write_bytes(b"PK\x03\x04aaaaaaaa")
     with pytest.raises(ParserError, match=r"model\.tflite: not a"):
-        signatures(path)
+        signatures_of(path)
 
 
 def test_header_alone_is_damage() -> None:
     with pytest.raises(ParserError, match=r"damaged"):
-        parse_tflite(b"\xff\xff\xff\xffTFL3")
+        network_of(b"\xff\xff\xff\xffTFL3")
 
 
 @pytest.mark.parametrize("version", [0, 2, 4])
@@ -133,7 +133,7 @@ def test_other_schema_versions_are_refused(version: int) -> None:
     model = TfliteModel(version=version)
     model.subgraph()
     with pytest.raises(ParserError, match=rf"schema version.*Expected 3; got {version}"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_importing_armpy_does_not_import_the_schema() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 import armpy
 from armpy.errors import ParserError
-from armpy.frontends.tflite import parse_tflite
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
+from tests.support.tflite_files import network_of, parsed
 
 
 def vector(*numbers: int) -> npt.NDArray[np.int64]:
@@ -87,7 +87,7 @@ def test_windows_that_do_not_go_with_the_tensor_are_refused(
     shapes, types = [(2, 6), (3,)], ["FLOAT32", "INT64"]
     file = model_of("STABLEHLO_GATHER", gather(**changes), shapes, types)
     with pytest.raises(ParserError, match=message):
-        parse_tflite(file)
+        network_of(file)
 
 
 @pytest.mark.parametrize("body", [("ADD", "ADD"), ("MAXIMUM", "MUL"), ("POW",)])
@@ -99,7 +99,7 @@ def test_functions_of_windows_that_are_not_one_known_operator_are_refused(
     options |= {"padding": vector(0, 0), "body_subgraph_index": 1}
     file = model_of("STABLEHLO_REDUCE_WINDOW", options, [(4,), ()], ["FLOAT32"] * 2, body)
     with pytest.raises(ParserError, match=rf"subgraph is not supported\. Got {', '.join(body)}"):
-        parse_tflite(file)
+        network_of(file)
 
 
 def test_windows_that_fit_nowhere_give_no_elements_however_large_they_are() -> None:
@@ -122,7 +122,7 @@ def test_windows_without_elements_or_of_another_rank_are_refused(
     options |= {"window_dimensions": sizes, "padding": vector(0, 0), "body_subgraph_index": 1}
     file = model_of("STABLEHLO_REDUCE_WINDOW", options, [(4,), ()], ["FLOAT32"] * 2, ("ADD",))
     with pytest.raises(ParserError, match="not a size, a stride and a dilation per axis"):
-        parse_tflite(file)
+        network_of(file)
 
 
 def test_padding_that_takes_away_more_than_there_is_is_refused() -> None:
@@ -133,7 +133,7 @@ def test_padding_that_takes_away_more_than_there_is_is_refused() -> None:
     }
     file = model_of("STABLEHLO_PAD", options, [(4,), ()], ["FLOAT32"] * 2)
     with pytest.raises(ParserError, match=r"more is taken away than is there. Got \(-1,\)"):
-        parse_tflite(file)
+        network_of(file)
 
 
 def composite(index: int) -> dict[str, OptionValue]:
@@ -144,7 +144,7 @@ def test_a_composite_is_its_subgraph() -> None:
     table = "StableHLOCompositeOptions"
     shapes, types = [(3,), (3,)], ["FLOAT32"] * 2
     file = model_of("STABLEHLO_COMPOSITE", composite(1), shapes, types, ("MUL",), table)
-    network = parse_tflite(file).build()
+    network = parsed(file)
     assert [layer.operation.name for layer in network.layers] == ["ElementwiseBinary"]
     assert network.outputs[0].info.shape == (3,)
 
@@ -164,4 +164,4 @@ def test_composites_of_subgraphs_that_do_not_fit_are_refused(
     shapes, types = [(3,)] * count, ["FLOAT32"] * count
     file = model_of("STABLEHLO_COMPOSITE", composite(index), shapes, types, ("MUL",), table)
     with pytest.raises(ParserError, match=message):
-        parse_tflite(file)
+        network_of(file)

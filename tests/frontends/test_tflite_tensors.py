@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pytest
 
 from armpy.errors import ParserError
-from armpy.frontends.tflite import parse_tflite
 from armpy.graph import Value
 from armpy.tensor import Quantization
 from armpy.types import DataType
 from armpy_testing.models.tflite_writer import SparseDimension, Sparsity, TfliteModel
+from tests.support.tflite_files import network_of, parsed
 
 
 def input_of(
@@ -26,7 +26,7 @@ def input_of(
     tensor = graph.tensor("x", shape, type, **more)  # type: ignore[arg-type]  # by each test
     graph.inputs(tensor)
     graph.outputs(tensor)
-    return parse_tflite(model.to_bytes()).build().inputs[0]
+    return parsed(model).inputs[0]
 
 
 def constant_of(
@@ -37,7 +37,7 @@ def constant_of(
     graph = model.subgraph()
     tensor = graph.tensor("c", shape, type, data=data, **more)  # type: ignore[arg-type]  # as above
     graph.outputs(tensor)
-    elements = parse_tflite(model.to_bytes()).build().outputs[0].data
+    elements = parsed(model).outputs[0].data
     assert elements is not None
     return elements
 
@@ -146,7 +146,7 @@ def test_open_dimensions_have_a_default() -> None:
     x = graph.tensor("x", (1, 4), shape_signature=(-1, 4))
     graph.inputs(x)
     graph.outputs(x)
-    built = parse_tflite(model.to_bytes()).build()
+    built = parsed(model)
     assert built.inputs[0].info.shape == (None, 4)
     assert built.default_shapes == ((1, 4),)
 
@@ -172,7 +172,7 @@ def test_an_output_has_the_shape_that_its_signature_declares(
     graph.operator("RESHAPE", [x, new_shape], [y], None)
     graph.inputs(x)
     graph.outputs(y)
-    assert parse_tflite(model.to_bytes()).build().output_shapes == (declared,)
+    assert parsed(model).output_shapes == (declared,)
 
 
 def test_an_output_of_fixed_inputs_has_the_declared_shape() -> None:
@@ -183,7 +183,7 @@ def test_an_output_of_fixed_inputs_has_the_declared_shape() -> None:
     graph.operator("ABS", [x], [y], None)
     graph.inputs(x)
     graph.outputs(y)
-    assert parse_tflite(model.to_bytes()).build().output_shapes == ((1, 4),)
+    assert parsed(model).output_shapes == ((1, 4),)
 
 
 def test_unknown_rank_stays_unknown() -> None:
@@ -233,7 +233,7 @@ def test_constant_without_elements_needs_no_buffer() -> None:
     model = TfliteModel()
     graph = model.subgraph()
     graph.outputs(graph.tensor("c", (0, 3), "INT32"))
-    info = parse_tflite(model.to_bytes()).build().outputs[0].info
+    info = parsed(model).outputs[0].info
     assert (info.shape, info.is_constant) == ((0, 3), True)
 
 
@@ -259,7 +259,7 @@ def test_unaligned_constant_is_copied() -> None:
     graph = model.subgraph()
     graph.outputs(graph.tensor("c", (4,), "FLOAT32", data=[1, 2, 3, 4]))
     file = model.to_bytes()
-    elements = parse_tflite(memoryview(b"\0" + file)[1:]).build().outputs[0].data
+    elements = parsed(memoryview(b"\0" + file)[1:]).outputs[0].data
     assert elements is not None
     assert elements.flags.aligned
     assert not elements.flags.writeable
@@ -325,7 +325,7 @@ def test_external_buffer_is_read_where_its_offset_says() -> None:
     numbers: npt.NDArray[np.float32] = np.arange(4, dtype=np.float32)
     index = model.buffer(numbers.tobytes(), external=True)
     graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
-    elements = parse_tflite(model.to_bytes()).build().outputs[0].data
+    elements = parsed(model).outputs[0].data
     np.testing.assert_array_equal(elements, numbers)
 
 
@@ -340,7 +340,7 @@ def test_external_buffer_after_two_gigabytes_is_read(tmp_path: Path) -> None:
         file.write(model.to_bytes())
         file.seek(place)
         file.write(np.arange(4, dtype=np.float32).tobytes())
-    elements = parse_tflite(path).build().outputs[0].data
+    elements = parsed(path).outputs[0].data
     np.testing.assert_array_equal(elements, np.arange(4, dtype=np.float32))
 
 
@@ -351,7 +351,7 @@ def test_external_buffer_outside_of_the_file_is_refused(offset: int, size: int) 
     index = model.external_buffer(offset, size)
     graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=index))
     with pytest.raises(ParserError, match="data lies past its end"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_buffer_that_does_not_exist_is_refused() -> None:
@@ -359,7 +359,7 @@ def test_buffer_that_does_not_exist_is_refused() -> None:
     graph = model.subgraph()
     graph.outputs(graph.tensor("c", (4,), "FLOAT32", buffer=9))
     with pytest.raises(ParserError, match=r"there is no buffer 9"):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_tensor_above_the_memory_limit_is_refused() -> None:
@@ -372,7 +372,7 @@ def test_tensor_above_the_memory_limit_is_refused() -> None:
         ParserError,
         match=r"the tensor is larger than the memory limit. .* at most 4294967296",
     ):
-        parse_tflite(model.to_bytes())
+        network_of(model)
 
 
 def test_empty_constant_with_dimensions_that_numpy_cannot_hold_is_refused() -> None:
@@ -386,15 +386,15 @@ def test_variables_count_together_against_the_memory_limit() -> None:
     a = graph.tensor("a", (100,), "FLOAT32", variable=True)
     b = graph.tensor("b", (100,), "FLOAT32", variable=True)
     graph.outputs(a, b)
-    assert len(parse_tflite(model.to_bytes(), memory_limit_bytes=800).build().variables) == 2
+    assert len(parsed(model, memory_limit_bytes=800).variables) == 2
     with pytest.raises(ParserError, match=r"variables are larger than the memory limit.*got 800"):
-        parse_tflite(model.to_bytes(), memory_limit_bytes=799)
+        network_of(model, memory_limit_bytes=799)
 
 
 def test_variable_begins_with_its_zero_point() -> None:
     model = TfliteModel()
     graph = model.subgraph()
     graph.outputs(graph.tensor("v", (2,), "INT8", scale=0.5, zero_point=-7, variable=True))
-    (variable,) = parse_tflite(model.to_bytes()).build().variables
+    (variable,) = parsed(model).variables
     np.testing.assert_array_equal(variable.initial, np.array([-7, -7], np.int8))
     assert variable.next_value is variable.value

@@ -241,7 +241,7 @@ class TfliteModel:
     version: int = 3  # version of the schema; readers accept 3 only
     description: str = "armpy test model"  # free text
     identifier: bytes | None = b"TFL3"  # file identifier of four bytes; None writes none
-    _subgraphs: list[Subgraph] = field(default_factory=list)
+    subgraphs: list[Subgraph] = field(default_factory=list)
     _buffers: list[Table | _ExternalBuffer] = field(default_factory=lambda: [Table("Buffer", {})])
     _codes: list[_OperatorCode] = field(default_factory=list)
     _signatures: list[Table] = field(default_factory=list)
@@ -249,8 +249,8 @@ class TfliteModel:
 
     def subgraph(self, name: str | None = "main") -> Subgraph:
         """Add a subgraph; the first one is the main one."""
-        subgraph = Subgraph(self, len(self._subgraphs), name)
-        self._subgraphs.append(subgraph)
+        subgraph = Subgraph(self, len(self.subgraphs), name)
+        self.subgraphs.append(subgraph)
         return subgraph
 
     def buffer(self, data: bytes, *, external: bool = False) -> int:
@@ -326,7 +326,7 @@ class TfliteModel:
         fields: dict[str, Field] = {
             "Version": self.version,
             "OperatorCodes": [_operator_code(code) for code in self._codes],
-            "Subgraphs": [subgraph.table() for subgraph in self._subgraphs],
+            "Subgraphs": [subgraph.table() for subgraph in self.subgraphs],
             "Description": self.description,
             "Buffers": buffers,
             "Metadata": self._metadata or None,
