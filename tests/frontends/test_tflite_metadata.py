@@ -13,8 +13,8 @@ import pytest
 import armpy
 from armpy import ModelMetadata, TensorMetadata
 from armpy.errors import ParserError
-from armpy.frontends.tflite.metadata import read_metadata
-from armpy.frontends.tflite.packed_files import MOST_DIRECTORY_BYTES, MOST_FILE_BYTES
+from armpy.model import ModelOrigin
+from armpy.plugins import BackendRegistry
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_testing.models.tflite_metadata import (
     AUDIO,
@@ -85,8 +85,12 @@ def model_bytes(
     return model.to_bytes() + (packed(files) if files else b"")
 
 
-def read(content: bytes) -> ModelMetadata:
-    return read_metadata(open_model_file(content), None)
+MOST_DIRECTORY_BYTES = 1 << 20
+MOST_FILE_BYTES = 16 << 20
+
+
+def read(source: bytes | Path) -> ModelMetadata:
+    return ModelOrigin.find(open_model_file(source), source, BackendRegistry()).metadata(None)
 
 
 def read_tensor(fields: Fields, files: Mapping[str, str | bytes] = LABELS) -> TensorMetadata:
@@ -300,7 +304,7 @@ def test_metadata_of_real_files_are_read() -> None:
     folder = Path("models", "coral")
     path = shared_file(str(folder / "mobilenet_v2_1.0_224_quant.tflite"))
     labels = shared_file(str(folder / "imagenet_labels.txt")).read_text("utf-8").splitlines()
-    metadata = read_metadata(open_model_file(path), None)
+    metadata = read(path)
     (image,), (scores,) = metadata.inputs.values(), metadata.outputs.values()
     assert metadata.name == "ImageClassifier"
     assert (image.mean, image.std, image.content) == ((127.5,), (127.5,), "image")

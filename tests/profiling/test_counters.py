@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pytest
@@ -24,8 +24,8 @@ from armpy.backend import (
 )
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime
-from armpy.execution.steps.backend_profiling import BackendProfiling
 from armpy.model import Model
+from armpy.ops import Activation, ElementwiseBinary
 from armpy.ops.operation import Operation
 from armpy.profiling import CounterValue, Profiler, to_chrome_trace, to_json
 from armpy_testing.backends.fake_backends import (
@@ -45,8 +45,13 @@ QUEUE = Counter("queue length", kind=CounterKind.GAUGE)
 class Counting(FakeBackend):
     """Counts executions of its layers, and says what it was asked in order."""
 
-    def __init__(self, counters: Sequence[Counter] = (UPLOADED, QUEUE)) -> None:
-        super().__init__("Npu")
+    def __init__(
+        self,
+        counters: Sequence[Counter] = (UPLOADED, QUEUE),
+        name: str = "Npu",
+        operations: Collection[type] | None = None,
+    ) -> None:
+        super().__init__(name, operations)
         self.counters = counters
         self.asked: list[tuple[str, object]] = []
 
@@ -54,6 +59,7 @@ class Counting(FakeBackend):
         self, options: OptionValues, profiling: IBackendProfiling
     ) -> IBackendProfilingContext | None:
         self.asked.append(("context", profiling))
+        self.profiling = profiling
         for counter in self.counters:
             profiling.declare_counter(counter)
         return None
@@ -90,6 +96,20 @@ def profiler_of(runtime: Runtime, network: int) -> Profiler:
     return profiler
 
 
+def profiles_of(*backends: Counting) -> tuple[Profiler, list[IBackendProfiling]]:
+    """The empty profile of a network that these backends run, and the way of each into it."""
+    runtime = runtime_of(*backends, profiling=True)
+    profiler = profiler_of(runtime, runtime.load_network(diamond()))
+    profiler.clear()
+    return profiler, [backend.profiling for backend in backends]
+
+
+def profile(*counters: Counter) -> tuple[Profiler, IBackendProfiling]:
+    """The empty profile of a network, and its backend's way into it with these counters."""
+    profiler, (profiling,) = profiles_of(Counting(counters))
+    return profiler, profiling
+
+
 def values(profiler: Profiler) -> dict[str, float]:
     return {counter.name: counter.value for counter in profiler.counters}
 
@@ -115,10 +135,7 @@ def test_a_backend_is_given_its_way_into_the_profile_of_each_network() -> None:
 
 
 def test_totals_add_up_and_gauges_are_set() -> None:
-    profiler = Profiler()
-    profiling = BackendProfiling(profiler, "Npu")
-    profiling.declare_counter(UPLOADED)
-    profiling.declare_counter(QUEUE)
+    profiler, profiling = profile(UPLOADED, QUEUE)
     for value in (1, 2.5):
         profiling.add_to_counter("bytes uploaded", value)
         profiling.add_to_counter("queue length", value)
@@ -132,10 +149,10 @@ def test_totals_add_up_and_gauges_are_set() -> None:
 
 
 def test_two_backends_may_have_counters_of_one_name() -> None:
-    profiler = Profiler()
-    for backend, unit in (("Npu", "B"), ("Gpu", "KiB")):
-        BackendProfiling(profiler, backend).declare_counter(Counter("sent", unit))
-    BackendProfiling(profiler, "Gpu").add_to_counter("sent", 1)
+    npu = Counting([Counter("sent", "B")], operations={Activation})
+    gpu = Counting([Counter("sent", "KiB")], "Gpu", {ElementwiseBinary})
+    profiler, (_, in_gpu) = profiles_of(npu, gpu)
+    in_gpu.add_to_counter("sent", 1)
     assert [(c.backend, c.unit, c.value) for c in profiler.counters] == [
         ("Npu", "B", 0),
         ("Gpu", "KiB", 1),
@@ -143,9 +160,7 @@ def test_two_backends_may_have_counters_of_one_name() -> None:
 
 
 def test_the_same_counter_may_be_declared_once_more_and_keeps_its_value() -> None:
-    profiler = Profiler()
-    profiling = BackendProfiling(profiler, "Npu")
-    profiling.declare_counter(UPLOADED)
+    profiler, profiling = profile(UPLOADED)
     profiling.add_to_counter("bytes uploaded", 5)
     profiling.declare_counter(
         Counter(*(UPLOADED.name, UPLOADED.unit, UPLOADED.kind), UPLOADED.description)
@@ -163,8 +178,7 @@ WRONG: list[tuple[Any, str]] = [  # Any: wrong types
 
 @pytest.mark.parametrize(("counter", "text"), WRONG)
 def test_counters_that_cannot_be_are_refused(counter: Counter, text: str) -> None:
-    profiling = BackendProfiling(Profiler(), "Npu")
-    profiling.declare_counter(UPLOADED)
+    _, profiling = profile(UPLOADED)
     with pytest.raises(InvalidArgumentError, match=text):
         profiling.declare_counter(counter)
 
@@ -178,9 +192,7 @@ def test_counters_that_cannot_be_are_refused(counter: Counter, text: str) -> Non
     ],
 )
 def test_values_that_cannot_be_are_refused(name: str, value: Any, text: str) -> None:  # Any: wrong
-    profiler = Profiler()
-    profiling = BackendProfiling(profiler, "Npu")
-    profiling.declare_counter(UPLOADED)
+    profiler, profiling = profile(UPLOADED)
     with pytest.raises(InvalidArgumentError, match=text):
         profiling.add_to_counter(name, value)
     assert values(profiler) == {"bytes uploaded": 0}
@@ -233,8 +245,7 @@ def test_counters_are_in_the_json_and_their_changes_in_the_trace() -> None:
 
 
 def test_events_are_added_as_they_come() -> None:
-    profiler = Profiler()
-    profiling = BackendProfiling(profiler, "Npu")
+    profiler, profiling = profile()
     profiling.add_event(Measurement("upload", 10, 2, 7, {"bytes": 4}))
     profiling.add_event(
         LayerMeasurement("Tanh 't'", 12, 1, 7, operation="Tanh", layer="t", kernel="tanh_f32")
@@ -255,9 +266,9 @@ ODD: list[Any] = [  # Any: wrong types
 
 @pytest.mark.parametrize("event", ODD)
 def test_events_that_cannot_be_are_refused(event: Measurement) -> None:
-    profiler = Profiler()
+    profiler, profiling = profile()
     with pytest.raises(InvalidArgumentError, match=r"the measurement cannot be used"):
-        BackendProfiling(profiler, "Npu").add_event(event)
+        profiling.add_event(event)
     assert not profiler.events
 
 
@@ -279,9 +290,7 @@ def test_a_backend_that_gives_impossible_events_is_named() -> None:
 
 
 def test_threads_lose_no_counts() -> None:
-    profiler = Profiler()
-    profiling = BackendProfiling(profiler, "Npu")
-    profiling.declare_counter(UPLOADED)
+    profiler, profiling = profile(UPLOADED)
 
     def count() -> None:
         for _ in range(1000):
