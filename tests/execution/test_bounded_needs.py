@@ -13,7 +13,6 @@ import pytest
 import armpy
 from armpy.errors import MemoryLimitError
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs import planning
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -33,6 +32,7 @@ from armpy.ops.operation import Array, Operation
 from armpy.tensor import TensorInfo
 from armpy_testing.models.networks import f32, i32
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
+from armpy_testing.preparations import watch_preparations
 
 pytestmark = pytest.mark.slow
 
@@ -194,10 +194,10 @@ def _unbounded_output() -> Graph:
 def test_what_needs_too_much_is_refused_before_any_backend_is_asked(
     make: Callable[[], Graph], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def optimize(*arguments: object, **named: object) -> None:
+    def fail(_: Graph) -> None:
         raise AssertionError("backends would be asked")
 
-    monkeypatch.setattr(planning, "optimize_graph", optimize)
+    watch_preparations(monkeypatch, fail)
     with pytest.raises(MemoryLimitError, match=r"at most 67108864 bytes .*; got \d+ bytes"):
         loaded(make(), ["NumbaAcc", "CpuRef"])
 

@@ -20,7 +20,6 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.backend.control_flow import is_for_one_turn
-from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.errors import (
     ArmpyError,
     BackendError,
@@ -28,7 +27,7 @@ from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
 )
-from armpy.execution.loaded_network import LoadedNetwork
+from armpy.execution import LoadedNetwork
 from armpy.execution.steps.control_flow import Targets, _resized
 from armpy.graph import Graph, Value
 from armpy.graph.nesting import MAX_NESTING
@@ -63,6 +62,7 @@ from armpy_testing.models.control_flow import (
     loop,
 )
 from armpy_testing.models.networks import ADD, MUL, RELU, f32, floats, i32, ints, placement_of
+from armpy_testing.preparations import watch_preparations
 
 YES, NO = np.array([True]), np.array([False])
 ANY = TensorInfo(None, DataType.FLOAT32)
@@ -370,11 +370,7 @@ class TestMemory:
         """Behind the first two turns, whose shapes come again in the next execution."""
         single_turns: list[bool] = []
 
-        def optimize(*arguments: Any, **named: Any) -> OptimizedNetwork:  # Any: they are passed on
-            single_turns.append(is_for_one_turn())
-            return optimize_graph(*arguments, **named)
-
-        monkeypatch.setattr("armpy.execution.programs.planning.optimize_graph", optimize)
+        watch_preparations(monkeypatch, lambda _: single_turns.append(is_for_one_turn()))
         Model(growing(5, is_read=True), runtime_of())(ints(0), floats(0))
         # The loop itself, a condition that reads the counter only, and the bodies of five turns.
         assert sorted(single_turns) == [False] * (1 + 1 + 2) + [True] * 3

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 
-from armpy.compiler import OptimizedNetwork, optimize_graph
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
-from armpy.graph import Graph, Value
+from armpy.graph import Value
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import (
@@ -30,6 +27,7 @@ from armpy.ops import (
 )
 from armpy.ops.operation import Array
 from armpy_testing.models.networks import ADD, f32
+from armpy_testing.preparations import ORDINARY_PROGRAMS, watch_preparations
 
 LAYERS, HEADS, DEPTH = 1, 4, 8
 WIDTH = HEADS * DEPTH
@@ -100,18 +98,8 @@ def inputs_for(length: int) -> dict[str, Array]:
 @pytest.fixture
 def num_prepared(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How often a network was optimised, for one size or for traced ones."""
-    calls: list[Graph] = []
-
-    def optimize(
-        graph: Graph,
-        *arguments: Any,  # Any: they are passed on
-        **named: Any,
-    ) -> OptimizedNetwork:
-        calls.append(graph)
-        return optimize_graph(graph, *arguments, **named)
-
-    for module in ("planning", "traced.trace"):
-        monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
+    calls: list[None] = []
+    watch_preparations(monkeypatch, lambda _: calls.append(None))
     return lambda: len(calls)
 
 

@@ -18,7 +18,7 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.models.networks import ADD, f32, floats
-from armpy_testing.watchdogs import StillWatchdog, use_watchdog
+from armpy_testing.watchdogs import use_still_watchdog
 from tests.support.recording_backend import Recorder, recording_backend
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "calls_in_order.md"
@@ -42,7 +42,7 @@ recorder.take()
 @pytest.fixture(autouse=True)
 def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is released but by a look of the test's."""
-    use_watchdog(monkeypatch, StillWatchdog())
+    use_still_watchdog(monkeypatch)
 
 
 def sums() -> Graph:

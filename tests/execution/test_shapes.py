@@ -237,7 +237,7 @@ def test_programs_of_all_stages_of_an_execution_are_kept(monkeypatch: pytest.Mon
     net.output("y", value)
     model = Model(net, runtime_of(program_cache_size=2))
     prepared: list[None] = []
-    watch_preparations(monkeypatch, lambda: prepared.append(None))
+    watch_preparations(monkeypatch, lambda _: prepared.append(None))
     for num_prepared, shape in ((5, (2, 3)), (10, (3, 2)), (10, (2, 3)), (10, (3, 2))):
         y = model.run({"x": np.array([*shape, 0, 0, 0, 0], np.float32)})["y"]
         assert y.shape == shape

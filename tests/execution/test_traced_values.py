@@ -100,7 +100,7 @@ def test_values_after_the_third_need_no_preparation_of_their_own(
     pairs = [(number + 1, number) for number in (3, 4, 9, 10, 5, 13, 6, 14)]
     inputs = [{"x": X, "sizes": np.array(pair, np.int32)} for pair in pairs]
     expected = [load(make).run(each)["y"] for each in inputs]
-    watch_preparations(monkeypatch, lambda: prepared.append(len(calls)))
+    watch_preparations(monkeypatch, lambda _: prepared.append(len(calls)))
     model = load(make)
     for each, y in zip(inputs, expected, strict=True):
         calls.append(model.run(each)["y"])
@@ -114,7 +114,7 @@ def test_values_and_shapes_that_change_together_need_no_preparation_of_their_own
 ) -> None:
     prepared: list[int] = []
     calls: list[tuple[dict[str, Array], Array]] = []
-    watch_preparations(monkeypatch, lambda: prepared.append(len(calls)))
+    watch_preparations(monkeypatch, lambda _: prepared.append(len(calls)))
     model = load(make, None)
     for size in (3, 4, 9, 10, 5, 13, 6, 14):
         inputs = {"x": X[: size + 2], "sizes": np.array((size, size // 2 + 1), np.int32)}
@@ -229,7 +229,7 @@ def test_numbers_that_later_shapes_follow_from_are_known_with_the_first_ones(
     rows: Array = np.array([(n, 2 * n + 1) for n in range(9)], np.int32)
     prepared: list[int] = []
     calls: list[int] = []
-    watch_preparations(monkeypatch, lambda: prepared.append(len(calls)))
+    watch_preparations(monkeypatch, lambda _: prepared.append(len(calls)))
     model = Model(net, Runtime(RuntimeOptions(["NumbaAcc", "CpuRef"], num_threads=1)))
     for number, (first, added) in enumerate(rows):
         y = model.run({"x": X, "table": rows, "row": np.array([number], np.int32)})["y"]
@@ -250,7 +250,7 @@ def test_many_templates_of_a_small_network_are_kept(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(SymbolicTrace, "__init__", begin_and_fix_last)
     model = load(repeated)
     prepared: list[int] = []
-    watch_preparations(monkeypatch, lambda: prepared.append(rows))
+    watch_preparations(monkeypatch, lambda _: prepared.append(rows))
     every = range(1, MOST_TRACED + 5)  # a template for each, which is used again
     first = [(rows, columns) for columns in every for rows in (4, 5, 6)]
     for rows, columns in [*first, *((3, columns) for columns in every)]:

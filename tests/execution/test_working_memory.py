@@ -24,7 +24,6 @@ from armpy.backend import (
 from armpy.errors import BackendError, InvalidArgumentError, MemoryLimitError
 from armpy.execution import NetworkProperties
 from armpy.execution.memory import idle_release as idling
-from armpy.execution.memory.idle_release import Watchdog
 from armpy.execution.programs.program import MAX_IDLE_MEMORIES, StepProgram
 from armpy.execution.scheduling.daemons import start_daemon
 from armpy.graph import Graph
@@ -46,7 +45,7 @@ from armpy_testing.models.networks import (
     ints,
     placement_of,
 )
-from armpy_testing.watchdogs import StillWatchdog, use_watchdog
+from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
 
 X = floats(-1, 0, 2, 5)
 NEXT = NetworkProperties(on_failure="next")
@@ -57,7 +56,7 @@ MEBI = (MIB // 4,)
 @pytest.fixture(autouse=True)
 def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is released but by a look of the test's."""
-    use_watchdog(monkeypatch, StillWatchdog())
+    use_still_watchdog(monkeypatch)
 
 
 @pytest.fixture
@@ -687,7 +686,7 @@ def test_of_executions_that_ran_side_by_side_those_that_are_left_keep_theirs() -
 
 
 def test_a_watchdog_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_watchdog(monkeypatch, Watchdog(release_after_s=0.02))
+    use_watchdog(monkeypatch, release_after_s=0.02)
     allocator = Counting()
     (model,) = models_from(allocator, 1024)
     call(model)
@@ -703,7 +702,7 @@ def test_a_watchdog_looks_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_watchdog_comes_again_after_it_could_not_look(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    use_watchdog(monkeypatch, Watchdog(release_after_s=0.02))
+    use_watchdog(monkeypatch, release_after_s=0.02)
     allocator = Counting()
     (model,) = models_from(allocator, 1024)
     failed: list[str] = []

@@ -6,9 +6,9 @@ from armpy_numba_acc.passes.region import lower_region
 
 from armpy import DataType, Network, Quantization, TensorInfo, ops
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.graph import SubgraphView
 from armpy.model import Model
+from armpy_testing.preparations import ORDINARY_PROGRAMS
 
 from .support import ISAS, check_against_reference
 

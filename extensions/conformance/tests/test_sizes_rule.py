@@ -27,7 +27,6 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.core.symbolic import Number, Size, is_traced
-from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -41,6 +40,7 @@ from armpy_conformance.case import Case
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 from armpy_testing.models.networks import RELU, f32
+from armpy_testing.preparations import ORDINARY_PROGRAMS
 
 from .kit_runs import options_for
 

@@ -17,7 +17,6 @@ import pytest
 from armpy.backend import current_timing
 from armpy.errors import BackendError, NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
-from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     DURATION_UNAVAILABLE,
@@ -340,8 +339,7 @@ def test_a_child_process_has_a_watchdog_of_its_own(
     device: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compilation = device.compiled()
-    watchdog = Watchdog()
-    use_watchdog(monkeypatch, watchdog)
+    watchdog = use_watchdog(monkeypatch)
     in_parent, _, _ = execution_of(compilation, reusable=True)
     in_parent.compute()  # the parent watches from here on
     watchdog.release_after_s = 0.02

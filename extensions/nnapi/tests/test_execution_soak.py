@@ -20,7 +20,6 @@ import pytest
 
 from armpy.errors import NnapiError, ResultCode
 from armpy.execution import RuntimeOptions
-from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import (
     Burst,
@@ -299,7 +298,7 @@ def soak(workers: list[Worker], duration_s: float) -> None:
 def test_nothing_is_lost_or_mixed_up_and_memory_stays_flat(
     networks: list[Network], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use_watchdog(monkeypatch, Watchdog(release_after_s=0.05))
+    use_watchdog(monkeypatch, release_after_s=0.05)
     workers = [Worker(number, networks) for number in range(NUM_THREADS)]
     soak(workers, max(1.0, SOAK_S / 4))  # until everything that is kept has been made
     before, fds_before = resident_bytes(), num_descriptors()

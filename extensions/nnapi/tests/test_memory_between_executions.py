@@ -18,11 +18,10 @@ from armpy.backend import (
     WorkloadInfo,
 )
 from armpy.execution import RuntimeOptions
-from armpy.execution.memory import idle_release as idling
 from armpy.ops.operation import Array, Operation
 from armpy_nnapi import Compilation, DeviceManager, Execution, Model, ModelBuilder
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from armpy_testing.watchdogs import StillWatchdog, use_watchdog
+from armpy_testing.watchdogs import StillWatchdog, use_still_watchdog
 
 LENGTH = 1024
 ARENA_BYTES = 2 * LENGTH * 4
@@ -71,9 +70,9 @@ Found = tuple[DeviceManager, Device, Counting]
 
 
 @pytest.fixture(autouse=True)
-def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> StillWatchdog:
     """Nothing is released but by a look of the test's."""
-    use_watchdog(monkeypatch, StillWatchdog())
+    return use_still_watchdog(monkeypatch)
 
 
 @pytest.fixture
@@ -175,14 +174,14 @@ def test_the_first_execution_makes_nothing_but_memory(found: Found) -> None:
 
 @pytest.mark.parametrize("run", [compute, start, side_by_side, again])
 def test_what_idles_gives_its_memory_back_however_it_was_run(
-    found: Found, run: Callable[[Compilation], object]
+    found: Found, run: Callable[[Compilation], object], still_watchdog: StillWatchdog
 ) -> None:
     manager, _, allocator = found
     compilation = compiled(manager)
     holder = run(compilation)
     assert allocator.used_bytes >= ARENA_BYTES
     for _ in range(2):
-        idling.watchdog.look()
+        still_watchdog.look()
     # Free-threaded Pythons free what an idle thread has made when that thread runs or ends.
     until = time.monotonic() + 20
     while allocator.used_bytes and time.monotonic() < until:

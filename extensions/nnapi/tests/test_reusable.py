@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from armpy.errors import ResultCode
-from armpy.execution.memory.idle_release import Watchdog
 from armpy.ops.operation import Array
 from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
 from armpy_testing.backends.fake_backends import FakeBackend
-from armpy_testing.watchdogs import StillWatchdog, use_watchdog
+from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
     FLOAT_OPEN,
@@ -32,7 +31,7 @@ FLOAT_3 = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
 @pytest.fixture(autouse=True)
 def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is released but by a look of the test's."""
-    use_watchdog(monkeypatch, StillWatchdog())
+    use_still_watchdog(monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +169,7 @@ def test_what_is_under_way_is_not_released(blocked: tuple[Execution, Burst, Bloc
 def test_what_idles_is_released_and_prepared_again(
     reusable: Reusable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use_watchdog(monkeypatch, Watchdog(release_after_s=0.02))
+    use_watchdog(monkeypatch, release_after_s=0.02)
     execution, values, total = reusable
     execution.compute()
     (prepared,) = preparation_of(execution)._bound

@@ -490,7 +490,7 @@ def test_200_tokens_are_those_of_onnx_runtime(
     form: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared: list[int] = []
-    watch_preparations(monkeypatch, lambda: prepared.append(0))
+    watch_preparations(monkeypatch, lambda _: prepared.append(0))
     compare(form(), "NumbaAcc", 200)
     assert len(prepared) <= 16  # products of other lengths have other tiles
 

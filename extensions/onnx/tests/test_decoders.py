@@ -14,9 +14,8 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
-from armpy_testing.preparations import watch_preparations
+from armpy_testing.preparations import ORDINARY_PROGRAMS, watch_preparations
 
 HEADS, GROUPS, SIZE, POSITIONS = 4, 2, 16, 40
 CACHE = ("past_key", "past_value")
@@ -127,7 +126,7 @@ def test_lengths_are_prepared_once_for_all(
 ) -> None:
     prepared: list[int] = []
     past = 0  # while it is loaded
-    watch_preparations(monkeypatch, lambda: prepared.append(past))
+    watch_preparations(monkeypatch, lambda _: prepared.append(past))
     data = decoder(total=total)
     model = armpy.load(data, num_threads=1)
     for past in range(5, POSITIONS - 2):

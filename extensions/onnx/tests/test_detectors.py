@@ -14,8 +14,7 @@ import onnxruntime
 from onnx import ModelProto, TensorProto, helper
 
 import armpy
-from armpy.compiler import OptimizedNetwork, optimize_graph
-from armpy.graph import Graph
+from armpy_testing.preparations import watch_preparations
 
 NUM_BOXES, NUM_CLASSES, MOST = 40, 3, 12
 INTS = TensorProto.INT64
@@ -93,16 +92,7 @@ def test_counts_after_the_third_do_not_prepare_the_classes_anew(
 ) -> None:
     prepared: list[int] = []
 
-    def optimize(
-        graph: Graph,
-        *arguments: Any,  # Any: they are passed on
-        **named: Any,
-    ) -> OptimizedNetwork:
-        prepared.append(len(graph.layers))
-        return optimize_graph(graph, *arguments, **named)
-
-    for module in ("planning", "traced.trace"):
-        monkeypatch.setattr(f"armpy.execution.programs.{module}.optimize_graph", optimize)
+    watch_preparations(monkeypatch, lambda graph: prepared.append(len(graph.layers)))
     content = detector().SerializeToString()
     session = onnxruntime.InferenceSession(content)
     model = armpy.load(content, backends=["NumbaAcc", "CpuRef"], num_threads=1)

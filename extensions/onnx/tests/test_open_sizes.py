@@ -13,10 +13,9 @@ pytest.importorskip("onnx")
 import onnx.parser
 
 import armpy
-from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
 from armpy.ops.operation import Array
 from armpy_testing.models.onnx_texts import HEAD
-from armpy_testing.preparations import watch_preparations
+from armpy_testing.preparations import ORDINARY_PROGRAMS, watch_preparations
 
 NETWORKS = {
     "causal mask": """(float[1, L, 8] x) => (float[1, L, 8] y) {
@@ -215,7 +214,7 @@ def test_sizes_after_the_third_need_no_preparation_and_compute_as_a_fresh_load(
 
     inputs = [inputs_of(proto.graph, sizes) for sizes in SIZES[name]]
     with monkeypatch.context() as patch:
-        watch_preparations(patch, lambda: prepared.append(len(calls)))
+        watch_preparations(patch, lambda _: prepared.append(len(calls)))
         model = load()
         for feeds in inputs:
             calls.append(dict(model.run(feeds)))
@@ -241,7 +240,7 @@ def test_stages_after_shapes_that_values_decide_are_prepared_for_all_of_these(
     file = onnx.parser.parse_model(HEAD + text).SerializeToString()
     model = armpy.load(file, backends=["NumbaAcc", "CpuRef"], num_threads=1)
     prepared: list[int] = []
-    watch_preparations(monkeypatch, lambda: prepared.append(number))
+    watch_preparations(monkeypatch, lambda _: prepared.append(number))
     for number in range(9):
         x = expected = np.arange(90, dtype=np.float32) - 10 * number + 0.5
         for _ in stages:

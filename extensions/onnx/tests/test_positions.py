@@ -12,8 +12,7 @@ pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper
 
 import armpy
-from armpy.execution.programs.traced.trace import ORDINARY_PROGRAMS
-from armpy_testing.preparations import watch_preparations
+from armpy_testing.preparations import ORDINARY_PROGRAMS, watch_preparations
 
 TABLE = np.random.default_rng(1).normal(size=(48, 4)).astype(np.float32)
 TOKENS = 2
@@ -45,7 +44,7 @@ def growing() -> bytes:
 def test_positions_of_new_tokens_fix_no_length(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared: list[int] = []
     length = 0  # while it is loaded
-    watch_preparations(monkeypatch, lambda: prepared.append(length))
+    watch_preparations(monkeypatch, lambda _: prepared.append(length))
     model = armpy.load(growing(), num_threads=1)
     numbers = np.random.default_rng(2)
     for length in range(2, len(TABLE) - TOKENS + 1):
@@ -78,7 +77,7 @@ def counted_rows() -> bytes:
 def test_positions_up_to_a_new_number_are_not_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared: list[int] = []
     rows = 0  # while it is loaded
-    watch_preparations(monkeypatch, lambda: prepared.append(rows))
+    watch_preparations(monkeypatch, lambda _: prepared.append(rows))
     model = armpy.load(counted_rows(), num_threads=1)
     for rows in range(2, len(TABLE) + 1):
         x = np.random.default_rng(rows).normal(size=(rows, 4)).astype(np.float32)
