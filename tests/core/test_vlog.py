@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 
 import armpy
-from armpy import DataType, Network, TensorInfo
-from armpy.core import vlog
-from armpy.core.vlog import TAGS, is_on, set_vlog
+from armpy import DataType, Model, Network, TensorInfo
+from armpy.core.vlog import TAGS, is_on, set_vlog, vlog
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.calls.invocation import Invocation
 from armpy.types import DeviceType
 from armpy_testing.backends.buffer_device import BufferDevice
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
@@ -74,10 +72,10 @@ def doubling() -> Network:
 
 def run(runtime: Runtime) -> None:
     """Load and execute."""
-    number = runtime.load_network(doubling())
-    runtime.enqueue_workload(number, {"x": np.ones(2, np.float32)})
-    execution = runtime.get_network(number).bind(Invocation({"x": np.ones(2, np.float32)}))
-    execution()
+    model = Model(doubling(), runtime)
+    inputs = {"x": np.ones(2, np.float32)}
+    model.run(inputs)
+    model.bind(inputs)()
 
 
 @pytest.mark.parametrize(
@@ -180,4 +178,4 @@ def test_a_message_of_a_tag_that_is_off_is_never_put_together() -> None:
         def __str__(self) -> str:
             raise AssertionError
 
-    vlog.vlog("driver", "%s", Loud())
+    vlog("driver", "%s", Loud())

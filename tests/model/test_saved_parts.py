@@ -21,7 +21,6 @@ from armpy.backend import (
 from armpy.errors import BackendError
 from armpy.graph import SubgraphView
 from armpy.ops import PreCompiled
-from armpy.plugins.program_loaders import announced_programs
 from armpy_testing.backends.fake_backends import runtime_of
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, declaration
 from armpy_testing.models.networks import chain
@@ -119,8 +118,6 @@ def test_programs_are_checked_before_they_are_read(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[str] = []
-    programs = announced_programs("NumbaAcc")
-    assert programs is not None
     check, load = files.NumbaPrograms.check, files.NumbaPrograms.load
 
     def checked(self: Any, about: Mapping[str, object], options: Any) -> ProgramCheck:

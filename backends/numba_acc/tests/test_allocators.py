@@ -14,9 +14,9 @@ from armpy_numba_acc.runtime.instance import Instance
 from armpy import Model, Runtime, RuntimeOptions
 from armpy.backend import ICustomAllocator, MemorySource
 from armpy.errors import BackendCapabilityError, MemoryLimitError
-from armpy.execution.programs.program import StepProgram
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry
+from armpy_testing.watchdogs import use_still_watchdog
 from armpy_testing.watched_allocator import WatchedAllocator
 
 from .networks import convolutions, image
@@ -51,7 +51,7 @@ def test_three_runtimes_on_one_registry_each_have_their_own_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # On a busy machine the first one would idle for so long that it has no memory any more.
-    monkeypatch.setattr(StepProgram, "release_if_idle", lambda _: True)
+    use_still_watchdog(monkeypatch)
     first, other = WatchedAllocator(), WatchedAllocator()
     existing = {id(arena) for arena in arenas()}
     models = [

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from armpy.store.archive import kernel_packs
+from armpy.store.archive.kernel_packs import VARIABLE, write_pack
 from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.installed import skip_without_commands_of_backends
@@ -21,13 +20,6 @@ skip_without_commands_of_backends()
 pytest.importorskip("numba")
 
 MODEL = str(DIGITS)
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    kernel_packs._found.cache_clear()
-    yield
-    kernel_packs._found.cache_clear()
 
 
 @pytest.mark.slow
@@ -46,7 +38,7 @@ def test_packs_are_built_for_several_targets_and_listed(
     for pack in document["packs"]:
         assert Path(pack["path"]).stat().st_size == pack["size_bytes"]
 
-    monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path / "packs"))
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "packs"))
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     # In a process that has none of its kernels in memory.
     listed = [sys.executable, "-m", "armpy", "kernels", "list", MODEL, "--json"]
@@ -74,7 +66,7 @@ def test_where_there_are_none_it_says_how_to_get_some(capsys: pytest.CaptureFixt
 def test_the_packs_that_come_with_the_backend_are_listed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(kernel_packs.VARIABLE)
+    monkeypatch.delenv(VARIABLE)
     assert armpy_command(["kernels", "list", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["packs"]
     assert {row["target"] for row in rows} >= {"x86-64-v3", "neoverse-n1"}
@@ -86,7 +78,7 @@ def test_a_damaged_pack_is_a_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bad.kernels").write_bytes(b"armpyNet" + bytes(500))
-    monkeypatch.setenv(kernel_packs.VARIABLE, str(tmp_path))
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
     assert armpy_command(["kernels", "list"]) == 1
     assert "bad.kernels: not used" in capsys.readouterr().out
     armpy_command(["doctor", "--json"])
@@ -98,11 +90,11 @@ def test_damage_inside_a_pack_is_a_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "bad.kernels"
-    kernel_packs.write_pack(path, "NumbaAcc", {}, {"one": b"1"})
+    write_pack(path, "NumbaAcc", {}, {"one": b"1"})
     whole = bytearray(path.read_bytes())
     whole[-1] ^= 1
     path.write_bytes(whole)
-    monkeypatch.setenv(kernel_packs.VARIABLE, str(path))
+    monkeypatch.setenv(VARIABLE, str(path))
     assert armpy_command(["kernels", "list"]) == 1
     assert "checksum of block 0 is wrong" in capsys.readouterr().out
 

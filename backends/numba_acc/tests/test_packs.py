@@ -54,10 +54,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     # The sources may change while their tests run.
     monkeypatch.setattr(keys, "_IMPORTED_NS", 1 << 63)
     forget_sources()
-    kernel_packs._found.cache_clear()
     yield tmp_path / "packs"
     forget_sources()
-    kernel_packs._found.cache_clear()
 
 
 @pytest.fixture
@@ -91,10 +89,13 @@ def test_packs_are_used_where_nothing_is_kept(
     assert compiled == []
 
 
-def test_what_was_compiled_here_goes_before_packs(folder: Path, compiled: list[Kernel]) -> None:
+def test_what_was_compiled_here_goes_before_packs(
+    folder: Path, compiled: list[Kernel], monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = object_codes(KERNELS[:1], ISA)
     write_pack(folder / "host.kernels", "NumbaAcc", about(), CODES)
-    kernel_packs._found.cache_clear()
+    # A place that was not looked into while it had no packs.
+    monkeypatch.setenv(kernel_packs.VARIABLE, str(folder / "host.kernels"))
     assert object_codes(KERNELS[:1], ISA) == first
     assert compiled == KERNELS[:1]
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.execution.calls.run import run_by_name
 from armpy.ops.operation import Array
 from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import (
@@ -127,7 +126,7 @@ def _temporary(operand: Operand) -> Operand:
 def _run_model(description: ModelDescription, arrays: Sequence[Array]) -> tuple[Array, ...]:
     """Outputs of a model."""
     runtime = Runtime(RuntimeOptions(backends=["CpuRef"]))
-    network = runtime.get_network(runtime.load_network(lower_model(description)))
+    network = runtime.load_network(lower_model(description))
     named = {f"input{position}": array for position, array in enumerate(arrays)}
-    results = run_by_name(network, named)
+    results = runtime.enqueue_workload(network, named)
     return tuple(results[f"output{i}"] for i in range(len(description.main.outputs)))

@@ -9,10 +9,10 @@ import pytest
 from armpy_reference import ReferenceBackend
 
 from armpy.backend import DeviceFigures, DeviceInfo, PerformanceFigures
-from armpy.compiler.devices import DeviceFacts, FigureSource, device_facts
-from armpy.plugins import BackendProxy, BackendRegistry
-from armpy.plugins.placers import Placers
+from armpy.compiler.devices import DeviceFacts, FigureSource
+from armpy.plugins import BackendProxy
 from armpy.types import DataType, DeviceType
+from armpy_testing.backends.fake_backends import runtime_of
 from armpy_tools.devices.assumptions import assumed_costs
 from armpy_tools.devices.backend_costs import costs_of
 from armpy_tools.devices.costs import BackendCosts, Rate
@@ -49,7 +49,8 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FiguresStore:
 
 
 def facts_of(backend: Declaring) -> DeviceFacts:
-    return device_facts(BackendProxy(backend), Placers(BackendRegistry()))
+    with runtime_of(backend) as runtime:
+        return runtime.devices[0]
 
 
 def record(version: str = "7.1", backend: str = "Declaring") -> DeviceRecord:
