@@ -169,7 +169,7 @@ def num_descriptors() -> int:
 def use_runtime() -> object:
     runtime = Runtime(RuntimeOptions(backends=["TestDynamic", "CpuRef"], profiling=True))
     Model(chain(), runtime)(X)
-    return runtime._registry.get("TestDynamic")
+    return runtime.registry.get("TestDynamic")
 
 
 def use_native_code() -> object:

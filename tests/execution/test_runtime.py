@@ -433,7 +433,7 @@ def test_closing_deregisters_only_backends_that_the_runtime_found_itself() -> No
     own = Runtime(RuntimeOptions(backends=["CpuRef"]))
     own.close()
     with pytest.raises(BackendUnavailableError, match="closed"):
-        own._registry.get("CpuRef")
+        own.registry.get("CpuRef")
     registry = registry_of(ReferenceBackend())
     Runtime(RuntimeOptions(registry=registry)).close()
     assert registry.get("CpuRef").get_id() == "CpuRef"

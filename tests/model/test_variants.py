@@ -268,7 +268,6 @@ def test_variants_are_kept_while_they_are_lately_used_and_unloaded_after_that() 
     with on_reference(net) as model:
         first = model.with_outputs(["add_0"])
         assert model.with_outputs(["add_0"]) is first
-        loaded = model.runtime._networks
         for index in range(MOST_KEPT + 1):
             model.with_outputs([f"add_{index + 1}"])
         assert model.with_outputs([f"add_{MOST_KEPT}"]) is not first
@@ -277,7 +276,7 @@ def test_variants_are_kept_while_they_are_lately_used_and_unloaded_after_that() 
         del first
         gc.collect()
         with pytest.raises(InvalidArgumentError):
-            loaded.get(number)
+            model.runtime.get_network(number)
         variant = model.with_outputs(["add_5"])
     assert variant.is_closed
 

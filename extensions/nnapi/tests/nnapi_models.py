@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -23,7 +24,6 @@ from armpy_nnapi import (
     OperandType,
     OperationCode,
 )
-from armpy_nnapi.run.preparation import Preparation
 from armpy_testing.backends.fake_backends import registry_of
 
 FLOAT_2 = OperandType(OperandCode.TENSOR_FLOAT32, (2,))
@@ -100,7 +100,10 @@ def floats(*values: float) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
     return np.array(values, np.float32)
 
 
-def preparation_of(execution: Execution) -> Preparation:
-    """What a reusable execution has prepared."""
-    assert execution._preparation is not None
-    return execution._preparation
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that other threads do."""
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not come about in 30 s")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,10 @@ def driver(
     keeps_programs: bool = True,
     version: str = "1.0",
     feature_level: int = 30,
+    operations: Collection[type] | None = None,
 ) -> ScriptedBackend:
     said = declaration(version=version, keeps_programs=keeps_programs, feature_level=feature_level)
-    return ScriptedBackend(name, script, compiles=True, declared=said)
+    return ScriptedBackend(name, script, operations=operations, compiles=True, declared=said)
 
 
 def compiled(
@@ -266,8 +267,7 @@ def product_of_sum(manager: DeviceManager) -> Model:
 
 def test_a_part_of_a_model_is_distinguished_from_the_whole(tmp_path: Path) -> None:
     """The addition alone, and the addition of a larger model, under one token."""
-    backend = driver()
-    backend._operations = [ElementwiseBinary]
+    backend = driver(operations=[ElementwiseBinary])
     compiled(backend, tmp_path)
     whole = stems(tmp_path)
     manager = devices_of(backend)

@@ -147,9 +147,7 @@ def test_without_a_choice_the_reference_runs_what_no_other_device_takes() -> Non
 
 
 def test_a_model_that_no_device_takes_is_bad_data() -> None:
-    registry = devices_of(FakeBackend("Adder", {ElementwiseBinary}))._options.registry
-    options = RuntimeOptions(backends=["Adder"], registry=registry)
-    with DeviceManager(options) as manager:
+    with devices_of(FakeBackend("Adder", {ElementwiseBinary}), backends=["Adder"]) as manager:
         compilation = Compilation(floor_of_sum(manager))
         with fails(ResultCode.BAD_DATA, "no allowed backend supports this layer"):
             compilation.finish()

@@ -11,7 +11,6 @@ import pytest
 
 from armpy.backend import IBackendContext
 from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError, ResultCode
-from armpy.execution import RuntimeOptions
 from armpy.ops import ElementwiseBinary
 from armpy.types import DeviceType
 from armpy_nnapi import (
@@ -63,11 +62,7 @@ def add_and_floor(manager: DeviceManager, *, tensor: OperandType = FLOAT_2) -> M
 
 
 def test_the_reference_device_comes_last_whatever_is_preferred() -> None:
-    backends = [FakeBackend("Second", None)]
-    options = RuntimeOptions(
-        backends=["CpuRef", "Second"], registry=devices_of(*backends)._options.registry
-    )
-    with DeviceManager(options) as manager:
+    with devices_of(FakeBackend("Second", None), backends=["CpuRef", "Second"]) as manager:
         assert [device.name for device in manager.devices] == ["Second", "nnapi-reference"]
 
 

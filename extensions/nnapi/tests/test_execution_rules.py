@@ -37,7 +37,7 @@ from armpy_nnapi import (
 from armpy_nnapi.run.fence_watch import FenceWatch
 from armpy_testing.backends.fake_backends import registry_of
 from armpy_testing.backends.scripted_backend import Call, ScriptedBackend, raises, right, waits
-from armpy_testing.watchdogs import use_watchdog
+from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
     BOOL_1,
@@ -47,8 +47,8 @@ from .nnapi_models import (
     devices_of,
     fails,
     floats,
-    preparation_of,
     sum_model,
+    until,
 )
 
 DEAD = NnapiError("the device is gone", code=ResultCode.DEAD_OBJECT)
@@ -88,15 +88,6 @@ def device() -> Iterator[Device]:
     with gated.manager:
         yield gated
         gated.gate.set()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that other threads do."""
-    for _ in range(3000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it did not come about in 30 s")
 
 
 def execution_of(
@@ -315,13 +306,16 @@ def test_a_burst_does_not_keep_what_is_over(device: Device) -> None:
     burst.close()
 
 
-def test_the_watchdog_disturbs_no_execution(device: Device) -> None:
+def test_the_watchdog_disturbs_no_execution(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watchdog = use_still_watchdog(monkeypatch)
     execution, _, total = execution_of(device.compiled(), reusable=True)
     stop = threading.Event()
 
     def release() -> None:
         while not stop.is_set():
-            preparation_of(execution).release_if_idle()
+            watchdog.look()
 
     thread = threading.Thread(target=release)
     thread.start()

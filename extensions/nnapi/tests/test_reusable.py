@@ -5,15 +5,18 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
+from armpy import Execution as BoundExecution
 from armpy.errors import ResultCode
+from armpy.execution import LoadedNetwork
 from armpy.ops.operation import Array
 from armpy_nnapi import Burst, Compilation, Execution, Memory, OperandCode, OperandType
 from armpy_testing.backends.fake_backends import FakeBackend
-from armpy_testing.watchdogs import use_still_watchdog, use_watchdog
+from armpy_testing.watchdogs import StillWatchdog, use_still_watchdog, use_watchdog
 
 from .nnapi_models import (
     FLOAT_OPEN,
@@ -21,17 +24,31 @@ from .nnapi_models import (
     devices_of,
     fails,
     floats,
-    preparation_of,
     sum_model,
+    until,
 )
 
 FLOAT_3 = OperandType(OperandCode.TENSOR_FLOAT32, (3,))
 
 
 @pytest.fixture(autouse=True)
-def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> None:
+def still_watchdog(monkeypatch: pytest.MonkeyPatch) -> StillWatchdog:
     """Nothing is released but by a look of the test's."""
-    use_still_watchdog(monkeypatch)
+    return use_still_watchdog(monkeypatch)
+
+
+@pytest.fixture
+def bound(monkeypatch: pytest.MonkeyPatch) -> list[BoundExecution]:
+    """What networks have been bound to from now on."""
+    executions: list[BoundExecution] = []
+    bind = LoadedNetwork.bind
+
+    def noted(network: LoadedNetwork, *arguments: Any) -> BoundExecution:  # Any: passed on
+        executions.append(bind(network, *arguments))
+        return executions[-1]
+
+    monkeypatch.setattr(LoadedNetwork, "bind", noted)
+    return executions
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +85,15 @@ def test_a_reusable_execution_reads_its_arrays_anew_each_time(reusable: Reusable
         assert execution.get_output_operand_dimensions(0) == (2,)
 
 
-def test_a_reusable_execution_is_prepared_once(reusable: Reusable) -> None:
+def test_a_reusable_execution_is_prepared_once(
+    reusable: Reusable, bound: list[BoundExecution]
+) -> None:
     execution, _, _ = reusable
     execution.compute()
-    (prepared,) = preparation_of(execution)._bound
+    (prepared,) = bound
     execution.compute()
-    assert preparation_of(execution)._bound == [prepared]
+    assert bound == [prepared]
+    assert not prepared.is_closed
 
 
 def test_reusable_executions_of_open_dimensions_and_odd_buffers_work_as_well() -> None:
@@ -158,21 +178,27 @@ def blocked() -> Iterator[tuple[Execution, Burst, Blocking]]:
         thread.join()
 
 
-def test_what_is_under_way_is_not_released(blocked: tuple[Execution, Burst, Blocking]) -> None:
+def test_what_is_under_way_is_not_released(
+    blocked: tuple[Execution, Burst, Blocking], still_watchdog: StillWatchdog
+) -> None:
     execution, _, backend = blocked
     for _ in range(3):
-        assert preparation_of(execution).release_if_idle()
+        still_watchdog.look()
     execution.release()
     backend.let_go.set()
+    until(lambda: execution.is_prepared)
+    for _ in range(2):  # it is watched all the same
+        still_watchdog.look()
+    assert not execution.is_prepared
 
 
 def test_what_idles_is_released_and_prepared_again(
-    reusable: Reusable, monkeypatch: pytest.MonkeyPatch
+    reusable: Reusable, bound: list[BoundExecution], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_watchdog(monkeypatch, release_after_s=0.02)
     execution, values, total = reusable
     execution.compute()
-    (prepared,) = preparation_of(execution)._bound
+    (prepared,) = bound
     waiting = threading.Event()
     for _ in range(6000):
         if not execution.is_prepared:
@@ -185,12 +211,16 @@ def test_what_idles_is_released_and_prepared_again(
     assert total.tolist() == [110, 120]
 
 
-def test_what_is_used_between_two_looks_is_kept(reusable: Reusable) -> None:
+def test_what_is_used_between_two_looks_is_kept(
+    reusable: Reusable, still_watchdog: StillWatchdog
+) -> None:
     execution, _, _ = reusable
     for _ in range(3):
         execution.compute()
-        assert preparation_of(execution).release_if_idle()
-    assert not preparation_of(execution).release_if_idle()
+        still_watchdog.look()
+        assert execution.is_prepared
+    still_watchdog.look()
+    assert not execution.is_prepared
 
 
 @pytest.mark.slow

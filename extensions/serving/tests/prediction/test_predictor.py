@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from armpy_serving import Predictor
 from armpy_serving.prediction.model_source import ModelSource
 from armpy_serving.prediction.node_files import compiled_file, node_folder
 from armpy_serving.prediction.process_models import ProcessModels
+from armpy_serving.prediction.row_model import RowModel
 from armpy_serving.prediction.thread_budget import assigned_threads
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import effort
@@ -36,9 +38,22 @@ Array = npt.NDArray[Any]  # Any: of whatever type
 
 
 @pytest.fixture(autouse=True)
-def own_models(monkeypatch: pytest.MonkeyPatch) -> None:
+def own_models(monkeypatch: pytest.MonkeyPatch) -> ProcessModels:
     """Nothing that another test has loaded."""
-    monkeypatch.setattr("armpy_serving.predictor.process_models", ProcessModels())
+    models = ProcessModels()
+    monkeypatch.setattr("armpy_serving.predictor.process_models", models)
+    return models
+
+
+@pytest.fixture
+def prepared_anew(own_models: ProcessModels) -> Callable[[Predictor], RowModel]:
+    """A predictor's model, made as in a process that has none yet."""
+
+    def prepare(predictor: Predictor) -> RowModel:
+        own_models.reset()
+        return predictor.prepare()
+
+    return prepare
 
 
 @pytest.fixture
@@ -382,7 +397,9 @@ def test_a_compiled_file_is_run_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
-def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
+def test_a_damaged_compiled_file_is_made_anew(
+    tmp_path: Path, prepared_anew: Callable[[Predictor], RowModel]
+) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     Predictor(file).prepare()
     folder = node_folder()
@@ -390,7 +407,7 @@ def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
     (compiled,) = folder.glob("*.armpy")
     sound = compiled.read_bytes()
     compiled.write_bytes(sound[:100])
-    again = Predictor(file)._source.load()
+    again = prepared_anew(Predictor(file))
     assert again.model.is_light
     assert compiled.read_bytes() != sound[:100]
 
@@ -399,7 +416,10 @@ def test_a_damaged_compiled_file_is_made_anew(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("own_cache")
 @pytest.mark.parametrize("kind", ["code", "constants"])
 def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
-    tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    kind: str,
+    caplog: pytest.LogCaptureFixture,
+    prepared_anew: Callable[[Predictor], RowModel],
 ) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     Predictor(file).prepare()
@@ -413,7 +433,7 @@ def test_a_compiled_file_with_a_damaged_section_is_made_anew_once(
     compiled.write_bytes(damaged)
     for num_warnings in (1, 0):
         caplog.clear()
-        again = Predictor(file)._source.load()
+        again = prepared_anew(Predictor(file))
         assert again.model.is_light
         assert caplog.text.count("is made again") == num_warnings
         np.testing.assert_array_equal(again.run({"x": rows(5)}, {}, 5)["scores"], scores(rows(5)))
@@ -441,14 +461,17 @@ needs_owners = pytest.mark.skipif(not HAS_OWNERS, reason="needs files with owner
 @needs_owners
 @pytest.mark.usefixtures("own_cache")
 def test_a_cache_that_others_can_write_to_costs_one_compilation_a_process(
-    tmp_path: Path, loads: list[Any], caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    loads: list[Any],
+    caplog: pytest.LogCaptureFixture,
+    prepared_anew: Callable[[Predictor], RowModel],
 ) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(0o777)  # as an emptyDir of Kubernetes
     for _ in range(2):
         loads.clear()
-        answers = Predictor(file)._source.load().run({"x": rows(5)}, {}, 5)
+        answers = prepared_anew(Predictor(file)).run({"x": rows(5)}, {}, 5)
         np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
         assert len(loads) == 2  # of the file, and of its compiled form, which is refused
     assert f"the folder {node_folder()} cannot be used" in caplog.text
@@ -458,11 +481,14 @@ def test_a_cache_that_others_can_write_to_costs_one_compilation_a_process(
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_cache")
 def test_a_damaged_compiled_file_that_stays_is_gone_around(
-    tmp_path: Path, loads: list[Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    loads: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    prepared_anew: Callable[[Predictor], RowModel],
 ) -> None:
     file = write_row_model(tmp_path / "model.tflite", 1)
-    source = Predictor(file)._source
-    source.load()
+    predictor = Predictor(file)
+    predictor.prepare()
     folder = node_folder()
     assert folder is not None
     (compiled,) = folder.glob("*.armpy")
@@ -473,7 +499,7 @@ def test_a_damaged_compiled_file_that_stays_is_gone_around(
         raise PermissionError(path)
 
     monkeypatch.setattr("armpy_serving.prediction.model_source.os.unlink", kept)
-    answers = source.load().run({"x": rows(5)}, {}, 5)
+    answers = prepared_anew(predictor).run({"x": rows(5)}, {}, 5)
     np.testing.assert_array_equal(answers["scores"], scores(rows(5)))
 
 
@@ -556,13 +582,14 @@ def test_no_row_is_lost_or_doubled_where_workers_are_killed(tmp_path: Path) -> N
         np.testing.assert_array_equal(answer["scores"], scores(batch["x"]))
 
 
-def test_a_process_that_was_forked_makes_a_model_of_its_own(tmp_path: Path) -> None:
+def test_a_process_that_was_forked_makes_a_model_of_its_own(
+    tmp_path: Path, own_models: ProcessModels
+) -> None:
     predictor = Predictor(write_row_model(tmp_path / "model.tflite", 1))
-    models = ProcessModels()
-    first = models.get("one", predictor._source.load)
-    assert models.get("one", predictor._source.load) is first
-    models.reset()  # as the child does
-    assert models.get("one", predictor._source.load) is not first
+    first = predictor.prepare()
+    assert predictor.prepare() is first
+    own_models.reset()  # as the child does
+    assert predictor.prepare() is not first
 
 
 @pytest.mark.parametrize(("said", "threads"), [("1", 1), ("1,4", 1), ("", None), ("many", None)])
@@ -578,9 +605,13 @@ def test_no_more_threads_than_processors(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (assigned_threads() or 0) <= (os.cpu_count() or 1)
 
 
-def test_the_threads_reach_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_threads_reach_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loads: list[Any]
+) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    predictor = Predictor(write_row_model(tmp_path / "model.tflite", 1))
-    assert predictor._source._options().num_threads == 1
-    chosen = Predictor(write_row_model(tmp_path / "model.tflite", 1), num_threads=2)
-    assert chosen._source._options().num_threads == 2
+    file = write_row_model(tmp_path / "model.tflite", 1)
+    Predictor(file).prepare()
+    assert {options["num_threads"] for *_, options in loads} == {1}
+    loads.clear()
+    Predictor(file, num_threads=2).prepare()
+    assert {options["num_threads"] for *_, options in loads} == {2}

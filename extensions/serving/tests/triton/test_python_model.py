@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -55,16 +54,16 @@ def loaded(adapter: ModuleType, tmp_path: Path) -> Iterator[Loaded]:
         instance.finalize()
 
 
-def runs_of(instance: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Inputs of each run of the model from now on."""
+def watch_runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Inputs of each run of a model from now on."""
     seen: list[Any] = []
+    run = Model.run
 
-    def watched(run: Callable[..., Any], inputs: Any, *rest: Any) -> Any:
+    def watched(model: Model, inputs: Any, *rest: Any) -> Any:
         seen.append(inputs["x"])
-        return run(inputs, *rest)
+        return run(model, inputs, *rest)
 
-    for model in instance._models.values():
-        monkeypatch.setattr(model, "run", partial(watched, model.run), raising=False)
+    monkeypatch.setattr(Model, "run", watched)
     return seen
 
 
@@ -72,7 +71,7 @@ def test_requests_run_as_one_batch_and_get_their_own_rows(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = loaded(doubling(None, 2), max_batch=8)
-    seen = runs_of(instance, monkeypatch)
+    seen = watch_runs(monkeypatch)
     answers = instance.execute([request([1, 2]), request([3, 4], [5, 6]), request([7, 8])])
     assert [values(answer) for answer in answers] == [[[2, 4]], [[6, 8], [10, 12]], [[14, 16]]]
     assert [batch.shape for batch in seen] == [(4, 2)]
@@ -82,7 +81,7 @@ def test_batch_is_filled_up_to_a_prepared_size_with_a_row_of_its_own(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = loaded(doubling(None, 2), max_batch=8)
-    seen = runs_of(instance, monkeypatch)
+    seen = watch_runs(monkeypatch)
     answers = instance.execute([request([1, 2], [3, 4]), request([5, 6])])
     assert [values(answer) for answer in answers] == [[[2, 4], [6, 8]], [[10, 12]]]
     assert seen[0].tolist() == [[1, 2], [3, 4], [5, 6], [1, 2]]
@@ -103,7 +102,7 @@ def test_request_alone_goes_in_without_a_copy(
     loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instance = loaded(doubling(None, 2), max_batch=8)
-    seen = runs_of(instance, monkeypatch)
+    seen = watch_runs(monkeypatch)
     single = request([1, 2])
     instance.execute([single])
     assert seen[0] is single.tensors[0].as_numpy()
@@ -114,7 +113,7 @@ def test_requests_of_other_shapes_run_in_batches_of_their_own(
 ) -> None:
     monkeypatch.setattr(adapter, "WATCHES_FROM_S", 60.0)  # the first run compiles
     instance = loaded(doubling(None, None), max_batch=8)
-    seen = runs_of(instance, monkeypatch)
+    seen = watch_runs(monkeypatch)
     answers = instance.execute([request([1, 2]), request([3]), request([4, 5]), request([6])])
     assert [values(answer) for answer in answers] == [[[2, 4]], [[6]], [[8, 10]], [[12]]]
     assert sorted(batch.shape for batch in seen) == [(2, 1), (2, 2)]
@@ -167,26 +166,28 @@ def test_errors_have_their_codes(
     def failing(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(instance._models[0], "run", failing, raising=False)
+    monkeypatch.setattr(Model, "run", failing)
     single = InferenceRequest([Tensor("x", np.ones(2, np.float32))])
     (answer,) = instance.execute([single])
     assert answer.error().code() == code
 
 
-def test_cancelled_request_is_left_out_where_runs_are_long(loaded: Loaded) -> None:
+def test_cancelled_request_is_left_out_where_runs_are_long(
+    adapter: ModuleType, loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
     instance = loaded(doubling(None, 2), max_batch=4)
     gone = request([1, 2], cancelled=True)
     (answer,) = instance.execute([gone])
     assert values(answer) == [[2, 4]]
     assert gone.asked == []  # asking takes longer than the run
-    instance._last_s = 0.01
+    monkeypatch.setattr(adapter, "LOOKS_FROM_S", 0.0)
     answers = instance.execute([gone, request([3, 4])])
     assert answers[0].error().code() == TritonError.CANCELLED
     assert values(answers[1]) == [[6, 8]]
 
 
 def test_long_run_is_stopped_without_a_waiting_client(
-    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+    adapter: ModuleType, loaded: Loaded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
     instance = loaded(doubling(2))
@@ -197,8 +198,8 @@ def test_long_run_is_stopped_without_a_waiting_client(
         single.cancelled = True
         return future
 
-    monkeypatch.setattr(instance._models[0], "start", start, raising=False)
-    instance._last_s = 1.0
+    monkeypatch.setattr(Model, "start", start)
+    monkeypatch.setattr(adapter, "WATCHES_FROM_S", 0.0)
     (answer,) = instance.execute([single])
     assert answer.error().code() == TritonError.CANCELLED
     assert future.cancelled()
@@ -236,7 +237,7 @@ def test_bfloat16_goes_by_its_bits(loaded: Loaded) -> None:
     (answer,) = instance.execute([InferenceRequest([Tensor("x", bits, is_bfloat=True)])])
     assert answer.error() is None
     output = answer.output_tensors()[0]
-    assert output._array.tolist() == [[0x3F80], [0xC000]]
+    assert output.array.tolist() == [[0x3F80], [0xC000]]
     del answer, output
     assert not bfloat._lent, "the memory that was read is released"
 

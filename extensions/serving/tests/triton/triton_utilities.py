@@ -50,7 +50,7 @@ class Tensor:
         if not name:
             raise TritonModelException("Tensor name cannot be an empty string.")
         self._name, self._is_bfloat = name, is_bfloat
-        self._array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        self.array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
     def name(self) -> str:
         """The name."""
@@ -60,10 +60,10 @@ class Tensor:
         """The server's memory; there is no such array of bfloat16."""
         if self._is_bfloat:
             raise TritonModelException("Tensor dtype is BF16 and cannot be converted to NumPy.")
-        return self._array
+        return self.array
 
     def __dlpack__(self, stream: object = None) -> Any:
-        return self._array.__dlpack__()
+        return self.array.__dlpack__()
 
     @staticmethod
     def from_dlpack(name: str, source: Any) -> Tensor:
