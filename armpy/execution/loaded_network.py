@@ -16,10 +16,9 @@ from armpy.compiler import Evaluator, OptimizedNetwork, Placement, default_shape
 from armpy.compiler.validation import check_shapes_known, validate
 from armpy.errors import ArmpyError, InvalidArgumentError, LayerValidationError
 from armpy.execution import background, calls, wrappers
-from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.programs.cache import DEBUG, ProgramCache
 from armpy.execution.programs.held_memory import HeldMemory
-from armpy.execution.programs.imports import Importer, import_by_name, import_given, imports_in
+from armpy.execution.programs.imports import ImportedTensors, Importer
 from armpy.execution.programs.planning import Planner
 from armpy.execution.programs.program import BoundProgram, ProgramKey
 from armpy.execution.programs.staged_program import NetworkProgram
@@ -126,9 +125,9 @@ class LoadedNetwork:
         self.latest: BoundProgram | None = None
         self.executors = settings.executors
         self.is_closed = False
-        # Weak, both: the network closes them and does not keep them alive.
+        self.imported = ImportedTensors(self)
+        # Weak: the network closes them and does not keep them alive.
         self._users: weakref.WeakSet[Execution | NetworkMemory | LoadedNetwork] = weakref.WeakSet()
-        self.imported: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
         if original is not None:
             original._users.add(self)
         self.tiers: background.Tiers | None = None
@@ -324,7 +323,7 @@ class LoadedNetwork:
             if self.tiers is not None:
                 self.tiers.close()
             self.forget_programs()  # a program that is still referenced holds no memory
-            users = [*self._users, *self.imported]
+            users = [*self._users, self.imported]
             if self.original is None:
                 self.subgraphs.close()
                 users += [] if self.spread is None else self.spread.networks
@@ -344,8 +343,7 @@ class LoadedNetwork:
         InvalidArgumentError is raised for tensors that are closed, or of another network.
         """
         prepared = self.prepare(tuple([array.shape for array in inputs]))
-        import_given(self, prepared, inputs, targets)
-        key = imports_in(self, prepared, inputs, targets)
+        key = self.imported.of_call(prepared, inputs, targets)
         if not key:
             return prepared
         with self._lock:
@@ -360,12 +358,6 @@ class LoadedNetwork:
     def find_prepared(self, inputs: Sequence[Array]) -> BoundProgram | None:
         """Return the program for the shapes of some inputs, if it is ready."""
         return self.program_cache.ready.get(tuple([array.shape for array in inputs]))
-
-    def import_memory(
-        self, memories: Mapping[str, object], *, is_output: bool
-    ) -> dict[str, ImportedTensor]:
-        """Let backends use memory in place; see `armpy.Model.import_inputs`."""
-        return import_by_name(self, memories, is_output=is_output)
 
     def importer(self, prepared: BoundProgram | None = None) -> Importer:
         """Return what imports memory for a prepared program, or for `latest_shapes`."""

@@ -210,11 +210,11 @@ class Model:
         first reader refuses, MemoryImportError is raised, and nothing is imported; another reader
         that can neither import the memory nor share it gets a copy in each run.
         """
-        return self.handle.loaded.import_memory(memories, is_output=False)
+        return self.handle.loaded.imported.by_name(memories, is_output=False)
 
     def import_outputs(self, memories: Mapping[str, object]) -> dict[str, ImportedTensor]:
         """`import_inputs` for outputs; MemoryExportError if the backend that writes one refuses."""
-        return self.handle.loaded.import_memory(memories, is_output=True)
+        return self.handle.loaded.imported.by_name(memories, is_output=True)
 
     def prepare(self, shapes: Shapes | None = None) -> None:
         """Make all that a call needs now, so that no call compiles unexpectedly.

@@ -167,7 +167,7 @@ class Attempt:
             with self._step():
                 self.results.append(network.bind(Invocation({"x": X}))()["y"].tolist())
             with self._step():
-                imported = network.import_memory({"x": shared(X)}, is_output=False)
+                imported = network.imported.by_name({"x": shared(X)}, is_output=False)
                 results = self.runtime.enqueue_workload(network_id, imported)
                 self.results.append(results["y"].tolist())
             network.free_working_memory()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
-from weakref import WeakSet
 
 from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.programs.imports import ImportingNetwork
+from armpy.execution.programs.imports import ImportedTensors, ImportingNetwork
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.scheduling.executors import Executors
 from armpy.execution.steps.control_flow import Shapes
@@ -53,7 +52,7 @@ class Callee(Protocol):
         """The network prepared for the shapes of the last call; None before the first one."""
 
     @property
-    def imported(self) -> Collection[ImportedTensor]:
+    def imported(self) -> Iterable[ImportedTensor]:
         """Its imported tensors."""
 
     def prepared_for(
@@ -76,7 +75,7 @@ class LoadedCallee(Callee, ImportingNetwork, Protocol):
         """The graph."""
 
     @property
-    def imported(self) -> WeakSet[ImportedTensor]:
+    def imported(self) -> ImportedTensors:
         """Its imported tensors."""
 
     @property

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
-from armpy.execution.programs.imports import import_given, imports_in
+from armpy.execution.programs.imports import ImportedTensors
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.wrappers.debugging import DebugCallback, debugged
 from armpy.ops.operation import Array
@@ -38,13 +37,9 @@ class DebuggedNetwork:
             )
         self.graph = network.graph
         self.inputs: tuple[InputSlot, ...] = network.inputs
+        self.imported: ImportedTensors = network.imported
         self._network = network
         self._debug = partial(debugged, callback=callback)
-
-    @property
-    def imported(self) -> Collection[ImportedTensor]:
-        """The network's imported tensors."""
-        return self._network.imported
 
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
@@ -55,8 +50,7 @@ class DebuggedNetwork:
         """
         shapes = tuple([array.shape for array in inputs])
         prepared = self._network.prepared_to_debug(shapes, self._debug)
-        import_given(self._network, prepared, inputs, targets)
-        if imports_in(self._network, prepared, inputs, targets):
+        if self.imported.of_call(prepared, inputs, targets):
             raise InvalidArgumentError(
                 "values are reported of executions with arrays",
                 actual="an imported tensor",

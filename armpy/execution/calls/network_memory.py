@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError
-from armpy.execution.arrays.imported_tensor import ImportedTensor
 from armpy.execution.arrays.slots import InputSlot
 from armpy.execution.calls.run import run_by_name
-from armpy.execution.programs.imports import import_given, imports_in
+from armpy.execution.programs.imports import ImportedTensors
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.steps.control_flow import Shapes
 from armpy.graph import Graph
@@ -51,10 +50,11 @@ class NetworkMemory:
     ...         scores = model.run({"image": frame}, memory=memory)
     """
 
-    __slots__ = ("__weakref__", "_held", "_network", "graph", "latest")
+    __slots__ = ("__weakref__", "_held", "_network", "graph", "imported", "latest")
 
     def __init__(self, network: LoadedCallee, prepared: BoundProgram, held: HeldMemory) -> None:
         self.graph: Graph = network.graph
+        self.imported: ImportedTensors = network.imported
         self.latest = prepared
         self._held = held
         # Weak: a network that was unloaded ends, even if its working memory is kept.
@@ -106,12 +106,6 @@ class NetworkMemory:
         """Return the slot of each input."""
         return self.latest.inputs
 
-    @property
-    def imported(self) -> Collection[ImportedTensor]:
-        """The network's imported tensors."""
-        network = self._network()
-        return () if network is None else network.imported
-
     def prepared_for(
         self, inputs: Sequence[Array], targets: Sequence[Array | None] = ()
     ) -> BoundProgram:
@@ -136,10 +130,7 @@ class NetworkMemory:
                 actual=", ".join(map(format_shape, shapes)),
                 fix="Make one for these",
             )
-        network = self._network()
-        if network is not None:
-            import_given(network, self.latest, inputs, targets)
-        if imports_in(self._network(), self.latest, inputs, targets):
+        if self.imported.of_call(self.latest, inputs, targets):
             raise InvalidArgumentError(
                 "the working memory is for executions with arrays",
                 actual="an imported tensor",

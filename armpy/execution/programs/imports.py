@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, MutableSet, Sequence
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Protocol
 
@@ -199,21 +200,6 @@ class Importer:
         raise refusal
 
 
-class ImportingNetwork(Protocol):
-    """Network that memory is imported for."""
-
-    @property
-    def graph(self) -> Graph:
-        """Graph whose inputs and outputs are imported."""
-
-    @property
-    def imported(self) -> MutableSet[ImportedTensor]:
-        """All tensors that are imported for it."""
-
-    def importer(self, prepared: BoundProgram | None = None) -> Importer:
-        """Return the importer for the shapes of a prepared network, or the latest ones."""
-
-
 def as_memory(where: str, info: TensorInfo, given: object) -> ExternalMemory:
     """Convert a caller's argument to memory: given memory, or an array that fits exactly.
 
@@ -252,82 +238,109 @@ def _named(error: MemoryImportError, kind: type[ArmpyError], where: str) -> Armp
     )
 
 
-def import_by_name(
-    network: ImportingNetwork, given: Mapping[str, object], *, is_output: bool
-) -> dict[str, ImportedTensor]:
-    """Import memory for some inputs or outputs of a network by name, all or none.
+class ImportingNetwork(Protocol):
+    """Network that memory is imported for."""
 
-    Raises InvalidArgumentError if the input or output does not exist, or the argument is not memory
-    of one; MemoryImportError, MemoryExportError if a backend refuses.
-    """
-    graph = network.graph
-    names = [*graph.output_names] if is_output else [value.name for value in graph.inputs]
-    unknown = [str(name) for name in given if name not in names]
-    if unknown:
-        raise InvalidArgumentError(
-            f"the network has no such {'output' if is_output else 'input'}",
-            expected=", ".join(names),
-            actual=", ".join(map(repr, unknown)),
-        )
-    importer = network.importer()
-    named: dict[str, ImportedTensor] = {}
-    try:
-        for name, item in given.items():
-            index = names.index(name)
-            named[name] = importer.output(index, item) if is_output else importer.input(index, item)
-            network.imported.add(named[name])
-    # As above: the caller never gets those that were made.
-    except BaseException:
-        for tensor in named.values():
-            tensor.close()
-        raise
-    return named
+    @property
+    def graph(self) -> Graph:
+        """Graph whose inputs and outputs are imported."""
+
+    def importer(self, prepared: BoundProgram | None = None) -> Importer:
+        """Return the importer for the shapes of a prepared network, or the latest ones."""
 
 
-def import_given(
-    network: ImportingNetwork,
-    prepared: BoundProgram,
-    inputs: Sequence[Array],
-    targets: Sequence[Array | None],
-) -> None:
-    """Import what a call gives to be imported, in its place in these lists.
+class ImportedTensors:
+    """The tensors that are imported for a loaded network, which goes without them."""
 
-    Memory that the first reader's (the writer's) backend does not import by kind is used as the
-    host sees it. See Arm NN's LoadedNetwork::EnqueueInput, EnqueueOutput.
+    def __init__(self, network: ImportingNetwork) -> None:
+        # Weak, both: networks go with the last reference to them, and so do tensors.
+        self._network = weakref.ref(network)
+        self._tensors: weakref.WeakSet[ImportedTensor] = weakref.WeakSet()
 
-    Raises MemoryImportError, MemoryExportError if a backend refuses, or the host cannot see it.
-    """
-    for tensors, is_output in ((inputs, False), (targets, True)):
-        for index, tensor in enumerate(tensors):
-            if isinstance(tensor, ToImport) and isinstance(tensors, list):
-                importer = network.importer(prepared)
-                tensors[index] = importer.for_one_call(index, tensor.memory, is_output=is_output)
+    def __iter__(self) -> Iterator[ImportedTensor]:
+        return iter(self._tensors)
 
+    def by_name(self, given: Mapping[str, object], *, is_output: bool) -> dict[str, ImportedTensor]:
+        """Import memory for some inputs or outputs by name, all or none.
 
-def imports_in(
-    network: object,
-    prepared: BoundProgram,
-    inputs: Sequence[Array],
-    targets: Sequence[Array | None],
-) -> tuple[object, ...]:
-    """Return the imports of a call by backend; empty if all is plain host memory.
+        Raises InvalidArgumentError if the input or output does not exist, or the argument is not
+        memory of one; MemoryImportError, MemoryExportError if a backend refuses.
+        """
+        network = self._network()
+        assert network is not None  # which the caller has
+        graph = network.graph
+        names = [*graph.output_names] if is_output else [value.name for value in graph.inputs]
+        unknown = [str(name) for name in given if name not in names]
+        if unknown:
+            raise InvalidArgumentError(
+                f"the network has no such {'output' if is_output else 'input'}",
+                expected=", ".join(names),
+                actual=", ".join(map(repr, unknown)),
+            )
+        importer = network.importer()
+        make = importer.output if is_output else importer.input
+        named: dict[str, ImportedTensor] = {}
+        try:
+            for name, item in given.items():
+                named[name] = make(names.index(name), item)
+                self._tensors.add(named[name])
+        # As above: the caller never gets those that were made.
+        except BaseException:
+            for tensor in named.values():
+                tensor.close()
+            raise
+        return named
 
-    Tensors are checked; in a list, those that are plain host memory become their arrays.
+    def of_call(
+        self,
+        prepared: BoundProgram,
+        inputs: Sequence[Array],
+        targets: Sequence[Array | None],
+    ) -> tuple[object, ...]:
+        """Return the imports of a call by backend; empty if all is plain host memory.
 
-    Raises InvalidArgumentError if one is closed, or of another input, output or network.
-    """
-    key: list[object] = []
-    both = ((inputs, prepared.inputs, False), (targets, prepared.outputs, True))
-    for tensors, slots, is_output in both:
-        for index, tensor in enumerate(tensors):
-            if not isinstance(tensor, ImportedTensor):
-                continue
-            tensor.check_use(network, slots[index].name, is_output=is_output)
-            # One that is for this call alone stays in the list, as its import ends with it.
-            array = tensor.host_array if tensor.is_kept else None
-            if array is not None and isinstance(tensors, list):
-                tensors[index] = array
-            else:
+        In lists, memory that a call gives to be imported is replaced by what it is imported as, and
+        tensors that are plain host memory by their arrays. Memory that the first reader's (the
+        writer's) backend does not import by kind is used as the host sees it. See Arm NN's
+        LoadedNetwork::EnqueueInput, EnqueueOutput.
+
+        Raises InvalidArgumentError if a tensor is closed, or of another input, output or network;
+        MemoryImportError, MemoryExportError if a backend refuses, or the host cannot see it.
+        """
+        key: list[object] = []
+        both = ((inputs, prepared.inputs, False), (targets, prepared.outputs, True))
+        for tensors, slots, is_output in both:
+            for index, given in enumerate(tensors):
+                tensor: object = given
+                if isinstance(given, ToImport) and isinstance(tensors, list):
+                    tensor = tensors[index] = self._for_one_call(prepared, index, given, is_output)
+                if not isinstance(tensor, ImportedTensor):
+                    continue
+                tensor.check_use(self._network(), slots[index].name, is_output=is_output)
+                # One that is for this call alone stays in the list, as its import ends with it.
+                array = tensor.host_array if tensor.is_kept else None
+                if array is not None and isinstance(tensors, list):
+                    tensors[index] = array
+                    continue
                 used = [(name, factory.factory_id) for name, factory in tensor.factories.items()]
                 key.append((is_output, index, *used))
-    return tuple(key)
+        return tuple(key)
+
+    def _for_one_call(
+        self,
+        prepared: BoundProgram,
+        index: int,  # of an input or output
+        given: ToImport,
+        is_output: bool,
+    ) -> object:
+        """What memory is imported as, unless the network is gone."""
+        network = self._network()
+        if network is None:
+            return given
+        importer = network.importer(prepared)
+        return importer.for_one_call(index, given.memory, is_output=is_output)
+
+    def close(self) -> None:
+        """Give the backends' part of all of them back."""
+        for tensor in [*self._tensors]:
+            tensor.close()
