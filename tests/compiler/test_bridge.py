@@ -19,7 +19,7 @@ from armpy.execution import NetworkProperties
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import Activation, BinaryOperation, ElementwiseBinary, Reshape, Transpose
-from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.fake_backends import OwnMemoryBackend, runtime_of
 from armpy_testing.models.networks import ADD, RELU, chain, diamond, f32, floats, i32, ints
 from tests.support.passes import run

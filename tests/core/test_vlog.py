@@ -15,7 +15,7 @@ from armpy import DataType, Model, Network, TensorInfo
 from armpy.core.vlog import TAGS, is_on, set_vlog, vlog
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.types import DeviceType
-from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
 

@@ -35,8 +35,8 @@ from armpy.execution import Runtime, RuntimeOptions
 from armpy.execution.calls.invocation import Invocation
 from armpy.graph import Graph
 from armpy.graph.network import Network
+from armpy_testing.backends.device_memory import shared
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from armpy_testing.backends.importing_device import shared
 from armpy_testing.models.networks import ADD, RELU, f32, floats, placement_of
 from tests.support.sabotage import (
     ANSWERED,

@@ -35,10 +35,15 @@ from armpy.ops.operation import Array
 from armpy.plugins import BackendProxy
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_testing.backends.buffer_device import BufferDevice
-from armpy_testing.backends.device_memory import DeviceBackend, DeviceFactory, DeviceHandle, Memory
+from armpy_testing.backends.device_memory import (
+    BufferDevice,
+    DeviceBackend,
+    DeviceFactory,
+    DeviceHandle,
+    Memory,
+    shared,
+)
 from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, Step, runtime_of
-from armpy_testing.backends.importing_device import shared
 from armpy_testing.models.networks import (
     ADD,
     MUL,

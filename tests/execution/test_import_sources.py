@@ -10,8 +10,8 @@ from armpy.backend import ExternalMemory, MemorySource
 from armpy.errors import InvalidArgumentError, MemoryExportError, MemoryImportError
 from armpy.model import Model
 from armpy.ops.operation import Array
+from armpy_testing.backends.device_memory import ImportingDevice, shared
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
-from armpy_testing.backends.importing_device import ImportingDevice, shared
 from armpy_testing.models.networks import chain, floats
 
 MALLOC, SHARED = MemorySource.MALLOC, MemorySource.SHARED_MEMORY

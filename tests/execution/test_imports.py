@@ -25,8 +25,8 @@ from armpy.graph.network import Network
 from armpy.model import Model
 from armpy.ops import BinaryOperation, ElementwiseBinary, Reshape
 from armpy.ops.operation import Array
+from armpy_testing.backends.device_memory import ImportingDevice, raising, shared
 from armpy_testing.backends.fake_backends import CountingManager, FakeBackend, runtime_of
-from armpy_testing.backends.importing_device import ImportingDevice, raising, shared
 from armpy_testing.effort import effort
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, i32
 

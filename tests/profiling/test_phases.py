@@ -17,7 +17,7 @@ from armpy.execution import NetworkProperties, Runtime
 from armpy.ops import BinaryOperation, ElementwiseBinary
 from armpy.profiling import EventKind, Profiler, ProfilingEvent, TracePhase, to_chrome_trace
 from armpy.profiling.phases import phase_of
-from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.fake_backends import FakeBackend, runtime_of
 
 X = np.ones(2, np.float32)

@@ -16,7 +16,7 @@ from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 from armpy_conformance.differences.diff import after_floats
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from armpy_testing.backends.tampering_backend import Tampering
+from armpy_testing.backends.lying_backends import Tampering
 from armpy_testing.shared import shared_files
 from scripts.comparison.equality import Bench, Conditions, Count
 from scripts.comparison.subjects import ModelFile, Selection, subjects

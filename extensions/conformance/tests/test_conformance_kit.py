@@ -39,6 +39,7 @@ from armpy_testing.backends.fake_backends import (
     Step,
 )
 from armpy_testing.backends.lying_backends import (
+    OPERATIONS,
     Answering,
     Crowded,
     GivesBack,
@@ -46,9 +47,12 @@ from armpy_testing.backends.lying_backends import (
     OnlyOnce,
     Pairs,
     Stale,
+    Tamper,
+    Tampering,
     Unfinished,
     WeightedRelu,
     WrongWhenFused,
+    adds_one,
     changes_inputs,
     drops_nan,
     gives_nan,
@@ -59,7 +63,6 @@ from armpy_testing.backends.lying_backends import (
     spreads_nan,
     write_liar,
 )
-from armpy_testing.backends.tampering_backend import OPERATIONS, Tamper, Tampering, adds_one
 from armpy_testing.effort import effort, part_of_kit
 
 from .declaring_backend import Declaring, exponential_pattern

@@ -34,7 +34,7 @@ from armpy_conformance.definitions.expected import (
     in_real_arithmetic,
     with_expected,
 )
-from armpy_testing.backends.tampering_backend import Tampering, adds_one
+from armpy_testing.backends.lying_backends import Tampering, adds_one
 
 from .kit_runs import run
 

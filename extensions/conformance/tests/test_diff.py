@@ -12,8 +12,7 @@ from armpy.ops import Activation, FullyConnected, Operation, Softmax
 from armpy.ops.operation import Array
 from armpy_conformance import ModelDifference, first_difference
 from armpy_testing.backends.fake_backends import CompilingBackend, FakeBackend, registry_of
-from armpy_testing.backends.lying_backends import WrongWhenFused
-from armpy_testing.backends.tampering_backend import Tampering
+from armpy_testing.backends.lying_backends import Tampering, WrongWhenFused
 from armpy_testing.digits import MODEL as DIGITS
 
 

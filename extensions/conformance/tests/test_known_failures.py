@@ -10,7 +10,7 @@ from armpy.errors import InvalidArgumentError
 from armpy_conformance import ConformanceResult, Outcome, run_conformance
 from armpy_conformance.known_failures import read_known_failures
 from armpy_testing.backends.fake_backends import FakeBackend
-from armpy_testing.backends.tampering_backend import OPERATIONS, Tampering, adds_one
+from armpy_testing.backends.lying_backends import OPERATIONS, Tampering, adds_one
 
 from .kit_runs import options_for
 

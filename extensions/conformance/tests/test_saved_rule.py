@@ -19,7 +19,7 @@ from armpy_conformance import Outcome
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.contract import CONTRACT_CASES, judge_contract
 from armpy_testing.backends.fake_backends import CompilingBackend
-from armpy_testing.backends.tampering_backend import OPERATIONS
+from armpy_testing.backends.lying_backends import OPERATIONS
 
 from .kit_runs import options_for
 

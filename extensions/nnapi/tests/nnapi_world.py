@@ -24,7 +24,7 @@ from armpy_nnapi import (
     PreferenceCode,
     Priority,
 )
-from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.scripted_backend import ScriptedBackend, raises, waits
 
 from .nnapi_models import FLOAT_2, FLOAT_ANY, add_operands, devices_of, fails, floats, sum_model

@@ -24,7 +24,7 @@ from armpy_nnapi import (
     OperationCode,
 )
 from armpy_nnapi.memory_domains.described_memory import DescribedMemory
-from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.fake_backends import FakeBackend
 
 from .nnapi_models import (

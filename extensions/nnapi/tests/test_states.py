@@ -12,7 +12,7 @@ import pytest
 
 from armpy.errors import BackendError
 from armpy_nnapi import Burst, Execution, Memory
-from armpy_testing.backends.buffer_device import BufferDevice
+from armpy_testing.backends.device_memory import BufferDevice
 from armpy_testing.backends.scripted_backend import ScriptedBackend, raises, right
 
 from .nnapi_models import devices_of, fails, floats

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -45,7 +45,31 @@ from armpy_testing.backends.fake_backends import (
     Outputs,
     Step,
 )
-from armpy_testing.backends.tampering_backend import OPERATIONS, adds_one
+
+Tamper = Callable[[Operation, list[Array], list[Array]], None]
+"""Spoils inputs or outputs after the right answer was computed."""
+
+OPERATIONS = (ElementwiseBinary, Activation)
+"""What it supports unless told otherwise."""
+
+
+class Tampering(FakeBackend):
+    """Spoils its results."""
+
+    def __init__(self, tamper: Tamper, operations: Collection[type] | None = OPERATIONS) -> None:
+        super().__init__("Liar", operations)
+        self._tamper = tamper
+
+    def execute(self, step: Step, inputs: Handles, outputs: Outputs) -> None:
+        step.right.execute(inputs, outputs)
+        sources = [handle.map() for handle in inputs if handle is not None]
+        self._tamper(step.operation, sources, [handle.map() for handle in outputs])
+
+
+def adds_one(_: Operation, __: list[Array], outputs: list[Array]) -> None:
+    """Make every output wrong."""
+    for output in outputs:
+        np.add(output, np.ones((), output.dtype), out=output)
 
 
 class KeepsConstants(FakeBackend):
@@ -124,8 +148,8 @@ def write_liar(folder: Path, how: str) -> RuntimeOptions:
     """
     factory = f"""
     def backend_factory():
-        from armpy_testing.backends.tampering_backend import Tampering
         from {__package__} import lying_backends
+        from {__package__}.lying_backends import Tampering
         return {how}
     """
     write_module(folder, "Test_Liar_backend", module_source("Liar", extra=factory))

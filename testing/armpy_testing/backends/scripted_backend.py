@@ -50,8 +50,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from armpy_reference import ReferenceBackend
-from armpy_reference.factory import ReferenceWorkloadFactory
 
 from armpy.backend import (
     Capabilities,
@@ -70,7 +68,6 @@ from armpy.backend import (
     PreparationRequest,
     ProgramCheck,
     ProgramFit,
-    ReasonCode,
     SavedProgram,
     Substitution,
     Support,
@@ -83,7 +80,13 @@ from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy.types import BackendId, DeviceType
 from armpy_testing.backends.dynamic_modules import module_source, write_module
-from armpy_testing.backends.fake_backends import Handles, Outputs, ProgramWorkload
+from armpy_testing.backends.fake_backends import (
+    FakeFactory,
+    Handles,
+    Outputs,
+    compiled,
+    supported,
+)
 
 METHODS = {
     "open": "create_backend_context: whether the device is there; arguments: options",
@@ -344,9 +347,7 @@ class ScriptedBackend(IBackendInternal):
         """One layer in a subgraph's place, or the subgraph as it is."""
         if not self._compiles:
             return OptimizationViews(untouched=[view])
-        shapes = tuple(value.info.known_shape for value in view.outputs)
-        program = PreCompiled(view, shapes)
-        return OptimizationViews(substitutions=[Substitution.by_operation(view, program)])
+        return OptimizationViews(substitutions=[compiled(view)])
 
 
 class ScriptedPrograms(IPrograms):
@@ -402,24 +403,15 @@ class _Support(ILayerSupport):
     def is_layer_supported(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> Support:
+        backend_id = self._backend.get_id()
         answer: Support = self._backend.ask(
             "support",
-            lambda: self._support(operation, inputs, outputs),
+            lambda: supported(backend_id, self._operations, operation, inputs, outputs),
             operation=operation,
             inputs=inputs,
             outputs=outputs,
         )
         return answer
-
-    def _support(
-        self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
-    ) -> Support:
-        """The right answer."""
-        if self._operations is not None and type(operation) not in self._operations:
-            text = f"{self._backend.get_id()} does not do {operation.name}"
-            return Support.no(ReasonCode.OPERATION, text)
-        support = ReferenceBackend().get_layer_support(PreparationRequest())
-        return support.is_layer_supported(operation, inputs, outputs)
 
 
 class _Factory(IWorkloadFactory):
@@ -436,10 +428,7 @@ class _Factory(IWorkloadFactory):
 
     def _right(self, operation: Operation, info: WorkloadInfo) -> IWorkload:
         """The workload, which asks its backend before it runs."""
-        if isinstance(operation, PreCompiled):
-            workload: IWorkload = ProgramWorkload(operation.program)
-        else:
-            workload = ReferenceWorkloadFactory().create_workload(operation, info)
+        workload = FakeFactory().create_workload(operation, info)
         return _Workload(self._backend, workload, info.name)
 
 

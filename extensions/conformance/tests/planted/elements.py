@@ -310,15 +310,6 @@ class TruthBytes(Fault):
                 output.view(np.uint8)[...] *= 255
 
 
-class FullBytes(Fault):
-    """The byte of a truth value is 255."""
-
-    def after(self, call: Call) -> None:
-        for array in call.outputs:
-            if array.dtype == np.bool_:
-                array.view(np.uint8)[...] *= 255
-
-
 class Latin(Plain):
     """Takes text, of which it keeps the characters of ASCII."""
 
@@ -513,7 +504,7 @@ _ELEMENTS: Mapping[str, tuple[str, Condition]] = {
 
 ELEMENT_FAULTS: dict[str, Planted] = {
     "edges/halves": Planted("-halves/", Plain, HalvesUp),
-    "blind-memory/full-bytes": Planted("Comparison/", Plain, FullBytes),
+    "blind-memory/full-bytes": Planted("Comparison/", Plain, TruthBytes),
     "blind-memory/ascii": Planted("String", Latin),
     "blind-subtle/left-scale": wrong(ElementwiseBinary, scale_of_left),
     "blind-subtle/stored": wrong(Comparison, compares_bytes),

@@ -36,7 +36,7 @@ from armpy_conformance.pages import (
     write_page,
 )
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
-from armpy_testing.backends.tampering_backend import Tampering
+from armpy_testing.backends.lying_backends import Tampering
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
