@@ -18,9 +18,7 @@ import pytest
 
 import armpy
 from armpy.core.processes.worker import Worker
-from armpy.plugins.discovery import entry_point_cache as installed
-from armpy.plugins.discovery.entry_point_cache import PROGRAMS_GROUP
-from armpy.store.archive.checksum_cache import SETTLED_NS
+from armpy_testing.installed import OLD_METADATA, announces, keeps_entry_points
 from tests.support.module_lister import ModuleLister
 
 MODEL = str(Path(__file__).parents[1] / "examples" / "digits" / "digits_int8.tflite")
@@ -45,6 +43,10 @@ LIGHT = HEAVY - {"armpy_numba_acc"} | {
 
 OF_COMMANDS = frozenset({"click", "dataclasses", "logging"})
 """What every command imports."""
+
+
+SETTLED_S = 2.0
+"""For which a file must not have changed before its checksum is remembered."""
 
 
 @dataclass(frozen=True)
@@ -193,8 +195,8 @@ def _file(package: str) -> str:
 @pytest.fixture(scope="module")
 def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache directory with what earlier starts keep there."""
-    if all(entry.group != PROGRAMS_GROUP for entry in installed.installed().entry_points):
-        pytest.skip("armpy's metadata is older than its code: install it again")
+    if not announces("armpy.programs"):
+        pytest.skip(OLD_METADATA)
     cache = tmp_path_factory.mktemp("cache")
     with armpy.load(MODEL) as model:
         model.save(cache / "digits.armpy")
@@ -202,8 +204,8 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for start in STARTS:
             if start.name in WARMING:
                 modules_of(start, cache)
-        time.sleep(SETTLED_NS / 1e9 + 0.1)  # before that, what was verified is not remembered
-    if not (cache / installed.FOLDER).exists():
+        time.sleep(SETTLED_S + 0.1)  # before that, what was verified is not remembered
+    if not keeps_entry_points(cache):
         pytest.skip("something is being installed in this environment just now")
     return cache
 

@@ -11,6 +11,7 @@ from typing import Any  # JSON documents
 import pytest
 
 from armpy.cli.__main__ import main
+from armpy.plugins import BackendRegistry
 
 
 def armpy_command(arguments: Sequence[str]) -> int:
@@ -40,6 +41,11 @@ def armpy_output(arguments: Sequence[str]) -> tuple[int, str]:
     with redirect_stdout(output), redirect_stderr(output):
         code = armpy_command(arguments)
     return code, output.getvalue()
+
+
+def find_backends_in(registry: BackendRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands of this process find the backends of a registry, and no others."""
+    monkeypatch.setattr(BackendRegistry, "discover", lambda options=None: registry)
 
 
 class Cli:

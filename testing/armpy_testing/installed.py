@@ -6,12 +6,17 @@ import sys
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
+from armpy.plugins.discovery import entry_point_cache
 from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.store import archive
+
+OLD_METADATA = "armpy's metadata is older than its code: install it again"
+"""Why a test of armpy's own entry points is skipped."""
 
 NEEDS_KIT = pytest.mark.skipif(
     find_spec("armpy_conformance") is None, reason="armpy-conformance is not installed"
@@ -31,10 +36,18 @@ def skip_without(*requirements: str) -> None:
 
 def skip_without_commands_of_backends() -> None:
     """Skip a whole module of tests where the commands of armpy's own backends are not announced."""
-    announced = installed().entry_points
-    if not any(e.group == "armpy.commands" and e.distribution == "armpy" for e in announced):
-        reason = "armpy's metadata is older than its code: install it again"
-        pytest.skip(reason, allow_module_level=True)
+    if not announces("armpy.commands"):
+        pytest.skip(OLD_METADATA, allow_module_level=True)
+
+
+def announces(group: str) -> bool:
+    """Whether the installed distribution armpy has an entry point in a group."""
+    return any(e.group == group and e.distribution == "armpy" for e in installed().entry_points)
+
+
+def keeps_entry_points(cache: Path) -> bool:
+    """Whether installed entry points are kept in a cache, as they are once nothing is installed."""
+    return (cache / entry_point_cache.FOLDER).exists()
 
 
 def _is_met(requirement: Requirement) -> bool:

@@ -14,7 +14,6 @@ import pytest
 
 import armpy
 from armpy.backend import BACKEND_API_VERSION, BackendOption, IBackendInternal
-from armpy.cli.backends.work import BackendReport, list_backends, print_backends
 from armpy.cli.registry import parse_backend_options, split_option
 from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.model import Model
@@ -22,7 +21,7 @@ from armpy.plugins import BackendRegistry
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
-from armpy_testing.command_line import Cli, armpy_command
+from armpy_testing.command_line import Cli, armpy_command, find_backends_in
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -33,44 +32,43 @@ def broken() -> IBackendInternal:
 
 
 @pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> BackendRegistry:
+def one_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only backend cannot be loaded."""
     monkeypatch.setattr(logging.getLogger("armpy.plugins"), "disabled", True)
     registry = BackendRegistry()
     registry.register("Broken", broken, source="test 1.0")
-    return registry
+    find_backends_in(registry, monkeypatch)
 
 
-def test_listing_loads_nothing(registry: BackendRegistry) -> None:
-    assert list_backends(registry) == [BackendReport("Broken", "", "code", "test 1.0", "found")]
+@pytest.mark.usefixtures("one_broken")
+def test_listing_loads_nothing(cli: Cli) -> None:
+    (entry,) = cli.document("backends")["backends"]
+    filled = {name: value for name, value in entry.items() if value}
+    assert filled == {"id": "Broken", "kind": "code", "source": "test 1.0", "status": "found"}
 
 
-def test_a_backend_that_cannot_be_loaded_is_listed_with_the_reason(
-    registry: BackendRegistry,
-) -> None:
-    (report,) = list_backends(registry, load=True)
-    assert report.status == "failed"
-    assert "the device is asleep" in report.reason
+@pytest.mark.usefixtures("one_broken")
+def test_a_backend_that_cannot_be_loaded_is_listed_with_the_reason(cli: Cli) -> None:
+    (entry,) = cli.document("backends", "--load")["backends"]
+    assert entry["status"] == "failed"
+    assert "the device is asleep" in entry["reason"]
 
 
-def test_the_whole_table_shows_the_reason(
-    registry: BackendRegistry, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_backends(list_backends(registry, load=True), shows_all=True)
-    assert "the device is asleep" in capsys.readouterr().out
+@pytest.mark.usefixtures("one_broken")
+def test_the_whole_table_shows_the_reason(cli: Cli) -> None:
+    assert "the device is asleep" in cli.out("backends", "--load", "--all")
 
 
-def test_the_short_table_shows_how_many_are_left_out(
-    registry: BackendRegistry, capsys: pytest.CaptureFixture[str]
-) -> None:
-    print_backends(list_backends(registry, load=True), load=True)
-    assert capsys.readouterr().out == (
+@pytest.mark.usefixtures("one_broken")
+def test_the_short_table_shows_how_many_are_left_out(cli: Cli) -> None:
+    assert cli.out("backends", "--load") == (
         "no backend can be used\nleft out: 1 (armpy backends --all --load says why)\n"
     )
 
 
-def test_no_backend_is_said_to_be_none(capsys: pytest.CaptureFixture[str]) -> None:
-    print_backends([])
-    assert capsys.readouterr().out == "no backend is installed\n"
+def test_no_backend_is_said_to_be_none(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    find_backends_in(BackendRegistry(), monkeypatch)
+    assert cli.out("backends") == "no backend is installed\n"
 
 
 def test_a_distributions_version_is_listed_without_loading_it(

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from armpy.backend import CacheEntry, GroupedCacheEntry, IBackendCache
-from armpy.cli.cache.caches import (
-    clear_caches,
-    filter_by_model,
-    forget_models,
-    list_caches,
-)
-from armpy.cli.cache.models import CacheReport, summarize_models
-from armpy.cli.cache.work import print_caches
-from armpy.errors import BackendError, BackendUnavailableError, InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
 from armpy_testing.backends.dynamic_modules import (
@@ -26,7 +18,7 @@ from armpy_testing.backends.dynamic_modules import (
 )
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of, runtime_of
 from armpy_testing.backends.scripted_backend import ScriptedBackend, declaration
-from armpy_testing.command_line import Cli, armpy_command
+from armpy_testing.command_line import Cli, armpy_command, find_backends_in
 from armpy_testing.models.networks import ADD, RELU, f32
 
 for library in ("click", "rich", "PIL"):
@@ -156,11 +148,15 @@ def test_a_model_of_which_nothing_is_kept_is_an_error(options: list[str], cli: C
 class Cache(IBackendCache):
     """Holds one thing, if a test wants."""
 
-    name = "things"
     location = "/somewhere"
 
-    def __init__(self, listed: object) -> None:
+    def __init__(self, listed: object, name: str = "things") -> None:
         self._listed = listed
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     def list_entries(self) -> Sequence[CacheEntry]:
         if isinstance(self._listed, Exception):
@@ -177,12 +173,18 @@ class Cache(IBackendCache):
 class Keeping(FakeBackend):
     """A backend with the caches that it is given."""
 
-    def __init__(self, *caches: object) -> None:
-        super().__init__("Keeping")
+    def __init__(self, *caches: object, backend_id: str = "Keeping") -> None:
+        super().__init__(backend_id)
         self._caches = caches
 
     def get_caches(self) -> Sequence[IBackendCache]:
         return self._caches  # type: ignore[return-value]  # it may be anything
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Has the command find some backends, and no others."""
+    return lambda *backends: find_backends_in(registry_of(*backends), monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -194,22 +196,25 @@ class Keeping(FakeBackend):
         (Cache(["a"]), "Keeping / list_entries: .*must list CacheEntry only"),
     ],
 )
-def test_what_a_cache_does_wrong_names_the_backend(cache: object, text: str) -> None:
-    with pytest.raises(BackendError, match=text):
-        list_caches(registry_of(Keeping(cache)), None)
+def test_what_a_cache_does_wrong_names_the_backend(
+    cache: object, text: str, cli: Cli, use: Callable[..., None]
+) -> None:
+    use(Keeping(cache))
+    assert re.search(text, cli.err("cache", "list", code=1))
 
 
-def test_a_wrong_answer_to_clear_names_the_backend() -> None:
-    with pytest.raises(BackendError, match=r"Keeping / clear: .*Expected int"):
-        clear_caches(registry_of(Keeping(Cache([]))), ["Keeping"])
-    with pytest.raises(BackendUnavailableError, match="there is no backend 'Other'"):
-        clear_caches(registry_of(Keeping(Cache([]))), ["Other"])
+def test_a_wrong_answer_to_clear_names_the_backend(cli: Cli, use: Callable[..., None]) -> None:
+    use(Keeping(Cache([])))
+    err = cli.err("cache", "clear", "--backends", "Keeping", code=1)
+    assert re.search(r"Keeping / clear: .*Expected int", err)
+    err = cli.err("cache", "clear", "--backends", "Other", code=1)
+    assert "there is no backend 'Other'" in err
 
 
-def test_sizes_are_printed_in_readable_units(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sizes_are_printed_in_readable_units(cli: Cli, use: Callable[..., None]) -> None:
     entries = [CacheEntry(f"e{n}", size, 0.0) for n, size in enumerate((5, 5 << 10, 5 << 30))]
-    print_caches(list_caches(registry_of(Keeping(Cache(entries))), None), shows_all=True)
-    out = capsys.readouterr().out
+    use(Keeping(Cache(entries)))
+    out = cli.out("cache", "list", "--files")
     for size in ("5 B", "5 KiB", "5 GiB"):
         assert size in out
     assert "Keeping things in /somewhere: 3 entries, 5 GiB\n" in out
@@ -227,11 +232,9 @@ MANY = [
 ]
 
 
-def test_what_is_kept_is_summed_up_per_model(capsys: pytest.CaptureFixture[str]) -> None:
-    keeping = Keeping(Cache(MANY))
-    reports = list_caches(registry_of(keeping), ["Keeping"])
-    print_caches(reports)
-    lines = capsys.readouterr().out.splitlines()
+def test_what_is_kept_is_summed_up_per_model(cli: Cli, use: Callable[..., None]) -> None:
+    use(Keeping(Cache(MANY)))
+    lines = cli.out("cache", "list", "--backends", "Keeping").splitlines()
     # By columns: date and time, size, how many, of what, what for; the last used first.
     rows = [line.split()[2:] for line in lines[1:4]]
     assert rows == [
@@ -240,40 +243,41 @@ def test_what_is_kept_is_summed_up_per_model(capsys: pytest.CaptureFixture[str])
         ["5", "B", "1", "unknown", "things"],
     ]
     assert lines[4].split() == ["2.103", "KiB", "4", "all", "together"]
-    print_caches(reports, shows_all=True)
-    lines = capsys.readouterr().out.split("\n\n")[0].splitlines()
-    assert [line.split()[-1] for line in lines[1:]] == ["2", "1", "3", "4"]
+    files = cli.out("cache", "list", "--backends", "Keeping", "--files").split("\n\n")[0]
+    assert [line.split()[-1] for line in files.splitlines()[1:]] == ["2", "1", "3", "4"]
 
 
-def test_models_are_chosen_by_patterns() -> None:
-    reports = list_caches(registry_of(Keeping(Cache(MANY))), ["Keeping"])
-    (report,) = filter_by_model(reports, ["mobile*"])
-    assert [entry.name for entry in report.entries] == ["1", "3"]
-    assert filter_by_model(reports, []) == reports
-    with pytest.raises(InvalidArgumentError, match=r"got 'resnet'\. 'armpy cache list' shows all"):
-        filter_by_model(reports, ["mobilenet", "resnet"])
+def test_models_are_chosen_by_patterns(cli: Cli, use: Callable[..., None]) -> None:
+    use(Keeping(Cache(MANY)))
+    arguments = ("cache", "list", "--backends", "Keeping")
+    (cache,) = cli.document(*arguments, "--model", "mobile*")["caches"]
+    assert [entry["name"] for entry in cache["entries"]] == ["1", "3"]
+    (cache,) = cli.document(*arguments)["caches"]
+    assert [entry["name"] for entry in cache["entries"]] == ["1", "2", "3", "4"]
+    err = cli.err(*arguments, "--model", "mobilenet", "--model", "resnet")
+    assert "got 'resnet'. 'armpy cache list' shows all" in err
 
 
-def test_what_one_model_has_is_added_up_over_all_caches() -> None:
-    reports = [
-        CacheReport("A", "models", "/a", 0, 0, (grouped("x.armpy", "net", 100, 20.0),)),
-        CacheReport(
-            "B",
-            "compiled",
-            "/b",
-            0,
-            0,
-            (grouped("program-0a.entry", "net", 10, 30.0), grouped("tuned-0a.entry", "net", 1, 1)),
-        ),
+def test_what_one_model_has_is_added_up_over_all_caches(cli: Cli, use: Callable[..., None]) -> None:
+    models = Cache([grouped("x.armpy", "net", 100, 20.0)], name="models")
+    entries = [grouped("program-0a.entry", "net", 10, 30.0), grouped("tuned-0a.entry", "net", 1, 1)]
+    compiled = Cache(entries, name="compiled")
+    use(Keeping(models, backend_id="A"), Keeping(compiled, backend_id="B"))
+    assert cli.document("cache", "list")["models"] == [
+        {
+            "model": "net",
+            "size_bytes": 111,
+            "num_files": 3,
+            "last_used_s": 30.0,
+            "kinds": {
+                "a start without preparing": 1,
+                "compiled part": 1,
+                "what tuning found": 1,
+            },
+        }
     ]
-    (model_found,) = summarize_models(reports)
-    assert (
-        model_found.model,
-        model_found.size_bytes,
-        model_found.num_files,
-        model_found.last_used_s,
-    ) == ("net", 111, 3, 30.0)
-    assert model_found.kept_for == "a start without preparing, compiled part, what tuning found"
+    row = cli.out("cache", "list").splitlines()[1]
+    assert row.endswith("a start without preparing, compiled part, what tuning found")
 
 
 @pytest.fixture
@@ -290,24 +294,29 @@ def compiled_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_compiled_parts_are_listed_and_cleared_too(
-    compiled_parts: Path, capsys: pytest.CaptureFixture[str]
+    compiled_parts: Path, cli: Cli, use: Callable[..., None]
 ) -> None:
     assert len([*compiled_parts.iterdir()]) == 6
-    registry = registry_of(FakeBackend("Npu"), FakeBackend("Npu.2"))
-    print_caches(list_caches(registry, None))
-    out = capsys.readouterr().out
+    use(FakeBackend("Npu"), FakeBackend("Npu.2"))
+    out = cli.out("cache", "list")
     assert f"armpy compiled parts in {compiled_parts}: 6 entries" in out
     assert [out.count(name) for name in ("first", "second", "third")] == [1, 1, 1]
-    (report,) = list_caches(registry, ["Npu"], verify=True)
-    assert (report.backend, len(report.entries), report.damaged) == ("Npu", 4, [])
-    assert forget_models(registry, ["Npu"], ["second"]) == [("Npu", "compiled parts", 2, 0)]
-    (report,) = list_caches(registry, ["Npu"])
-    assert {entry.group for entry in report.entries} == {"first"}  # type: ignore[attr-defined]  # as below
-    assert clear_caches(registry, ["Npu"]) == [("Npu", "compiled parts", 2)]
-    (report,) = list_caches(registry, None)
-    assert {entry.group for entry in report.entries} == {"third"}  # type: ignore[attr-defined]  # grouped
-    assert clear_caches(registry, None) == [("armpy", "compiled parts", 2)]
+    of_npu = ("--backends", "Npu")
+    (cache,) = cli.document("cache", "verify", *of_npu)["caches"]
+    assert (cache["backend"], len(cache["entries"])) == ("Npu", 4)
+    assert {entry["problem"] for entry in cache["entries"]} == {""}
+    cleared = cli.out("cache", "clear", *of_npu, "--model", "second")
+    assert cleared == "Npu compiled parts: 2 deleted\n"
+    assert models_of(cli, *of_npu) == ["first"]
+    assert cli.out("cache", "clear", *of_npu) == "Npu compiled parts: 2 deleted\n"
+    assert models_of(cli) == ["third"]
+    assert cli.out("cache", "clear") == "armpy compiled parts: 2 deleted\n"
     assert [*compiled_parts.iterdir()] == []
+
+
+def models_of(cli: Cli, *options: str) -> list[str]:
+    """The models of which something is kept."""
+    return [model["model"] for model in cli.document("cache", "list", *options)["models"]]
 
 
 @pytest.mark.parametrize(
@@ -318,10 +327,15 @@ def test_compiled_parts_are_listed_and_cleared_too(
     ],
 )
 def test_damaged_parts_are_reported(
-    compiled_parts: Path, damage: Callable[[bytes], bytes], problem: str
+    compiled_parts: Path,
+    damage: Callable[[bytes], bytes],
+    problem: str,
+    cli: Cli,
+    use: Callable[..., None],
 ) -> None:
     path = min(compiled_parts.iterdir())
     path.write_bytes(damage(path.read_bytes()))
-    (report,) = list_caches(registry_of(FakeBackend("Npu")), None, verify=True)
-    (damaged,) = report.damaged
-    assert (damaged.name, damaged.problem) == (path.name, problem)
+    use(FakeBackend("Npu"))
+    (cache,) = cli.document("cache", "verify", code=1)["caches"]
+    damaged = {entry["name"]: entry["problem"] for entry in cache["entries"] if entry["problem"]}
+    assert damaged == {path.name: problem}

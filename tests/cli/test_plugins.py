@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from armpy.plugins.extension_tables import COMMANDS, INSTALL
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
@@ -426,15 +425,35 @@ def test_a_section_that_is_code_or_damaged_spoils_no_report(
     assert "plugin 'zz' from zz-plugin 1.0 is left out: TypeError" in err
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+EXTENSION_OF = {
+    "benchmark": "tools",
+    "calibrate": "tools",
+    "conformance": "conformance",
+    "conformance fuzz": "nnapi",
+    "conformance nnapi-vectors": "nnapi",
+    "conformance random-graphs": "nnapi",
+    "diff": "conformance",
+    "export-triton": "serving",
+    "new-backend": "conformance",
+    "pictures": "tools",
+    "quantize": "tools",
+    "ray-resources": "serving",
+    "report": "tools",
+}
+"""Folders of extensions by the commands that they add."""
+
+
+@pytest.mark.parametrize("name", EXTENSION_OF)
 def test_a_command_of_a_missing_extension_names_the_package_to_install(
     name: str, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr("armpy.cli.command_group._plugin_commands", lambda own_names, with_own: {})
     err = cli.err(name, "--help")
     assert f"the command '{name}' is missing" in err
-    assert f"Run: {INSTALL[COMMANDS[name]]}" in err
-    assert f" ./extensions/{COMMANDS[name].removeprefix('armpy-')} (in a checkout" in err
+    extension = EXTENSION_OF[name]
+    folders = ["conformance", "tools"] if extension == "tools" else [extension]
+    arguments = " ".join(f"./extensions/{folder}" for folder in folders)
+    assert f"Run: pip install {arguments} (in a checkout of armpy)" in err
 
 
 def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(

@@ -33,7 +33,7 @@ from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView
 from armpy.graph.network import Network
 from armpy.model import Model
-from armpy.store.digests import UnknownContentsError
+from armpy.ops import Activation, ActivationFunction
 from armpy.types import Preference, Priority
 from armpy_testing.backends.fake_backends import compiled, registry_of, runtime_of
 from armpy_testing.backends.scripted_backend import (
@@ -402,15 +402,16 @@ def test_threads_that_prepare_one_model_at_once_compile_it_once(tmp_path: Path) 
     assert sorted(only_use(model).is_hit for model in models) == [False] + [True] * 5
 
 
-def test_parts_that_their_contents_do_not_identify_are_always_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> bytes:
-        raise UnknownContentsError("the contents of a Custom cannot be identified")
+class Slope(float):
+    """A number of a vendor's own type, which may have more than its value."""
 
-    monkeypatch.setattr("armpy.compiler.compiled_cache.digest_of", fail)
-    use = only_use(load(npu(), tmp_path))
-    assert (use.is_hit, use.reason) == (False, "the contents of a Custom cannot be identified")
+
+def test_parts_that_their_contents_do_not_identify_are_always_compiled(tmp_path: Path) -> None:
+    net = Network("own")
+    x = net.input("x", f32(4))
+    net.output("y", net.add(Activation(ActivationFunction.LEAKY_RELU, Slope(0.25)), x))
+    use = only_use(load(npu(), tmp_path, net.build()))
+    assert (use.is_hit, use.reason) == (False, "the contents of a Slope cannot be identified")
     assert [*tmp_path.iterdir()] == []
 
 

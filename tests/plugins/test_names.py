@@ -15,12 +15,13 @@ from packaging.version import Version
 
 import armpy.backend
 from armpy.backend import DeviceFigures, ILayerSupport, ReasonCode, Support
-from armpy.cli.backends.work import list_backends, print_backends
 from armpy.errors import BackendUnavailableError
 from armpy.model import Model
 from armpy.plugins import BackendProxy, BackendRegistry, CandidateStatus
 from armpy.plugins.proxy.names import is_later, why_misnamed
 from armpy_testing.backends.fake_backends import FakeBackend, FakeFactory, runtime_of
+from armpy_testing.command_line import Cli, find_backends_in
+from armpy_testing.installed import skip_without
 from armpy_testing.models.networks import chain, floats, placement_of
 
 
@@ -171,7 +172,9 @@ def test_every_class_of_the_contract_is_looked_at(interface: str, name: str, mea
 
 
 def test_a_backend_with_such_a_name_is_left_out_and_says_why(
-    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     registry = BackendRegistry()
     registry.register("Fake", named("optimise_subgraph_view"))
@@ -184,8 +187,9 @@ def test_a_backend_with_such_a_name_is_left_out_and_says_why(
     (candidate,) = registry.candidates
     assert candidate.status is CandidateStatus.REJECTED
     assert "Odd.optimise_subgraph_view is not part of the contract" in caplog.text
-    print_backends(list_backends(registry), shows_all=True)
-    assert "Odd.optimise_subgraph_view" in capsys.readouterr().out
+    skip_without("click", "rich", "pillow")
+    find_backends_in(registry, monkeypatch)
+    assert "Odd.optimise_subgraph_view" in Cli(capsys).out("backends", "--all")
 
 
 def test_what_a_backend_makes_is_looked_at_when_it_makes_it() -> None:
