@@ -12,7 +12,6 @@ from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
 
 from .nnapi_operation import (
-    feature_level,
     integer,
     output,
     run,
@@ -158,21 +157,6 @@ def test_softmax_fails_for_another_quantisation_even_inside_of_a_model(
         run_chain(steps, [output(F32, [2])], [wrong])
 
 
-def test_feature_levels_follow_ranks_and_axes() -> None:
-    square, deep = tensor(F32, np.ones((1, 1))), tensor(F32, np.ones((1, 1, 1)))
-    image = tensor(F32, np.ones((1, 1, 1, 1)))
-    result = [output(F32)]
-
-    assert feature_level(O.SOFTMAX, (square, BETA), result) == 27
-    assert feature_level(O.SOFTMAX, (deep, BETA), result) == 29
-    assert feature_level(O.SOFTMAX, (square, BETA, integer(1)), result) == 29
-    assert feature_level(O.L2_NORMALIZATION, [image], result) == 27
-    assert feature_level(O.L2_NORMALIZATION, [square], result) == 29
-    assert feature_level(O.L2_NORMALIZATION, [image, integer(1)], result) == 29
-    assert feature_level(O.TANH, [tensor(Q8A, [1], 1.0)], [output(Q8A)]) == 29
-    assert feature_level(O.LOGISTIC, [tensor(Q8A, [1], 1.0)], [output(Q8A)]) == 27
-
-
 @pytest.mark.parametrize(
     "code", [O.RELU, O.RELU1, O.RELU6, O.LOGISTIC, O.TANH, O.HARD_SWISH], ids=lambda code: code.name
 )
@@ -200,10 +184,8 @@ def test_l2_normalization_of_zeros_is_zero() -> None:
     assert whole.tolist() == [[0, 0]]
 
 
-def test_log_softmax_needs_its_axis() -> None:
+def test_log_softmax_is_the_logarithm_of_softmax() -> None:
     values = tensor(F32, [[0.0, math.log(3)]])
 
     (result,) = run(O.LOG_SOFTMAX, (values, BETA, integer(1)), [output(F32, (1, 2))])
     np.testing.assert_allclose(result, [[math.log(0.25), math.log(0.75)]], 1e-6)
-    with pytest.raises(LayerValidationError, match=r"number of operands.*3 inputs.*got 2 inputs"):
-        feature_level(O.LOG_SOFTMAX, (values, BETA), [output(F32)])

@@ -7,22 +7,18 @@ import pytest
 
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
-from armpy_nnapi.description.model_description import Operand
 
 from .nnapi_operation import (
-    feature_level,
     integer,
     output,
     run,
-    scalar,
     tensor,
 )
 
 TO_SPACE, TO_DEPTH = OperationCode.DEPTH_TO_SPACE, OperationCode.SPACE_TO_DEPTH
 FROM_BATCH, TO_BATCH = OperationCode.BATCH_TO_SPACE_ND, OperationCode.SPACE_TO_BATCH_ND
-F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
-U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
-NCHW = scalar(OperandCode.BOOL, True)
+F32, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32
+U8 = OperandCode.TENSOR_QUANT8_ASYMM
 NO_PADDING = tensor(I32, [[0, 0], [0, 0]])
 
 
@@ -83,31 +79,6 @@ def test_paddings_are_two_pairs_of_sizes(paddings: object) -> None:
         match=r"paddings has the wrong shape|padding is negative|one pair per",
     ):
         run(TO_BATCH, arguments, [output(F32)])
-
-
-@pytest.mark.parametrize(
-    ("code", "zero_point", "trailing", "level"),
-    [
-        (F32, 0, [], 28),
-        (F32, 0, [NCHW], 29),
-        (F16, 0, [], 29),
-        (U8, 0, [], 28),
-        (U8, 3, [], 29),
-        (S8, 3, [], 30),
-    ],
-)
-def test_levels_of_spreading_blocks_over_the_batch(
-    code: OperandCode, zero_point: int, trailing: list[Operand], level: int
-) -> None:
-    scale = 0.5 if code in (U8, S8) else 0.0
-    image = tensor(code, np.ones((1, 2, 2, 1)), scale, zero_point)
-    arguments = [image, tensor(I32, [2, 2]), NO_PADDING, *trailing]
-    assert feature_level(TO_BATCH, arguments, [output(code, (), scale, zero_point)]) == level
-
-
-def test_gathering_blocks_from_the_batch_pads_nothing_at_any_level() -> None:
-    image = tensor(U8, np.ones((4, 1, 1, 1)), 0.5, 3)
-    assert feature_level(FROM_BATCH, [image, tensor(I32, [2, 2])], [output(U8, (), 0.5, 3)]) == 28
 
 
 def test_images_without_elements_are_refused() -> None:

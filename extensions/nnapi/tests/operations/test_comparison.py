@@ -6,7 +6,7 @@ import pytest
 
 from armpy_nnapi.codes import OperandCode, OperationCode
 
-from .nnapi_operation import feature_level, output, run, tensor
+from .nnapi_operation import output, run, tensor
 
 Q8A, Q8S = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 BOOL8 = OperandCode.TENSOR_BOOL8
@@ -57,10 +57,3 @@ def test_logic_broadcasts() -> None:
 
     assert both.tolist() == [[True, False], [False, False]]
     assert either.tolist() == [[True, True], [True, False]]
-
-
-def test_signed_elements_are_compared_from_level_30() -> None:
-    signed, unsigned = tensor(Q8S, [1], 1.0), tensor(Q8A, [1], 1.0)
-
-    assert feature_level(O.LESS, (signed, signed), [output(BOOL8)]) == 30
-    assert feature_level(O.LESS, (unsigned, unsigned), [output(BOOL8)]) == 29

@@ -136,13 +136,6 @@ def test_signed_quantised_division_is_valid_but_fails() -> None:
         run(O.DIV, inputs, [output(Q8S, [1], 1.0)])
 
 
-def test_unsigned_quantised_division_is_not_valid() -> None:
-    inputs = (tensor(Q8A, [2], 0.5, 0), tensor(Q8A, [4], 0.5, 0), NONE)
-
-    with pytest.raises(LayerValidationError, match=r"DIV: input 0.*got TENSOR_QUANT8_ASYMM"):
-        feature_level(O.DIV, inputs, [output(Q8A, [1], 1.0)])
-
-
 @pytest.mark.parametrize("code", [O.ADD, O.SUB, O.MUL, O.DIV], ids=lambda code: code.name)
 @pytest.mark.parametrize("kind", [F32, F16, I32, Q8S], ids=lambda kind: kind.name)
 def test_tensors_without_elements_are_not_checked(code: OperationCode, kind: OperandCode) -> None:
@@ -154,32 +147,6 @@ def test_tensors_without_elements_are_not_checked(code: OperationCode, kind: Ope
     (result,) = run(code, inputs, [output(kind, (0, 2), scale / 1024)])
 
     assert result.shape == (0, 2)
-
-
-def test_rank_5_has_no_arithmetic() -> None:
-    inputs = (tensor(F32, np.ones((1, 1, 1, 1, 2))), tensor(F32, [1]), NONE)
-
-    with pytest.raises(LayerValidationError, match=r"'input0' has the wrong rank.*1 or 2 or 3"):
-        feature_level(O.ADD, inputs, [output(F32)])
-
-
-@pytest.mark.parametrize(
-    ("code", "kind", "level"),
-    [
-        (O.ADD, F32, 27),
-        (O.ADD, Q8A, 27),
-        (O.SUB, F32, 28),
-        (O.SUB, Q8A, 29),
-        (O.DIV, F32, 28),
-        (O.DIV, F16, 29),
-        (O.DIV, I32, 30),
-    ],
-    ids=lambda value: getattr(value, "name", str(value)),
-)
-def test_feature_levels_of_arithmetic(code: OperationCode, kind: OperandCode, level: int) -> None:
-    operand = tensor(kind, [1], 0.5 if kind is Q8A else 0.0)
-
-    assert feature_level(code, (operand, operand, NONE), [output(kind, [1])]) == level
 
 
 def test_maximum_compares_what_is_left_in_the_outputs_quantisation() -> None:
@@ -215,19 +182,11 @@ def test_select_does_not_broadcast() -> None:
         run(O.SELECT, inputs, [output(F32, [2])])
 
 
-def test_select_takes_the_signed_type_before_its_feature_level() -> None:
-    values = tensor(Q8S, [1], 1.0, 0)
-
-    assert feature_level(O.SELECT, (tensor(BOOL8, [1]), values, values), [output(Q8S)]) == 29
-
-
 def test_integers_have_absolute_value_and_opposite() -> None:
     values = tensor(I32, [-3, 0, 4])
 
     assert run(O.ABS, [values], [output(I32, [3])])[0].tolist() == [3, 0, 4]
     assert run(O.NEG, [values], [output(I32, [3])])[0].tolist() == [3, 0, -4]
-    assert feature_level(O.ABS, [values], [output(I32)]) == 30
-    assert feature_level(O.NEG, [values], [output(I32)]) == 29
 
 
 def test_unary_functions_take_any_rank_but_no_empty_tensor() -> None:

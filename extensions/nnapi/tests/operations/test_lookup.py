@@ -102,21 +102,6 @@ def test_shuffled_elements_keep_their_quantisation() -> None:
     assert feature_level(O.CHANNEL_SHUFFLE, inputs, [output(Q8S)]) == 30
 
 
-@pytest.mark.parametrize(
-    ("rank", "with_axis", "level"), [(4, False, 27), (4, True, 29), (2, False, 29), (0, False, 29)]
-)
-def test_local_response_of_other_ranks_came_later(rank: int, with_axis: bool, level: int) -> None:
-    numbers = [scalar(OperandCode.FLOAT32, 1.0)] * 3
-    axis = [integer(0)] if with_axis else []
-    values = output(F32, [1] * rank)
-
-    actual = feature_level(
-        O.LOCAL_RESPONSE_NORMALIZATION, [values, integer(1), *numbers, *axis], [output(F32)]
-    )
-
-    assert actual == level
-
-
 def test_bias_comes_before_alpha_and_beta() -> None:
     numbers = [scalar(OperandCode.FLOAT32, number) for number in (6.0, 2.0, 1.0)]
     inputs = [tensor(F32, [[1], [1]]), integer(1), *numbers]

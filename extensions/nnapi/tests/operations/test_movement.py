@@ -9,7 +9,6 @@ from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 
 from .nnapi_operation import (
-    feature_level,
     integer,
     omitted,
     output,
@@ -53,24 +52,6 @@ def test_concatenation_skips_inputs_without_elements() -> None:
 def test_the_axis_of_a_concatenation_does_not_count_from_the_end() -> None:
     with pytest.raises(LayerValidationError, match=r"axis is negative.*got -1"):
         run(OperationCode.CONCATENATION, [X, X, integer(-1)], [output(F32)])
-
-
-@pytest.mark.parametrize(
-    ("code", "scales", "level"),
-    [(F32, (0.0, 0.0), 27), (U8, (0.5, 0.5), 27), (U8, (0.5, 0.25), 29), (S8, (0.5, 0.25), 30)],
-)
-def test_requantising_concatenation_needs_a_newer_level(
-    code: OperandCode, scales: tuple[float, float], level: int
-) -> None:
-    inputs = [tensor(code, [1, 2], scales[0]), tensor(code, [3], scales[1]), AXIS_0]
-    actual = feature_level(OperationCode.CONCATENATION, inputs, [output(code, (3,), scales[0])])
-    assert actual == level
-
-
-def test_concatenation_takes_at_most_four_axes() -> None:
-    deep = tensor(F32, np.zeros((1, 1, 1, 1, 1)))
-    with pytest.raises(LayerValidationError, match="'inputs' has the wrong rank"):
-        feature_level(OperationCode.CONCATENATION, [X, deep, AXIS_0], [output(F32)])
 
 
 def test_one_size_of_a_reshape_follows_from_the_others() -> None:

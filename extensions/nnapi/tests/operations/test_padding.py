@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
-from armpy_nnapi.description.model_description import Operand
 
 from .nnapi_operation import (
-    feature_level,
     integer,
     output,
     run,
@@ -49,8 +46,6 @@ def test_a_given_value_is_of_the_tensors_type(code: OperandCode, kind: OperandCo
     arguments = [tensor(code, [5.0]), AROUND, scalar(kind, 1.5)]
     (result,) = run(PAD_V2, arguments, [output(code)])
     assert result.tolist() == [1.5, 5, 1.5, 1.5]
-    with pytest.raises(LayerValidationError, match=r"input 2 \(value\) has the wrong type"):
-        feature_level(PAD_V2, [*arguments[:2], integer(1)], [output(code)])
 
 
 @pytest.mark.parametrize(
@@ -65,24 +60,3 @@ def test_a_given_value_is_of_the_tensors_type(code: OperandCode, kind: OperandCo
 def test_paddings_are_a_pair_of_sizes_per_axis(paddings: object, message: str) -> None:
     with pytest.raises(LayerValidationError, match=message):
         run(PAD, [tensor(F32, [5.0]), tensor(I32, paddings)], [output(F32)])
-
-
-@pytest.mark.parametrize(
-    ("source", "level"),
-    [
-        (tensor(F32, [1.0]), 28),
-        (tensor(F16, [1.0]), 29),
-        (tensor(U8, [1], 0.5), 28),
-        (tensor(U8, [1], 0.5, 1), 29),
-        (tensor(S8, [1], 0.5), 30),
-    ],
-)
-def test_the_level_of_padding_follows_from_type_and_zero_point(source: Operand, level: int) -> None:
-    declared = output(OperandCode(source.type), (), source.scale, source.zero_point)
-    assert feature_level(PAD, [source, AROUND], [declared]) == level
-
-
-def test_padding_is_for_up_to_four_axes() -> None:
-    deep = tensor(F32, np.ones((1, 1, 1, 1, 1)))
-    with pytest.raises(LayerValidationError, match="'input' has the wrong rank"):
-        feature_level(PAD, [deep, tensor(I32, [[0, 0]] * 5)], [output(F32)])

@@ -10,7 +10,6 @@ from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
 
 from .nnapi_operation import (
-    feature_level,
     integer,
     output,
     run,
@@ -24,7 +23,7 @@ AVERAGE, L2, MAX = (
     OperationCode.L2_POOL_2D,
     OperationCode.MAX_POOL_2D,
 )
-F32, F16 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16
+F32 = OperandCode.TENSOR_FLOAT32
 U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 NCHW = scalar(OperandCode.BOOL, True)
 IMAGE = tensor(F32, np.arange(1.0, 7.0).reshape(1, 2, 3, 1))
@@ -92,28 +91,6 @@ def test_between_operations_the_inputs_quantisation_holds() -> None:
         between=[output(U8, (), 9.0, 7)],
     )
     assert result.ravel().tolist() == [20]
-
-
-@pytest.mark.parametrize("code", [U8, S8])
-def test_roots_of_mean_squares_are_for_floats(code: OperandCode) -> None:
-    image = tensor(code, np.ones((1, 1, 1, 1)), 1.0)
-    arguments = [image, integer(2), *integers(1, 1), *integers(1, 1), integer(0)]
-    with pytest.raises(LayerValidationError, match=r"input 0 \(input\) has the wrong type"):
-        feature_level(L2, arguments, [output(code, (), 1.0)])
-
-
-@pytest.mark.parametrize(
-    ("code", "trailing", "level"),
-    [(F32, [], 27), (F32, [NCHW], 29), (F16, [], 29), (U8, [], 27), (S8, [], 30)],
-)
-@pytest.mark.parametrize("padding", [integers(1), integers(0, 0, 0, 0)])
-def test_levels_of_pooling(
-    code: OperandCode, trailing: list[Operand], level: int, padding: list[Operand]
-) -> None:
-    scale = 1.0 if code in (U8, S8) else 0.0
-    image = tensor(code, np.ones((1, 1, 1, 1)), scale)
-    arguments = [image, *padding, *integers(1, 1), *integers(1, 1), integer(0), *trailing]
-    assert feature_level(AVERAGE, arguments, [output(code, (), scale)]) == level
 
 
 @pytest.mark.parametrize("code", [AVERAGE, L2, MAX])

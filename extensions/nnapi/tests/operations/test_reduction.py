@@ -9,7 +9,6 @@ from armpy.errors import LayerValidationError
 from armpy_nnapi.codes import OperandCode, OperationCode
 
 from .nnapi_operation import (
-    feature_level,
     integer,
     output,
     run,
@@ -100,12 +99,6 @@ def test_axes_beyond_the_rank_fail(axis: int) -> None:
         run(OperationCode.REDUCE_SUM, [X, tensor(I32, [axis]), DROP], [output(F32)])
 
 
-def test_reductions_take_at_most_four_axes() -> None:
-    deep = tensor(F32, np.zeros((1,) * 5))
-    with pytest.raises(LayerValidationError, match="'input' has the wrong rank"):
-        feature_level(OperationCode.REDUCE_SUM, [deep, tensor(I32, [0]), DROP], [output(F32)])
-
-
 def test_the_first_of_equal_elements_is_found() -> None:
     operand = tensor(U8, [[3, 7, 7], [1, 0, 0]], 0.5, 9)
     (most,) = run(OperationCode.ARGMAX, [operand, integer(-1)], [output(I32)])
@@ -117,8 +110,3 @@ def test_the_first_of_equal_elements_is_found() -> None:
 def test_searching_a_vector_leaves_one_axis() -> None:
     (position,) = run(OperationCode.ARGMIN, [tensor(I32, [4, -2, 5]), integer(0)], [output(I32)])
     assert position.tolist() == [1]
-
-
-def test_searching_signed_elements_needs_no_newer_level_than_others() -> None:
-    signed = [tensor(S8, [1, 2], 0.5), integer(0)]
-    assert feature_level(OperationCode.ARGMAX, signed, [output(I32)]) == 29

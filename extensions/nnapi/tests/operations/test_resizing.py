@@ -12,7 +12,6 @@ from armpy_nnapi.codes import OperandCode, OperationCode
 from armpy_nnapi.description.model_description import Operand
 
 from .nnapi_operation import (
-    feature_level,
     integer,
     output,
     run,
@@ -22,7 +21,7 @@ from .nnapi_operation import (
 
 BILINEAR, NEAREST = OperationCode.RESIZE_BILINEAR, OperationCode.RESIZE_NEAREST_NEIGHBOR
 F32, F16 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16
-U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+S8 = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 YES, NO = scalar(OperandCode.BOOL, True), scalar(OperandCode.BOOL, False)
 IMAGE = tensor(F32, np.arange(6.0).reshape(1, 2, 3, 1))
 
@@ -56,8 +55,6 @@ def test_factors_of_float16_images_are_float16() -> None:
     arguments = [image, factor(1.5, half), factor(2.0, half), NO]
     (result,) = run(BILINEAR, arguments, [output(F16)])
     assert result.shape == (1, 4, 3, 1)
-    with pytest.raises(LayerValidationError, match="wrong type"):
-        feature_level(BILINEAR, [image, factor(1.5), factor(2.0), NO], [output(F16)])
 
 
 @pytest.mark.parametrize("code", [BILINEAR, NEAREST])
@@ -80,34 +77,6 @@ def test_signed_images_are_interpolated_in_float32() -> None:
     image = tensor(S8, np.reshape([-128, 127], (1, 1, 2, 1)), 0.5, 7)
     (result,) = run(BILINEAR, [image, integer(100), integer(1)], [output(S8, (), 0.5, 7)])
     assert result.ravel()[[0, 49, 50]].tolist() == [-128, 122, 127]
-
-
-@pytest.mark.parametrize(
-    ("code", "sizes", "trailing", "level"),
-    [
-        (F32, integer(2), [], 27),
-        (F32, integer(2), [NO], 29),
-        (F32, integer(2), [NO, NO], 30),
-        (F32, integer(2), [NO, NO, YES], 30),
-        (F32, factor(2.0), [], 29),
-        (U8, integer(2), [], 29),
-        (U8, factor(2.0), [], 29),
-        (S8, integer(2), [], 30),
-    ],
-)
-def test_levels_of_interpolation(
-    code: OperandCode, sizes: Operand, trailing: list[Operand], level: int
-) -> None:
-    scale = 0.0 if code == F32 else 1.0
-    arguments = [tensor(code, np.ones((1, 2, 2, 1)), scale), sizes, sizes, *trailing]
-    assert feature_level(BILINEAR, arguments, [output(code, (), scale)]) == level
-
-
-def test_nearest_neighbours_need_the_layout() -> None:
-    arguments = [IMAGE, integer(2), integer(2)]
-    assert feature_level(NEAREST, [*arguments, NO], [output(F32)]) == 29
-    with pytest.raises(LayerValidationError, match="number of operands is wrong"):
-        feature_level(NEAREST, arguments, [output(F32)])
 
 
 @pytest.mark.parametrize("code", [BILINEAR, NEAREST])

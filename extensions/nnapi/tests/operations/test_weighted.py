@@ -22,12 +22,11 @@ from .nnapi_operation import (
 
 CONV, DEPTHWISE = OperationCode.CONV_2D, OperationCode.DEPTHWISE_CONV_2D
 GROUPED, FULLY = OperationCode.GROUPED_CONV_2D, OperationCode.FULLY_CONNECTED
-F32, F16, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_INT32
+F32, I32 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32
 U8, S8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 NHWC, NCHW = scalar(OperandCode.BOOL, False), scalar(OperandCode.BOOL, True)
 SAME, VALID, NONE = integer(1), integer(2), integer(0)
-ONE = integer(1)
 IMAGE = tensor(F32, np.arange(1.0, 7.0).reshape(1, 2, 3, 1))
 POINT = tensor(F32, np.ones((1, 1, 1, 1)))
 NO_BIAS = tensor(F32, [0.0])
@@ -96,14 +95,6 @@ def test_explicit_padding_is_not_negative() -> None:
     arguments = [IMAGE, POINT, NO_BIAS, *integers(-1, 0, 0, 0), *integers(1, 1, 0)]
     with pytest.raises(LayerValidationError, match="padding is negative"):
         run(CONV, arguments, [output(F32)])
-
-
-@pytest.mark.parametrize("number", [5, 12])
-def test_one_dilation_alone_is_refused(number: int) -> None:
-    padding = [SAME] if number == 5 else integers(0, 0, 0, 0)
-    arguments = [IMAGE, POINT, NO_BIAS, *padding, *integers(1, 1, 0), NHWC, ONE]
-    with pytest.raises(LayerValidationError, match="wrong"):
-        feature_level(CONV, arguments, [output(F32)])
 
 
 def test_grouped_convolution_keeps_channels_of_groups_apart() -> None:
@@ -198,43 +189,6 @@ def test_the_bias_of_a_filter_with_several_scales_needs_no_scale() -> None:
     assert result.ravel().tolist() == [4, 8]
 
 
-@pytest.mark.parametrize(
-    ("filter_scale", "output_scale", "level"),
-    [(0.5, 0.001, 27), (0.5, 10.0, 27), (1.0, 10.0, 29), (2.0, 100.0, 29)],
-)
-@pytest.mark.parametrize("code", [CONV, DEPTHWISE])
-def test_the_level_of_a_quantised_convolution_follows_from_the_filters_scale(
-    code: OperationCode, filter_scale: float, output_scale: float, level: int
-) -> None:
-    multiplier = [ONE] if code is DEPTHWISE else []
-    arguments = [*quantized(U8, filter_scale, 0.0), VALID, *integers(1, 1), *multiplier, NONE]
-    assert feature_level(code, arguments, [output(U8, (), output_scale)]) == level
-
-
-@pytest.mark.parametrize(
-    ("code", "trailing", "level"),
-    [(F32, [], 27), (F32, [NCHW], 29), (F32, [NCHW, ONE, ONE], 29), (F16, [], 29)],
-)
-@pytest.mark.parametrize("padding", [[SAME], [NONE] * 4])
-def test_layout_dilation_and_float16_need_level_29(
-    code: OperandCode, trailing: list[Operand], level: int, padding: list[Operand]
-) -> None:
-    tensors = [tensor(code, np.ones((1, 1, 1, 1)))] * 2 + [tensor(code, [0.0])]
-    arguments = [*tensors, *padding, *integers(1, 1, 0), *trailing]
-    assert feature_level(CONV, arguments, [output(code)]) == level
-
-
-def test_signed_convolution_needs_level_30() -> None:
-    arguments = [*quantized(S8, 2.0, 1.0), SAME, *integers(1, 1, 0)]
-    assert feature_level(CONV, arguments, [output(S8, (), 1.0)]) == 30
-
-
-def test_known_ranks_are_checked_before_execution() -> None:
-    flat = tensor(F32, np.ones((1, 3, 3)))
-    with pytest.raises(LayerValidationError, match=r"'input' has the wrong rank.*\(1, 3, 3\)"):
-        feature_level(CONV, [flat, POINT, NO_BIAS, SAME, *integers(1, 1, 0)], [output(F32)])
-
-
 @pytest.mark.parametrize("layout", [NHWC, NCHW])
 def test_no_images_make_no_images(layout: Operand) -> None:
     shape = (0, 4, 6, 2) if layout is NHWC else (0, 2, 4, 6)
@@ -270,23 +224,6 @@ def test_fully_connected_of_no_vectors_is_empty() -> None:
     assert result.shape == (0, 2)
 
 
-@pytest.mark.parametrize(
-    ("dims", "units", "message"),
-    [((2, 3), 2, r"multiple of 4 elements.*\(2, 3\)"), ((2, 4), 3, r"expected 2.*got 3")],
-)
-def test_known_shapes_of_fully_connected_are_checked_before_execution(
-    dims: tuple[int, ...], units: int, message: str
-) -> None:
-    arguments = [
-        tensor(F32, np.ones(dims)),
-        tensor(F32, np.ones((2, 4))),
-        tensor(F32, np.ones(units)),
-        NONE,
-    ]
-    with pytest.raises(LayerValidationError, match=rf"(?i){message}"):
-        feature_level(FULLY, arguments, [output(F32)])
-
-
 def test_unknown_shapes_of_fully_connected_are_not_checked_before_execution() -> None:
     arguments = [
         Operand(F32, (0, 3)),
@@ -295,20 +232,3 @@ def test_unknown_shapes_of_fully_connected_are_not_checked_before_execution() ->
         NONE,
     ]
     assert feature_level(FULLY, arguments, [output(F32)]) == 27
-
-
-@pytest.mark.parametrize(
-    ("code", "output_scale", "level"), [(U8, 0.3, 27), (U8, 0.25, 29), (U8, 0.2, 29), (S8, 0.2, 30)]
-)
-def test_the_level_of_fully_connected_follows_from_the_outputs_scale(
-    code: OperandCode, output_scale: float, level: int
-) -> None:
-    arguments = [*quantized(code, 0.5, 0.25, (1, 1)), NONE]
-    assert feature_level(FULLY, arguments, [output(code, (), output_scale)]) == level
-
-
-def test_fully_connected_has_no_scales_per_unit() -> None:
-    weights = per_channel((1, 1), (1.0,), 0)
-    arguments = [tensor(U8, [[1]], 1.0), weights, tensor(I32, [0]), NONE]
-    with pytest.raises(LayerValidationError, match=r"input 1 \(filter\) has the wrong type"):
-        feature_level(FULLY, arguments, [output(U8, (), 1.0)])
