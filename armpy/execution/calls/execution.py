@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from armpy.errors import InvalidArgumentError, without_memory
+from armpy.execution import scheduling
 from armpy.execution.scheduling.loop_timeout import UNSET, Unset
 from armpy.execution.scheduling.stop_signal import CancellationToken, deadline_in
 from armpy.ops.operation import Array
@@ -256,9 +257,6 @@ class Execution:
         is_apart: bool,
     ) -> ExecutionTask[dict[str, Array]]:
         """Make the task that executes once, and then gives the turn back to its caller."""
-        # Most programs call, and need no task.
-        from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415
-
         binding, outputs = self._binding, self.outputs
         signal = self._signal
         private_call: PrivateCall | None = None
@@ -293,5 +291,5 @@ class Execution:
                 self._apart = (signal, private_call) if is_kept else None
             turn.append(execute)
 
-        self._task = task = ExecutionTask(work, signal, priority, self._owner, when_over)
+        self._task = task = scheduling.ExecutionTask(work, signal, priority, self._owner, when_over)
         return task

@@ -27,8 +27,8 @@ from armpy.backend.control_flow import (
 )
 from armpy.compiler import OptimizedNetwork
 from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.execution import scheduling
 from armpy.execution.programs.memory import StepMemory
-from armpy.execution.scheduling.deadlines import Watch, deadlines
 from armpy.execution.scheduling.stop_signal import CancellationToken
 from armpy.execution.steps.control_flow import Targets, timed_out
 from armpy.execution.steps.session import BackendSession
@@ -124,7 +124,8 @@ def _stopped_at(end_s: float, error: ArmpyError) -> Iterator[None]:
         if task is not None:
             task.stop(reason=error)
 
-    watch = Watch(end_s, stop)
+    deadlines = scheduling.deadlines.deadlines
+    watch = scheduling.deadlines.Watch(end_s, stop)
     deadlines.begin(watch)
     try:
         yield
@@ -146,8 +147,6 @@ def run_apart(
 
     Raises ExecutionTimeoutError if a loop takes longer than it may.
     """
-    # Futures are slow to import, and few networks have such loops.
-    from armpy.execution.scheduling.tasks import ExecutionTask  # noqa: PLC0415
 
     def in_task(task: ExecutionTask[list[Array]]) -> list[Array]:
         token = _task.set(task)
@@ -161,7 +160,7 @@ def run_apart(
         finally:
             _task.reset(token)
 
-    task = ExecutionTask(in_task, CancellationToken())
+    task = scheduling.ExecutionTask(in_task, CancellationToken())
     future = task.submitted()
     try:
         # The thread's place is not counted: executions that wait here would take up all of them.

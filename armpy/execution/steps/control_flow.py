@@ -33,7 +33,7 @@ from armpy.backend.control_flow import (
 )
 from armpy.compiler import Evaluator, Placement
 from armpy.errors import ArmpyError, ExecutionTimeoutError, LayerValidationError, MemoryLimitError
-from armpy.execution.steps.appending import AppendedElements, find_appends, with_lists
+from armpy.execution import steps
 from armpy.graph import Graph, Layer, graphs_of
 from armpy.ops.backend_internal import UnfitGraph
 from armpy.ops.control_flow import If, While
@@ -43,6 +43,7 @@ from armpy.types import HOST
 
 if TYPE_CHECKING:
     from armpy.execution.setup.settings import NetworkSettings
+    from armpy.execution.steps.appending import AppendedElements
 
 Shapes: TypeAlias = tuple[tuple[int, ...], ...]
 
@@ -204,7 +205,7 @@ class WhileWorkload(IWorkload):
 
     def __init__(self, operation: While, info: WorkloadInfo, subnetworks: Subnetworks) -> None:
         self._subnetworks = subnetworks
-        self._appends = {append.number: append for append in find_appends(operation)}
+        self._appends = {append.number: append for append in steps.find_appends(operation)}
         inputs = [value for value in info.inputs if value is not None]
         for number, append in self._appends.items():
             inputs[number] = inputs[number].with_shape(append.emptied(inputs[number].known_shape))
@@ -214,7 +215,7 @@ class WhileWorkload(IWorkload):
         # Runs several turns, if backends alone do.
         self._several: Graph | None = None
         if self._appends and subnetworks.may_run_loops and not is_for_one_turn():
-            self._several = with_lists(
+            self._several = steps.with_lists(
                 operation, inputs, self._appends.values(), subnetworks.evaluator, info.name
             )
         if self._several is not None:
@@ -245,7 +246,7 @@ class WhileWorkload(IWorkload):
         """Return the carried values when the condition is false."""
         num_turns = 0
         growing = {
-            number: AppendedElements(append, values[number], self._limit_bytes)
+            number: steps.AppendedElements(append, values[number], self._limit_bytes)
             for number, append in self._appends.items()
         }
         values[:] = [growing[i].empty if i in growing else v for i, v in enumerate(values)]

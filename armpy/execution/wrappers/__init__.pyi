@@ -1,3 +1,4 @@
+from armpy.execution.wrappers.fallback import falling_back as falling_back
 from armpy.execution.wrappers.importing import ImportBinding as ImportBinding
 from armpy.execution.wrappers.logged import logged as logged
 from armpy.execution.wrappers.spread import Spread as Spread

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from armpy.backend import Cancellation, Capability, MemorySource, has_matching_capability
 from armpy.compiler.imported import ImportedNetwork
@@ -22,13 +22,15 @@ from armpy.execution.programs.staged_program import NetworkProgram, StagedProgra
 from armpy.execution.programs.state import SharedState, VariableState
 from armpy.execution.setup.settings import NetworkSettings
 from armpy.execution.steps.control_flow import Shapes, Targets
-from armpy.execution.wrappers.fallback import WeakProgramWithout, falling_back
 from armpy.execution.wrappers.runs import Runs, in_places, observed, traced, with_state
 from armpy.graph import Graph
 from armpy.ops.backend_internal import MemCopy
 from armpy.ops.operation import Array
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import HOST
+
+if TYPE_CHECKING:
+    from armpy.execution.wrappers.fallback import WeakProgramWithout
 
 
 def _refuse(*_: object) -> NoReturn:
@@ -135,7 +137,10 @@ class ExecutionWrappers:
         profiler, after_run = settings.profiler, settings.after_run
         if key is not None:
             yield partial(
-                falling_back, program_without=self._program_without, key=key, program=program
+                wrappers.falling_back,
+                program_without=self._program_without,
+                key=key,
+                program=program,
             )
         if debug is not None:
             yield debug
