@@ -36,8 +36,13 @@ from armpy_testing.models.networks import ADD, RELU, chain, f32, floats
 class QueueBackend(FakeBackend):
     """Runs its commands when it is waited for, in order."""
 
-    def __init__(self, *operations: type[Operation], stops: bool = True) -> None:
-        super().__init__("Queue", set(operations) or None)
+    def __init__(
+        self,
+        *operations: type[Operation],
+        stops: bool = True,
+        device_type: DeviceType = DeviceType.ACCELERATOR,
+    ) -> None:
+        super().__init__("Queue", set(operations) or None, device_type=device_type)
         self.log: list[str] = []
         self.queue: list[Completion] = []
         self.stops = stops
@@ -76,7 +81,7 @@ class Completion(ICompletion):
     def __init__(self, backend: QueueBackend, name: str, work: Callable[[], None]) -> None:
         self._backend = backend
         self._name = name
-        self._work = work
+        self.work = work
         self._is_cancelled = threading.Event()
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -87,7 +92,7 @@ class Completion(ICompletion):
         if backend.is_broken == self._name:
             raise RuntimeError("the device burns")
         while self in backend.queue:
-            backend.queue.pop(0)._work()
+            backend.queue.pop(0).work()
         return True
 
     def cancel(self) -> None:
@@ -194,8 +199,8 @@ def test_a_device_is_notified_in_every_way_of_executing_its_layers(
 ) -> None:
     if how == "logged":
         monkeypatch.setattr(is_on, "cpuexe", True)
-    backend = QueueBackend(ElementwiseBinary)
-    backend._device_type = DeviceType.CPU_COMPILED  # whose layers are logged
+    # Layers of compiled code are logged.
+    backend = QueueBackend(ElementwiseBinary, device_type=DeviceType.CPU_COMPILED)
     runtime = runtime_of(backend, profiling=how == "profiled")
     graph = chain(2, (2,))
     if how == "shaped by values":

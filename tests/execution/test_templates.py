@@ -26,7 +26,7 @@ from armpy.execution.memory.idle_release import watchdog
 from armpy.execution.programs.compiled_program import SizedNetwork
 from armpy.execution.programs.program import BoundProgram
 from armpy.execution.programs.traced.template import ResizedNetwork, TracedProgram
-from armpy.execution.programs.traced.trace import MOST_TRACED, ORDINARY_PROGRAMS, Traces
+from armpy.execution.programs.traced.trace import MOST_TRACED, Traces
 from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
 from armpy.execution.wrappers.all_wrappers import ExecutionWrappers
 from armpy.graph import Graph, Value
@@ -57,6 +57,7 @@ from armpy_testing.backends.fake_backends import CompilingBackend, runtime_of
 from armpy_testing.effort import IS_FULL
 from armpy_testing.models.control_flow import growing
 from armpy_testing.models.networks import ADD, RELU, chain, f32, floats, ints
+from armpy_testing.preparations import ORDINARY_PROGRAMS, watch_preparations
 
 WIDTH, HEADS = 32, 2
 BACKENDS = ["NumbaAcc", "CpuRef"]
@@ -270,13 +271,18 @@ def test_a_new_shape_makes_no_unused_source() -> None:
     assert [value.info.shape for value in latest.program.network.source.outputs] == [(30, 8)]
 
 
-def test_shapes_that_are_computed_from_the_input_s_are_known_for_others() -> None:
+def test_shapes_that_are_computed_from_the_input_s_are_known_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prepared: list[Graph] = []
+    watch_preparations(monkeypatch, prepared.append)
     net = exported()
     model = warmed(net, 6, 7)
+    before = len(prepared)
     for size in range(40, 48):
         model(values(size, net))
         assert is_resized(model)
-    assert len(loaded(model).program_cache.traces._traced) == 1
+    assert len(prepared) == before + 1
 
 
 def test_a_model_is_saved_for_sizes_that_were_traced(tmp_path: Path) -> None:

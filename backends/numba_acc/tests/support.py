@@ -71,7 +71,7 @@ _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _PAGE = mmap.PAGESIZE
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _GUARDED: list[mmap.mmap] = []
-"""Mappings stay for good: arrays that are not tracked may still point into them."""
+"""Mappings stay until `release_guarded`: arrays that are not tracked may point into them."""
 
 
 def run_compiled(
@@ -210,6 +210,11 @@ def guarded(array: Array) -> Array:
     copy = copy.reshape(array.shape)
     copy[...] = array
     return copy
+
+
+def release_guarded() -> None:
+    """Let go of all copies of `guarded`: a process can have only so many mappings."""
+    _GUARDED.clear()
 
 
 def _garbage(info: TensorInfo) -> Array:

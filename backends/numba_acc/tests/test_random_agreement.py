@@ -33,7 +33,6 @@ from armpy.types import DataType
 from armpy_nnapi.conformance.random_graphs import run_random_graphs
 from armpy_testing.effort import effort
 
-from . import support
 from .random_networks import (
     TYPES,
     make_hostile,
@@ -47,6 +46,7 @@ from .support import (
     PRODUCT_NAMES,
     check_against_reference,
     check_outputs,
+    release_guarded,
     run_compiled,
     run_reference,
     without_subnormals,
@@ -73,7 +73,7 @@ def test_random_networks_agree(isa: Isa) -> None:
             )
         except AssertionError as error:
             failures.append(f"{seed}: {error}")
-        support._GUARDED.clear()  # a process can have so many mappings only
+        release_guarded()
     assert failures == []
 
 
@@ -140,7 +140,7 @@ def test_random_networks_agree_on_hostile_numbers(isa: Isa) -> None:
             difference = compare(array, actual[name], info, Tolerance(1e-5 * float(largest), 1e-6))
             if difference is not None:
                 failures.append(f"{seed}: {difference}")
-        support._GUARDED.clear()
+        release_guarded()
     assert failures == []
 
 

@@ -17,9 +17,8 @@ from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.types import DataType
 
-from . import support
 from .random_networks import TYPES, random_network
-from .support import ISA_NAMES, ISAS, run_compiled, run_in_turn
+from .support import ISA_NAMES, ISAS, release_guarded, run_compiled, run_in_turn
 
 COUNT = int(os.environ.get("ARMPY_NUM_NETWORKS", "4"))
 START = int(os.environ.get("ARMPY_FUZZ_START", "0"))
@@ -57,7 +56,7 @@ def test_threads_change_no_bit(isa: Isa) -> None:
             shared = run_shared(network, inputs, isa, num_threads)
             if (bits(alone) != bits(shared)).any():
                 failures.append((seed, num_threads))
-        support._GUARDED.clear()
+        release_guarded()
     assert failures == []
 
 
@@ -85,5 +84,5 @@ def test_what_else_is_in_a_batch_changes_no_bit(isa: Isa) -> None:
             continue  # a vector of channels that looks like a batch
         if rows := differing_rows(many, single, inputs, isa, 1 + seed // 4 % 2):
             failures.append((seed, rows))
-        support._GUARDED.clear()
+        release_guarded()
     assert failures == []

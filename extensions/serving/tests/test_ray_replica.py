@@ -21,6 +21,7 @@ from armpy.graph.network import Network
 from armpy.ops import FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
+from armpy_serving import Batcher
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
 from armpy_testing.digits import MODEL as DIGITS
@@ -100,7 +101,9 @@ def test_a_requests_other_rows_are_given_up_with_one_that_fails(
     replica = of_digits(make)
     given_up = []
 
-    async def run_async(inputs: dict[str, Any], deadline_s: float | None = None) -> None:
+    async def run_async(
+        _: Batcher, inputs: dict[str, Any], deadline_s: float | None = None
+    ) -> None:
         if inputs["image"].flat[0] == pixels(np.arange(1)).flat[0]:
             raise DeadObjectError("gone")
         try:
@@ -115,7 +118,7 @@ def test_a_requests_other_rows_are_given_up_with_one_that_fails(
         await asyncio.sleep(0)
         assert len(given_up) == 2
 
-    monkeypatch.setattr(replica._batcher, "run_async", run_async)
+    monkeypatch.setattr(Batcher, "run_async", run_async)
     asyncio.run(ask())
 
 

@@ -432,8 +432,11 @@ def test_a_path_is_no_model() -> None:
 
 
 def test_threads_end_with_a_batcher_that_was_not_closed(model: Model) -> None:
+    others = set(threading.enumerate())
     batcher = Batcher(model, 2, 0)
-    threads = batcher._workers._threads
+    assert batcher.submit({"x": floats(0, 0, 0)}).result(30)["y"][0] == 1
+    threads = set(threading.enumerate()) - others
+    assert threads
     del batcher
     for thread in threads:
         thread.join(30)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,6 +26,14 @@ def plus_one(*shape: int | None) -> Model:
     net = Network("plus one")
     net.output("y", net.add(ADD, net.input("x", f32(*shape)), net.constant(np.float32(1))))
     return Model(net, armpy.Runtime(armpy.RuntimeOptions(backends=["CpuRef"])))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another thread does."""
+    end_s = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.001)
 
 
 @pytest.fixture
@@ -100,8 +109,7 @@ def test_items_are_answered_while_sizes_are_prepared(monkeypatch: pytest.MonkeyP
         assert [future.result(30)["y"][0] for future in futures] == [1, 2, 3, 4]
         assert batcher.statistics.direct == 4
         may_end.set()
-        batcher._sizes.wait()
-        assert batcher.statistics.sizes == (1, 2, 4)
+        until(lambda: batcher.statistics.sizes == (1, 2, 4))
         futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(4)]
         assert [future.result(30)["y"][0] for future in futures] == [1, 2, 3, 4]
         assert batcher.statistics.direct == 4
@@ -118,7 +126,7 @@ def test_sizes_that_cannot_be_prepared_are_reported_and_run_directly(
         for _ in range(2):
             futures = [batcher.submit({"x": floats(i, i, i)}) for i in range(2)]
             assert [future.result(30)["y"][0] for future in futures] == [1, 2]
-            batcher._sizes.wait()
+            until(lambda: bool(batcher.statistics.problem))
         assert "on strike" in batcher.statistics.problem
         assert batcher.statistics.direct == 4
     with pytest.raises(BackendError, match="on strike"):

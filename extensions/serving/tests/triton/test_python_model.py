@@ -54,6 +54,19 @@ def loaded(adapter: ModuleType, tmp_path: Path) -> Iterator[Loaded]:
         instance.finalize()
 
 
+def watch_models(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
+    """The model of each run from now on."""
+    seen: list[Model] = []
+    run = Model.run
+
+    def watched(model: Model, *rest: Any) -> Any:
+        seen.append(model)
+        return run(model, *rest)
+
+    monkeypatch.setattr(Model, "run", watched)
+    return seen
+
+
 def watch_runs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Inputs of each run of a model from now on."""
     seen: list[Any] = []
@@ -298,10 +311,14 @@ def test_files_that_others_can_write_are_used_without_their_code_alone(
             instance.finalize()
 
 
-def test_closed_model_is_not_ready_and_can_be_tried_elsewhere(loaded: Loaded) -> None:
+def test_closed_model_is_not_ready_and_can_be_tried_elsewhere(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
     instance = loaded(doubling(2))
+    models = watch_models(monkeypatch)
+    instance.execute([InferenceRequest([Tensor("x", np.ones(2, np.float32))])])
     assert instance.is_ready()
-    instance._models[0].close()
+    models[0].close()
     assert not instance.is_ready()
     (answer,) = instance.execute([InferenceRequest([Tensor("x", np.ones(2, np.float32))])])
     assert answer.error().code() == TritonError.UNAVAILABLE
