@@ -33,36 +33,28 @@ OF_THE_CORE = {
 """Duties of the core towards every backend; the kit checks them."""
 
 ELSEWHERE = {
-    "contract/alignment/nothing-is-written-past-the-padding",  # test_declared_memory_rules.py
-    "contract/alignment/tensors-lie-where-their-factory-declares",  # there, too
+    # Tables of programs.py and executions.py, whose areas have several rules.
     "contract/calls/calls-with-every-request-are-alike",
     "contract/calls/networks-of-every-priority-are-alike",
     "contract/calls/relaxed-answers-are-as-good-as-float16",
-    "contract/compiled/parts-that-cannot-be-used-are-compiled-anew",  # test_compiled_rule.py
     "contract/contents/functions-for-arrays-are-like-executions",
-    "contract/identity/capabilities-are-of-their-types",
-    "contract/identity/devices-can-be",
-    "contract/identity/figures-are-plausible",
-    "contract/identity/free-memory-is-plausible",
-    "contract/identity/id-is-constant",
-    "contract/identity/threads-get-the-same-facts",
-    "contract/identity/versions-can-be-compared",
-    "contract/loops/loops-stop-at-their-time-out",
-    "contract/loops/state-goes-through-loops-and-choices",
-    "contract/memory/manager-can-be-used-again",
+    # The table of process.py, whose faults are found by several rules.
     "contract/process/a-whole-life-changes-nothing",
     "contract/process/idle-backends-use-no-processor",
     "contract/process/imports-change-nothing",
     "contract/process/no-files-are-left",
     "contract/process/processes-get-the-same-facts",
     "contract/process/the-interpreter-ends",
+    # Other files.
+    "contract/alignment/nothing-is-written-past-the-padding",  # test_declared_memory_rules.py
+    "contract/alignment/tensors-lie-where-their-factory-declares",  # there, too
+    "contract/compiled/parts-that-cannot-be-used-are-compiled-anew",  # test_compiled_rule.py
+    "contract/identity/id-is-constant",  # test_conformance_kit.py
+    "contract/memory/manager-can-be-used-again",  # there, too
     "contract/sizes/new-sizes-are-as-if-compiled-for-them",  # test_sizes_rule.py
-    "contract/support/answers-have-reasons",
-    "contract/support/codes-fit-their-refusals",
-    "contract/support/many-answers-are-as-many-and-in-order",
-    "contract/support/unknown-operations-are-refused",
+    "contract/support/unknown-operations-are-refused",  # test_conformance_kit.py
 }
-"""Rules whose faults have the area of several rules, or are in other files."""
+"""Rules whose faults are found in an area of several rules, or planted in other files."""
 
 
 def judged(backend: IBackendInternal, rule: str) -> tuple[Outcome, str]:

@@ -128,10 +128,18 @@ CONTROL_FLOW_FAULTS: dict[str, Planted] = {
     "if/first-decision": Planted("If/", Flow, FirstDecision),
     "while/overwrites": Planted("While/", Flow, Overwrites),
     "while/byte-counter": Planted("While/", Flow, ByteCounter),
-    "while/patient": Planted("contract/loops/", Flow, Patient, "to its end"),
+    "while/patient": Planted(
+        "contract/loops/loops-stop-at-their-time-out", Flow, Patient, "to its end"
+    ),
     "blind-flow/runs-once": Planted("While/", Flow, RunsOnce),
     "blind-flow/unrolled": Planted("While/", Flow, Unrolled),
     "blind-flow/outer-condition": Planted("If/", Flow, OuterCondition),
     "blind-flow/stale-else": Planted("If/", Flow, StaleElse),
+    "loops/stale-else": Planted(
+        "contract/loops/state-goes-through-loops-and-choices",
+        Flow,
+        StaleElse,
+        "of a network with state",
+    ),
 }
 """By class and name."""

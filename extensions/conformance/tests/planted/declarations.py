@@ -199,21 +199,28 @@ class Tired(Plain):
 
 DECLARATION_FAULTS: dict[str, Planted] = {
     "blind-answer/casts": Planted("Cast/", CastsAnything),
-    "blind-answer/counts": Planted("contract/support/", CountsElements),
-    "blind-answer/wordless": Planted("contract/support/", Wordless),
+    "blind-answer/counts": Planted("contract/support/open-shapes-are-answered", CountsElements),
+    "blind-answer/wordless": Planted("contract/support/answers-have-reasons", Wordless),
     "blind-answer/tired": Planted("contract/support/answers-do", Tired),
-    "blind-answer/free-memory": Planted("contract/identity/", saying(get_free_memory=_always(-1))),
+    "blind-answer/free-memory": Planted(
+        "contract/identity/free-memory-is-plausible", saying(get_free_memory=_always(-1))
+    ),
     "blind-answer/version": Planted(
-        "contract/identity/", saying(version=property(lambda _: f"1.0+{time.perf_counter_ns()}"))
+        "contract/identity/properties-are-constant",
+        saying(version=property(lambda _: f"1.0+{time.perf_counter_ns()}")),
     ),
     "declared/version-of-words": Planted(
-        "contract/identity/", saying(version="release 3 of May"), said="version"
+        "contract/identity/versions-can-be-compared",
+        saying(version="release 3 of May"),
+        said="version",
     ),
     "declared/version-of-lines": Planted(
-        "contract/identity/", saying(version="3.1\n"), said="version"
+        "contract/identity/versions-can-be-compared", saying(version="3.1\n"), said="version"
     ),
     "declared/version-changes": Planted(
-        "contract/identity/", saying(version=property(_in_turn("1.0", "1.1"))), said="version"
+        "contract/identity/properties-are-constant",
+        saying(version=property(_in_turn("1.0", "1.1"))),
+        said="version",
     ),
     "declared/contract-of-three-numbers": Planted(
         "contract/identity/", saying(get_api_version=_always("2.5.1"))
@@ -222,148 +229,178 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         "contract/identity/", saying(get_api_version=_always("2"))
     ),
     "declared/device-of-control-characters": Planted(
-        "contract/identity/",
+        "contract/identity/devices-can-be",
         saying(get_devices=_always((DeviceInfo("npu\x07"),))),
         said="is called",
     ),
     "declared/device-with-blanks": Planted(
-        "contract/identity/", saying(get_devices=_always((DeviceInfo(" npu"),))), said="is called"
+        "contract/identity/devices-can-be",
+        saying(get_devices=_always((DeviceInfo(" npu"),))),
+        said="is called",
     ),
     "declared/level-of-the-driver": Planted(
-        "contract/identity/", saying(get_devices=_device(feature_level=3)), said="feature level"
+        "contract/identity/devices-can-be",
+        saying(get_devices=_device(feature_level=3)),
+        said="feature level",
     ),
     "declared/level-of-tomorrow": Planted(
-        "contract/identity/", saying(get_devices=_device(feature_level=35)), said="feature level"
+        "contract/identity/devices-can-be",
+        saying(get_devices=_device(feature_level=35)),
+        said="feature level",
     ),
     "declared/time-in-microseconds": Planted(
-        "contract/identity/",
+        "contract/identity/figures-are-plausible",
         saying(get_devices=_device(figures=_figures(25_000.0))),
         said="exec_time",
     ),
     "declared/speed-for-time": Planted(
-        "contract/identity/",
+        "contract/identity/figures-are-plausible",
         saying(get_typical_figures=_always(_figures(1e6))),
         said="get_typical_figures",
     ),
     "declared/no-time": Planted(
-        "contract/identity/", saying(get_devices=_device(figures=_figures(0.0))), said="exec_time"
+        "contract/identity/figures-are-plausible",
+        saying(get_devices=_device(figures=_figures(0.0))),
+        said="exec_time",
     ),
     "declared/negative-power": Planted(
-        "contract/identity/",
+        "contract/identity/figures-are-plausible",
         saying(get_devices=_device(figures=_figures(0.5, -1.0))),
         said="power_usage",
     ),
     "declared/infinite-time": Planted(
-        "contract/identity/",
+        "contract/identity/figures-are-plausible",
         saying(get_devices=_device(figures=_figures(math.inf))),
         said="exec_time",
     ),
     "declared/time-is-nan": Planted(
-        "contract/identity/",
+        "contract/identity/figures-are-plausible",
         saying(get_devices=_device(figures=_figures(math.nan))),
         said="exec_time",
     ),
     "declared/figures-in-nanoseconds": Planted(
-        "contract/identity/", saying(get_typical_figures=_always(_figures(1e-9))), said="exec_time"
+        "contract/identity/figures-are-plausible",
+        saying(get_typical_figures=_always(_figures(1e-9))),
+        said="exec_time",
     ),
     "declared/negative-memory": Planted(
-        "contract/identity/", saying(get_free_memory=_always(-1)), said="get_free_memory"
+        "contract/identity/free-memory-is-plausible",
+        saying(get_free_memory=_always(-1)),
+        said="get_free_memory",
     ),
     "declared/memory-of-all-bits": Planted(
-        "contract/identity/", saying(get_free_memory=_always(2**64 - 1)), said="get_free_memory"
+        "contract/identity/free-memory-is-plausible",
+        saying(get_free_memory=_always(2**64 - 1)),
+        said="get_free_memory",
     ),
     "declared/memory-in-gigabytes": Planted(
-        "contract/identity/", saying(get_free_memory=_always(7.5)), said="get_free_memory"
+        "contract/identity/free-memory-is-plausible",
+        saying(get_free_memory=_always(7.5)),
+        said="get_free_memory",
     ),
     "declared/memory-now-and-then": Planted(
-        "contract/identity/", saying(get_free_memory=_in_turn(1 << 30, None)), said="then"
+        "contract/identity/free-memory-is-plausible",
+        saying(get_free_memory=_in_turn(1 << 30, None)),
+        said="then",
     ),
     "declared/capability-of-text": Planted(
-        "contract/identity/",
+        "contract/identity/capabilities-are-of-their-types",
         saying(get_capabilities=_always({Capability.NON_CONST_WEIGHTS: "yes"})),
         said="Expected bool",
     ),
     "declared/capability-of-1": Planted(
-        "contract/identity/",
+        "contract/identity/capabilities-are-of-their-types",
         saying(get_capabilities=_always({Capability.NON_CONST_WEIGHTS: 1})),
         said="Expected bool",
     ),
     "declared/capability-in-snake-case": Planted(
-        "contract/identity/",
+        "contract/identity/capabilities-are-of-their-types",
         saying(get_capabilities=_always({"non_const_weights": True})),
         said="to be written",
     ),
     "declared/capability-of-a-list": Planted(
-        "contract/identity/",
+        "contract/identity/capabilities-are-of-their-types",
         saying(get_capabilities=_always({"Formats": ["NHWC"]})),
         said="Expected",
     ),
     "declared/capabilities-by-thread": Planted(
-        "contract/identity/",
+        "contract/identity/threads-get-the-same-facts",
         saying(get_capabilities=_by_thread({Capability.NON_CONST_WEIGHTS: True}, {})),
         said="in another thread",
     ),
     "declared/devices-by-thread": Planted(
-        "contract/identity/",
+        "contract/identity/threads-get-the-same-facts",
         saying(get_devices=_by_thread((DeviceInfo("npu"),), (DeviceInfo("cpu"),))),
         said="in another thread",
     ),
     "declared/options-by-thread": Planted(
-        "contract/identity/",
+        "contract/identity/threads-get-the-same-facts",
         saying(options=property(_by_thread((), (_OPTION,)))),
         said="in another thread",
     ),
     "declared/operation-for-type": Planted(
-        "contract/support/", _code(ReasonCode.OPERATION), said="is taken with"
+        "contract/support/codes-fit-their-refusals",
+        _code(ReasonCode.OPERATION),
+        said="is taken with",
     ),
     "declared/quantization-for-type": Planted(
-        "contract/support/", _code(ReasonCode.QUANTIZATION), said="no tensor is quantised"
+        "contract/support/codes-fit-their-refusals",
+        _code(ReasonCode.QUANTIZATION),
+        said="no tensor is quantised",
     ),
     "declared/extension-for-type": Planted(
-        "contract/support/", _code(ReasonCode.EXTENSION), said="it is of no extension"
+        "contract/support/codes-fit-their-refusals",
+        _code(ReasonCode.EXTENSION),
+        said="it is of no extension",
     ),
     "declared/execution-for-type": Planted(
-        "contract/support/", _code(ReasonCode.EXECUTION), said="nothing was prepared"
+        "contract/support/codes-fit-their-refusals",
+        _code(ReasonCode.EXECUTION),
+        said="nothing was prepared",
     ),
     "declared/preparation-for-operation": Planted(
-        "contract/support/",
+        "contract/support/codes-fit-their-refusals",
         _code(ReasonCode.PREPARATION, halves=False),
         said="nothing was prepared",
     ),
-    "declared/number-for-code": Planted("contract/support/", _code(7), said="not a ReasonCode"),
+    "declared/number-for-code": Planted(
+        "contract/support/answers-have-reasons", _code(7), said="not a ReasonCode"
+    ),
     "declared/text-for-code": Planted(
-        "contract/support/", _code("data_type"), said="not a ReasonCode"
+        "contract/support/answers-have-reasons", _code("data_type"), said="not a ReasonCode"
     ),
     "declared/address-in-the-reason": Planted(
-        "contract/support/",
+        "contract/support/answers-do-not-change",
         lambda: Refusing(lambda right: Support.no(ReasonCode.DATA_TYPE, f"asked {object()!r}")),
         said="changes",
     ),
     "declared/blank-reason": Planted(
-        "contract/support/",
+        "contract/support/answers-have-reasons",
         lambda: Refusing(lambda right: Support.no(ReasonCode.DATA_TYPE, " ")),
         said="without a reason",
     ),
     "declared/answers-cut-off": Planted(
-        "contract/support/", lambda: Many(lambda a: a[:16]), said="answers about"
+        "contract/support/many-answers-are-as-many-and-in-order",
+        lambda: Many(lambda a: a[:16]),
+        said="answers about",
     ),
     "declared/answers-sorted": Planted(
-        "contract/support/",
+        "contract/support/many-answers-are-as-many-and-in-order",
         lambda: Many(lambda answers: sorted(answers, key=bool)),
         said="are_layers_supported",
     ),
     "declared/answers-for-all": Planted(
-        "contract/support/",
+        "contract/support/many-answers-are-as-many-and-in-order",
         lambda: Many(lambda answers: [Support.yes() for _ in answers][:1]),
         said="answers",
     ),
     "declared/answers-are-truth-values": Planted(
-        "contract/support/",
+        "contract/support/many-answers-are-as-many-and-in-order",
         lambda: Many(lambda answers: [bool(answer) for answer in answers]),
         said="answers False",
     ),
     "declared/one-no-for-all": Planted(
-        "contract/support/",
+        "contract/support/many-answers-are-as-many-and-in-order",
         lambda: Many(
             lambda answers: [
                 Support.no(ReasonCode.OTHER, "part of the network is refused") for _ in answers
@@ -371,13 +408,21 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         ),
         said="is_layer_supported takes it",
     ),
-    "questions/one-less": Planted("contract/support/", lambda: Many(lambda answers: answers[:32])),
-    "questions/shifted": Planted(
-        "contract/support/", lambda: Many(lambda answers: answers[1:] + answers[:1])
+    "questions/one-less": Planted(
+        "contract/support/many-answers-are-as-many-and-in-order",
+        lambda: Many(lambda answers: answers[:32]),
     ),
-    "questions/reversed": Planted("contract/support/", lambda: Many(lambda answers: answers[::-1])),
+    "questions/shifted": Planted(
+        "contract/support/many-answers-are-as-many-and-in-order",
+        lambda: Many(lambda answers: answers[1:] + answers[:1]),
+    ),
+    "questions/reversed": Planted(
+        "contract/support/many-answers-are-as-many-and-in-order",
+        lambda: Many(lambda answers: answers[::-1]),
+    ),
     "questions/first-for-all": Planted(
-        "contract/support/", lambda: Many(lambda answers: answers[:1] * len(answers))
+        "contract/support/many-answers-are-as-many-and-in-order",
+        lambda: Many(lambda answers: answers[:1] * len(answers)),
     ),
     "identity/new-versions": Planted(
         "contract/identity/properties-are-constant",
