@@ -248,12 +248,13 @@ def test_what_is_kept_is_summed_up_per_model(cli: Cli, use: Callable[..., None])
 
 
 def test_models_are_chosen_by_patterns(cli: Cli, use: Callable[..., None]) -> None:
-    use(Keeping(Cache(MANY)))
+    use(Keeping(Cache(MANY), Cache([grouped("5", "kernels", 1, 0.0)], name="others")))
     arguments = ("cache", "list", "--backends", "Keeping")
     (cache,) = cli.document(*arguments, "--model", "mobile*")["caches"]
     assert [entry["name"] for entry in cache["entries"]] == ["1", "3"]
-    (cache,) = cli.document(*arguments)["caches"]
+    cache, other = cli.document(*arguments)["caches"]
     assert [entry["name"] for entry in cache["entries"]] == ["1", "2", "3", "4"]
+    assert [entry["name"] for entry in other["entries"]] == ["5"]
     err = cli.err(*arguments, "--model", "mobilenet", "--model", "resnet")
     assert "got 'resnet'. 'armpy cache list' shows all" in err
 
