@@ -1,1 +1,1 @@
-"""Front-ends: each turns something foreign into a `armpy.graph.network.Network`."""
+"""Front-ends, which make an `armpy.graph.network.Network` of a file, and the writer of .tflite."""

@@ -20,6 +20,7 @@ import pytest
 
 import armpy
 from armpy import DataType, Model, Network, TensorInfo, ops
+from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy_testing.effort import effort
 from tests.support.prepared_models import use_own_model_cache
 
@@ -51,11 +52,8 @@ def convolutions() -> Network:
 
 
 def float32_file(folder: Path) -> Path:
-    tflite = pytest.importorskip(
-        "armpy_tools.tflite_writer.tflite", reason="armpy-tools is not installed"
-    )
     path = folder / "float32.tflite"
-    tflite.write_tflite(convolutions().build(), path)
+    write_tflite(convolutions().build(), path)
     return path
 
 

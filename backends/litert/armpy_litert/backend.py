@@ -14,11 +14,11 @@ from armpy.backend import (
     OptionScope,
     OptionValues,
 )
+from armpy.frontends.tflite_writer.tflite import view_bytes
 from armpy.types import BackendId, DeviceType
 from armpy_litert import differences
 from armpy_litert.engine import delegate_options, interpreter_module, load_delegate
 from armpy_litert.programs import BACKEND_ID, LiteRtPrograms
-from armpy_tools.tflite_writer.tflite import view_bytes
 
 
 class LiteRtBackend(IEngineBackend):

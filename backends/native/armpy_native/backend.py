@@ -32,6 +32,7 @@ from armpy.backend import (
 )
 from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.reader import read_model
+from armpy.frontends.tflite_writer.tflite import view_bytes, view_bytes_and_constants
 from armpy.graph import SubgraphView, Value
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import Array
@@ -46,7 +47,6 @@ from armpy_native.library import (
     span_of,
 )
 from armpy_native.program import Program
-from armpy_tools.tflite_writer.tflite import view_bytes, view_bytes_and_constants
 
 _log = logging.getLogger("armpy.native")
 

@@ -8,12 +8,12 @@ import numpy as np
 
 from armpy.backend import ILayerSupport, ReasonCode, Support
 from armpy.errors import ArmpyError
+from armpy.frontends.tflite_writer.tflite import layer_model
 from armpy.graph import Layer, Value
 from armpy.graph.network import Network
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.tensor import TensorInfo
 from armpy_native.library import Device, aligned, span_of
-from armpy_tools.tflite_writer.tflite import layer_model
 
 _MOST_ANSWERS = 4096
 

@@ -14,11 +14,11 @@ from armpy.backend import (
     OptionValues,
 )
 from armpy.errors import BackendUnavailableError, DeviceNotFoundError
+from armpy.frontends.tflite_writer.tflite import view_bytes
 from armpy.types import BackendId, DeviceType
 from armpy_openvino import differences
 from armpy_openvino.engine import BACKEND_ID, available_devices
 from armpy_openvino.programs import OpenVinoPrograms
-from armpy_tools.tflite_writer.tflite import view_bytes
 
 # The processor comes after compiled code of armpy's own, which is faster.
 _TYPES = {"CPU": DeviceType.OTHER, "GPU": DeviceType.GPU, "NPU": DeviceType.ACCELERATOR}

@@ -17,6 +17,7 @@ from armpy.errors import (
     InvalidArgumentError,
     ModelUnavailableError,
 )
+from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy.graph.network import Network
 from armpy.ops import FullyConnected
 from armpy.tensor import TensorInfo
@@ -25,7 +26,6 @@ from armpy_serving import Batcher
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
 from armpy_testing.digits import MODEL as DIGITS
-from armpy_tools.tflite_writer.tflite import write_tflite
 
 from .ray_node import expected, pixels
 

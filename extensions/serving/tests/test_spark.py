@@ -111,9 +111,9 @@ def test_batches_of_no_rows_are_refused(size: Any) -> None:
 
 def test_rows_of_no_fixed_shape_are_refused(tmp_path: Path) -> None:
     from armpy import Network
+    from armpy.frontends.tflite_writer.tflite import write_tflite
     from armpy_serving.spark import predict_udf
     from armpy_testing.models.networks import RELU, f32
-    from armpy_tools.tflite_writer.tflite import write_tflite
 
     net = Network()
     value = net.input("x", f32(None, None), default_shape=(1, 4))

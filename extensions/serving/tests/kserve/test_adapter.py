@@ -13,9 +13,9 @@ import pytest
 from armpy import DataType, Model, ModelNotFoundError, Network, QueueFullError, TensorInfo, ops
 from armpy.errors import ModelUnavailableError
 from armpy.execution import RuntimeOptions
+from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy_serving.requests import InferenceRequest
 from armpy_testing.backends.slow_backend import SlowBackend
-from armpy_tools.tflite_writer.tflite import write_tflite
 
 kserve = pytest.importorskip("kserve", reason="kserve is not installed")
 

@@ -17,6 +17,7 @@ import pytest
 import armpy
 from armpy.core.file_ownership import HAS_OWNERS
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
+from armpy.frontends.tflite_writer.tflite import write_tflite
 from armpy.ops import Gather
 from armpy.store.archive.container import open_container
 from armpy.tensor import TensorInfo
@@ -30,7 +31,6 @@ from armpy_serving.prediction.thread_budget import assigned_threads
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.effort import effort
 from armpy_testing.models.row_models import CLASSES, WIDTH, scores, write_row_model
-from armpy_tools.tflite_writer.tflite import write_tflite
 
 from .fake_cluster import FakeCluster
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from armpy.errors import InvalidArgumentError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.frontends.tflite.source import is_tflite
+from armpy.frontends.tflite_writer.tflite import read_extras, write_tflite
 from armpy.graph import Graph, Layer
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -27,7 +28,6 @@ from armpy_tools.quantize.preparing import prepared_graph
 from armpy_tools.quantize.report import Pair, QuantizeReport, constant_bytes, judge, judged_values
 from armpy_tools.quantize.rewriting import IntegerNetwork
 from armpy_tools.quantize.weights import with_small_weights
-from armpy_tools.tflite_writer.tflite import read_extras, write_tflite
 
 if TYPE_CHECKING:
     from armpy.plugins.hooks.model_file import ModelSource

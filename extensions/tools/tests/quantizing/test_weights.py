@@ -7,9 +7,9 @@ import pytest
 
 import armpy
 from armpy import DataType, Network, TensorInfo, ops
+from armpy.frontends.tflite_writer.tflite import tflite_bytes
 from armpy.graph import Graph
 from armpy_tools.quantize import QuantizeOptions, quantize
-from armpy_tools.tflite_writer.tflite import tflite_bytes
 
 from ..float_networks import FLOATS
 

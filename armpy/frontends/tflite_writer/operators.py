@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from armpy.core.flatbuffers.writer import Field
 from armpy.frontends.tflite.schema import ENUMERATIONS
+from armpy.frontends.tflite_writer.writer import TfliteWriter, layer_error
 from armpy.graph import Layer, Value
 from armpy.ops.activation_layers import Activation, ActivationFunction
 from armpy.ops.activations import FusedActivation
@@ -15,10 +17,8 @@ from armpy.ops.movement import Pad, PaddingMode
 from armpy.ops.pooling import Pooling2d, PoolingAlgorithm
 from armpy.ops.reduction import ArgMinMax, ArgMinMaxFunction
 from armpy.ops.shapes import Padding, PaddingSpec, resolve_padding
-from armpy.plugins.hooks.flatbuffers import Field
 from armpy.tensor import TensorInfo
 from armpy.types import DataLayout, DataType
-from armpy_tools.tflite_writer.writer import TfliteWriter, layer_error
 
 Attributes = Mapping[str, Any]
 """Attributes by name; Any: they are of many types."""

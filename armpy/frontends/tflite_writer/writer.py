@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from armpy.core.flatbuffers.writer import Field, FlatTable, write_flatbuffer
 from armpy.errors import UnimplementedError
 from armpy.frontends.tflite.reader import TFLITE_SCHEMA
 from armpy.graph import Layer, Value
 from armpy.ops.operation import Array
-from armpy.plugins.hooks.flatbuffers import Field, FlatTable, write_flatbuffer
 from armpy.tensor import Quantization, TensorInfo
 from armpy.types import DataType
 

@@ -14,11 +14,11 @@ from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
 from armpy.frontends.tflite.metadata import METADATA_NAME, stored_metadata
 from armpy.frontends.tflite.packed_files import PackedFiles
 from armpy.frontends.tflite.reader import read_model
+from armpy.frontends.tflite_writer.operators import write_layer
+from armpy.frontends.tflite_writer.writer import TfliteWriter
 from armpy.graph import Graph, Layer, SubgraphView, Value
 from armpy.ops.operation import Array
 from armpy.store.owned_files import replacing
-from armpy_tools.tflite_writer.operators import write_layer
-from armpy_tools.tflite_writer.writer import TfliteWriter
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,0 @@
-"""Writing: graphs into model files of other runtimes."""
