@@ -495,7 +495,8 @@ def test_a_networks_state_goes_on_beside_imported_tensors() -> None:
 
 def test_memory_is_held_while_imported_tensors_are_used() -> None:
     npu = ImportingDevice()
-    manager = npu._memory_manager = CountingManager()
+    manager = CountingManager()
+    npu.faults = {"create_memory_manager": manager}
     with imported_by(npu) as model:
         x = model.import_inputs({"x": shared(X)})["x"]
         before = manager.acquired

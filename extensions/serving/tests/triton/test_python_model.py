@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from pathlib import Path
@@ -265,13 +266,27 @@ def test_byte_that_is_no_bool_is_refused(loaded: Loaded) -> None:
     assert answer.error().code() == TritonError.INVALID_ARG
 
 
-def test_metrics_are_added_up_by_the_server(loaded: Loaded) -> None:
+def test_metrics_are_added_up_by_the_server(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armpy_serving.triton.metrics_reporter.INTERVAL_S", 0.001)
     instance = loaded(doubling(None, 2), max_batch=4)
-    instance.execute([request([1, 2]), request([3, 4])])
-    instance._reporter.report()
-    instance.execute([request([1, 2])])
-    instance._reporter.report()
     families = triton_utilities.MetricFamily.made
+
+    def wait_for(num_batches: int) -> None:
+        """Wait until the last number of a report is there."""
+        end_s = time.monotonic() + 30
+        while True:
+            family = families.get("armpy_batch_rows_bucket")
+            if family and family.values and family.values[-1].number == num_batches:
+                return
+            assert time.monotonic() < end_s
+            time.sleep(0.001)
+
+    instance.execute([request([1, 2]), request([3, 4])])
+    wait_for(1)
+    instance.execute([request([1, 2])])
+    wait_for(2)
     (requests,) = families["armpy_requests"].values
     assert requests.number == 3
     assert requests.labels == {"model": "m", "version": "1", "code": "OK"}
