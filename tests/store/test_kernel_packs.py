@@ -10,7 +10,7 @@ import shutil
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +22,10 @@ from armpy.ops import PreCompiled
 from armpy.store.archive.container import HEADER_BYTES, open_container, write_container
 from armpy.store.archive.kernel_packs import KernelPack, found_packs, packs_of, write_pack
 from armpy_testing.digits import MODEL as DIGITS
-from armpy_testing.kernel_packs import forget_opened_packs
 from tests.support.prepared_layouts import newest_layout, read_plainly
 
 VARIABLE = "ARMPY_KERNELS"
 KERNELS = {f"kernel_{n}": bytes([n]) * (50 + n) + os.urandom(20) for n in range(40)} | {"none": b""}
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
-    """Packs are opened once per process."""
-    forget_opened_packs()
-    yield
-    forget_opened_packs()
 
 
 @pytest.fixture

@@ -12,9 +12,12 @@ import pytest
 
 import armpy
 from armpy.ops import Pooling2d, PoolingAlgorithm
-from armpy.plugins.modules import forget_module
 from armpy.store.entries import Entries
-from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.dynamic_modules import (
+    forget_private_modules,
+    module_source,
+    write_module,
+)
 from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL
 from armpy_testing.installed import skip_without_commands_of_backends
@@ -68,8 +71,7 @@ def tune(tmp_path: Path) -> Iterator[Tune]:
         return armpy_command(["tune", DIGITS, *where, "--seconds", "7", *options])
 
     yield run
-    for module in private_modules():
-        forget_module(module)
+    forget_private_modules()
 
 
 def test_what_was_found_is_shown(tune: Tune, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,8 +223,7 @@ def test_a_machine_is_measured_again_without_a_model(
     assert armpy_command(["tune", "--machine", "--json", *where]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["machines"] == {"Gauge": "clock 3 GHz; memory 4 GB/s"}
-    for module in private_modules():
-        forget_module(module)
+    forget_private_modules()
 
 
 def test_a_model_is_missing_unless_the_machine_is_measured(

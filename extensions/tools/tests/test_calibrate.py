@@ -15,9 +15,12 @@ from armpy_numba_acc import NumbaBackend
 from armpy.backend import DeviceFigures, PerformanceFigures
 from armpy.core.machine import machine_identity
 from armpy.execution import Runtime, RuntimeOptions
-from armpy.plugins.modules import forget_module
 from armpy.types import DataType
-from armpy_testing.backends.dynamic_modules import module_source, private_modules, write_module
+from armpy_testing.backends.dynamic_modules import (
+    forget_private_modules,
+    module_source,
+    write_module,
+)
 from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.devices.store import FiguresStore
@@ -48,8 +51,7 @@ DECLARING = """
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
     yield
-    for module in private_modules():
-        forget_module(module)
+    forget_private_modules()
 
 
 def declaring(folder: Path, figure: str = "0.0625") -> list[str]:
