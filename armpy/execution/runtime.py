@@ -267,7 +267,7 @@ class Runtime:
         with self._networks.loading() as entry:
             if is_on.model:
                 # Few programs log.
-                from armpy.execution.wrappers.logged import described_graph  # noqa: PLC0415
+                from armpy.execution.wrappers.verbose_log import described_graph  # noqa: PLC0415
 
                 vlog("model", "network %d is loaded: %s", entry.id, described_graph(graph))
             with profiled_by(settings.profiler), phase("load"):
