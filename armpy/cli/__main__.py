@@ -16,8 +16,8 @@ from armpy.errors import ArmpyError, InvalidArgumentError
 # The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
 
-LIBRARIES = ("click", "rich", "PIL")
-"""Packages of the extra ``cli``."""
+LIBRARIES = ("click", "rich")
+"""Packages of the extra ``cli`` that every command needs but the doctor."""
 
 _NEW_OBJECTS = 100_000
 """So many more than are gone make the collector look through them; 700, if nothing is said."""
@@ -33,17 +33,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns the exit code: 0, 1 for a failure, 2 for a command line that cannot be followed, 130
     after an interrupt.
     """
+    words = list(sys.argv[1:] if arguments is None else arguments)
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
     if missing:
+        is_doctor = words == ["doctor"]
+        if is_doctor:
+            from armpy.cli.doctor.report import examine_and_print
+
+            examine_and_print()
         _complain(f"{', '.join(missing)} not found. Run: pip install 'armpy[cli]'")
-        return EXIT_USAGE
+        return EXIT_FAILURE if is_doctor else EXIT_USAGE
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal's encoding lacks must not stop the output.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     settings = CommandSettings()
     try:
-        words = list(sys.argv[1:] if arguments is None else arguments)
         with _seldom_collected():
             code = _run(words, settings)
         if sys.stdout is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import json
 import os
 import sys
@@ -175,7 +176,12 @@ def _laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def _is_plain() -> bool:
-    """Return whether stdout is not a terminal and the environment does not claim otherwise."""
+    """Return whether stdout is not a terminal and the environment does not claim otherwise.
+
+    Without rich, as the doctor may find it, every output is plain.
+    """
+    if importlib.util.find_spec("rich") is None:
+        return True
     asked = any(name in os.environ for name in ("FORCE_COLOR", "TTY_COMPATIBLE"))
     return sys.stdout is not None and not asked and not sys.stdout.isatty()
 

@@ -22,7 +22,8 @@ from armpy.backend import (
     SavedProgram,
 )
 from armpy.cli.doctor.diagnose import remedy
-from armpy.cli.doctor.diagnose_file import FileExamination, ProgramExamination, examine_file
+from armpy.cli.doctor.diagnose_model import operators_remedy
+from armpy.cli.inspect.examine_file import FileExamination, ProgramExamination, examine_file
 from armpy.errors import ParserError
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus
 from armpy.store.archive.container import write_container
@@ -30,6 +31,8 @@ from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import fake_site
 from armpy_testing.command_line import Cli, armpy_command
+from armpy_testing.models.tflite_writer import TfliteModel
+from armpy_testing.shared import shared_file
 
 for library in ("click", "rich", "PIL"):
     pytest.importorskip(library)
@@ -531,6 +534,46 @@ def test_a_model_file_is_read_and_its_faults_are_named(tmp_path: Path, cli: Cli)
     text.write_text("no model")
     assert "the file is damaged or cut short" in cli.out("doctor", str(cut), code=1)
     assert f"contents: {text}: " in cli.out("doctor", str(text), code=1)
+
+
+def test_where_layers_run_and_what_was_compiled_is_told(cli: Cli) -> None:
+    document = cli.document("doctor", MODEL)
+    assert document["facts"]["layers"] == "10"
+    assert document["facts"]["placement"].startswith("10 layers: NumbaAcc 10;")
+    assert any(" kernels: " in text for text in document["first_start"])
+    assert (document["missing_operators"], document["open_inputs"]) == ({}, [])
+
+
+def test_a_missing_operator_is_named_with_the_extension_that_has_it(
+    cli: Cli, tmp_path: Path
+) -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    words, pairs = (graph.tensor(name, (1,), "STRING") for name in ("words", "pairs"))
+    graph.operator("SKIP_GRAM", [words], [pairs], {"ngram_size": 2})
+    graph.inputs(words)
+    graph.outputs(pairs)
+    path = tmp_path / "pairs.tflite"
+    path.write_bytes(model.to_bytes())
+    document = cli.document("doctor", str(path), code=1)
+    assert document["missing_operators"] == {"SKIP_GRAM": 1}
+    assert document["remedy"].startswith("Export the model without these operators")
+    out = cli.out("doctor", str(path), code=1)
+    assert "armpy does not have the operator: SKIP_GRAM x1" in out
+    assert operators_remedy(["TransformLandmarks"]).startswith(
+        "Install armpy-mediapipe: pip install"
+    )
+
+
+def test_open_shapes_are_told_with_the_command_that_goes_on(cli: Cli) -> None:
+    pytest.importorskip("armpy_onnx")
+    path = shared_file("models", "onnx", "silero_vad_16k_op15.onnx")
+    out = cli.out("doctor", path)
+    assert "input whose shape is open: input (?, ?)" in out
+    assert (
+        "to do: Give the open shapes to see where layers would run: "
+        "armpy inspect --shape input=SIZES --shape state=SIZES FILE"
+    ) in out
 
 
 def test_a_file_of_another_kind_is_an_error(registry: BackendRegistry) -> None:

@@ -78,7 +78,7 @@ def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(
         assert f"NumbaAcc takes no layers: no compiler: pip install {library}" in done.stderr
 
 
-@pytest.mark.parametrize("library", ["click", "rich", "PIL"])
+@pytest.mark.parametrize("library", ["click", "rich"])
 def test_a_missing_library_is_reported_with_its_installation(library: str) -> None:
     done = run_python(
         f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
@@ -88,6 +88,36 @@ def test_a_missing_library_is_reported_with_its_installation(library: str) -> No
     assert done.stderr.splitlines() == [
         f"armpy: error: {library} not found. Run: pip install 'armpy[cli]'"
     ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["click", "rich"])
+def test_the_doctor_works_without_the_libraries_of_the_command_line(library: str) -> None:
+    done = run_python(
+        f"import sys; sys.modules['{library}'] = None; from armpy.cli.__main__ import main; "
+        "sys.exit(main(['doctor']))"
+    )
+    assert done.returncode == 1
+    assert "\nCpuRef" in done.stdout
+    assert done.stderr.splitlines()[-1] == (
+        f"armpy: error: {library} not found. Run: pip install 'armpy[cli]'"
+    )
+
+
+@pytest.mark.slow
+def test_only_pictures_need_pillow() -> None:
+    def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+        return run_python(
+            "import sys; sys.modules['PIL'] = None; from armpy.cli.__main__ import main; "
+            f"sys.exit(main({command!r}))"
+        )
+
+    assert run(["run", MODEL]).returncode == 0
+    picture = str(Path(MODEL).parent / "pictures" / "seven.png")
+    done = run(["run", MODEL, picture])
+    assert done.returncode == 1
+    assert "Pillow, which reads pictures, is not installed" in done.stderr
+    assert "pip install pillow" in done.stderr
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ import pytest
 import armpy
 from armpy import DataType, Model, Network, Runtime, RuntimeOptions, TensorInfo, ops
 from armpy.backend import SavedProgram
-from armpy.cli.doctor.diagnose_file import examine_file
+from armpy.cli.inspect.examine_file import examine_file
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.ops.operation import Array
 from armpy.plugins import BackendRegistry

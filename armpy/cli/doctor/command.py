@@ -27,8 +27,10 @@ from armpy.cli.values import FiniteRange
 def command() -> None:
     """Load each backend in a process of its own, run small networks on it, and say what to do.
 
-    With a model FILE, say whether it can be read. Of a compiled one, say which of its programs
-    would be used here, and why others would not.
+    With a model FILE, say whether it can be loaded, which operators are missing, which shapes are
+    open, where layers run and why not elsewhere, and what a start found in the caches or had to
+    compile. Of a compiled one, say which of its programs would be used here, and why others would
+    not.
 
     Exit code 0 if all is well, 1 if there is a problem.
     """

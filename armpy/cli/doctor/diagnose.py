@@ -8,18 +8,18 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import Any
-
-import numpy as np
 
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
-from armpy.cli.doctor.diagnose_plugin import EXAMINATION as PLUGIN_EXAMINATION
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_folder, make_own_folder
+from armpy.core.machine import describe_machine
 from armpy.core.processes.worker import find_in_force
+from armpy.core.units import bytes_text, counted
+from armpy.model.archive.kept_models import ModelCache
 from armpy.plugins import (
     BackendRegistry,
     Candidate,
@@ -30,6 +30,7 @@ from armpy.plugins import (
     SkippedPath,
 )
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
+from armpy.plugins.extension_tables import INSTALL
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
 from armpy.store.archive.kernel_packs import found_packs
 from armpy.store.owned_files import is_switched_off
@@ -43,8 +44,24 @@ PROBLEM = "problem"
 NO_DEVICE = "no device"
 """Status of one whose hardware, driver or vendor package is missing, as on most machines."""
 
-_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
+_LIBRARIES = {
+    "numpy": "for everything",
+    "numba": "for compiling kernels",
+    "llvmlite": "for compiling kernels",
+    "pluggy": "for plugins",
+    "click": "for the command line",
+    "rich": "for the command line",
+    "pillow": "for reading pictures",
+}
+"""Distributions that armpy uses, and for what."""
 
+_LEAST_ROOM = 1 << 20
+"""Bytes that the cache's file system must have left; a full one takes an empty file."""
+
+_PLUGIN_EXAMINATION = "armpy.cli.doctor.diagnose_plugin:examine_plugin"
+"""Entry point that another process calls; its module needs click."""
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _COMMAND = re.compile(r"\bpip install [\w.\[\]-]+( [\w.\[\]-]+)*")
@@ -135,7 +152,7 @@ def examine(options: PluginOptions) -> Examination:
     results = registry.probe(examine=EXAMINATION)
     candidates: tuple[Candidate, ...] = ()
     if registry.has_plugins():
-        results += registry.plugins.probe(examine=PLUGIN_EXAMINATION)
+        results += registry.plugins.probe(examine=_PLUGIN_EXAMINATION)
         candidates = registry.plugins.candidates
     probed = {id(candidate): result for candidate, result in results}
     named = set(_directories(options))
@@ -210,14 +227,58 @@ def _facts(options: PluginOptions) -> dict[str, str]:
         "armpy": armpy.__version__,
         "backend API": BACKEND_API_VERSION,
         "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "machine": platform.platform(),
+        "libraries": ", ".join(map(_library_text, _LIBRARIES)),
+        "machine": f"{describe_machine()}, {platform.platform()}",
+        "cache": _cache_text(),
         "trust file": trust_file or "none",
         "directories": ", ".join(_directories(options)) or "none",
         "environment": ", ".join(variables) or "no ARMPY_ variables",
         "kernel packs": "; ".join(packs) or "none but those that come with backends",
+        "extensions": ", ".join(_extensions(installed=True)) or "none",
+        "extensions not installed": "; ".join(_extensions(installed=False)) or "none",
         "isolated backends": "; ".join(f"{n}: {text}" for n, text in find_in_force().items()),
     }
+
+
+def _library_text(name: str) -> str:
+    """A library and its version, or that it is missing and how to install it."""
+    try:
+        return f"{name} {version(name)}"
+    except PackageNotFoundError:
+        return f"{name} missing ({_LIBRARIES[name]}): pip install {name}"
+
+
+def _extensions(*, installed: bool) -> Iterator[str]:
+    """The extensions that are installed with their versions, or the others with their commands."""
+    for name, command in INSTALL.items():
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            if not installed:
+                yield f"{name}: {command}"
+        else:
+            if installed:
+                yield f"{name} {found}"
+
+
+def _cache_text() -> str:
+    """Where the cache is, its size and its models."""
+    if is_switched_off(os.environ):
+        return "switched off"
+    try:
+        folder = cache_folder()
+    except RuntimeError:
+        return "none"
+    sizes = [
+        os.path.getsize(path)
+        for place, _, names in os.walk(folder)
+        for name in names
+        if os.path.isfile(path := os.path.join(place, name))
+    ]
+    entries = ModelCache().list_entries()
+    models = counted(len({entry.group for entry in entries}), "model")
+    size = f"{bytes_text(sum(sizes))} in {counted(len(sizes), 'file')}"
+    return f"{folder}, {size}, {models} that start without preparing; armpy cache list shows more"
 
 
 def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
@@ -345,8 +406,10 @@ def _cache_problem() -> str:
         return f"nothing is kept: {error}. Set ARMPY_CACHE_DIR to a folder that can be written"
     try:
         make_own_folder(folder)
-        with tempfile.TemporaryFile(dir=folder):
-            return ""
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(_LEAST_ROOM))
+            file.flush()
     except OSError as error:
         fix = "Make it writable, or set ARMPY_CACHE_DIR to another folder"
         return f"{folder} cannot be written: {error.strerror}: each start compiles anew. {fix}"
+    return ""

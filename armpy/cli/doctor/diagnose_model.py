@@ -1,15 +1,19 @@
-"""Finds out whether a model file that is not compiled can be read, and what is wrong with it."""
+"""Finds out whether a model file that is not compiled can be run here, and where it would run."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Sequence
 
+from armpy.cli.inspect.describe import InspectionReport, TensorReport
+from armpy.cli.inspect.work import inspected
+from armpy.cli.load_request import CliLoadRequest
+from armpy.compiler.placement import counted_refusals
 from armpy.core.dataclass import dataclass
+from armpy.core.units import bytes_text, counted
 from armpy.errors import ArmpyError
-from armpy.graph.network import Network
-from armpy.model.model_files import ModelOrigin
-from armpy.plugins import BackendRegistry
-from armpy.plugins.hooks.model_file import open_model_file
+from armpy.plugins.extension_tables import CUSTOM_OPERATORS, INSTALL
+from armpy.tensor import format_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,26 +22,76 @@ class ModelExamination:
 
     path: str
     facts: dict[str, str]
-    """Its format and size, as far as they are known."""
+    """Its size, format, number of layers and, if it can be loaded, where they would run."""
     damage: str
-    """Why it cannot be read, and the fix; empty if it can."""
+    """Why it cannot be loaded, and the fix; empty if it can, or if operators are missing."""
+    missing_operators: dict[str, int]
+    """Operators that armpy does not have, and how often the file uses each."""
+    open_inputs: tuple[str, ...]
+    """Inputs whose shapes the file leaves open, with the shapes."""
+    refusals: tuple[str, ...]
+    """Why layers would not run on a backend that is preferred to theirs, commonest first."""
+    first_start: tuple[str, ...]
+    """What was found on disk when it was loaded, and what had to be compiled and is kept."""
+    remedy: str
+    """What to do; empty if there is nothing."""
 
     @property
     def is_ok(self) -> bool:
-        """Return whether it is read."""
-        return not self.damage
+        """Return whether it can be loaded."""
+        return not (self.damage or self.missing_operators)
 
 
-def examine_model(path: str, registry: BackendRegistry) -> ModelExamination:
-    """Read a model file with the front-end that takes it."""
-    facts = {"size": f"{os.stat(path).st_size} bytes"}
+def examine_model(request: CliLoadRequest) -> ModelExamination:
+    """Load a model file, as `armpy inspect` does, and say what helps or hinders it here."""
+    path = request.model
+    facts = {"size": bytes_text(os.stat(path).st_size)}
     try:
-        file = open_model_file(path)
-        origin = ModelOrigin.find(file, path, registry)
-        facts["format"] = f"{origin.front_end.title} (front-end {origin.front_end.name})"
-        parsed = origin.parse(file, None)
+        report = inspected(request, None, {}, None)
     except ArmpyError as error:
-        return ModelExamination(path, facts, str(error))
-    graph = parsed.build() if isinstance(parsed, Network) else parsed
-    facts["layers"] = str(len(graph.layers))
-    return ModelExamination(path, facts, "")
+        return ModelExamination(path, facts, str(error), {}, (), (), (), "")
+    if report.format is not None:
+        facts["format"] = f"{report.format.title} (front-end {report.format.front_end})"
+    facts["layers"] = str(len(report.facts.layers))
+    if not report.facts.problem:
+        facts["placement"] = report.placement
+    open_inputs = [tensor for tensor in report.inputs if _is_open(tensor)]
+    return ModelExamination(
+        path,
+        facts,
+        "" if report.facts.unsupported else report.facts.problem,
+        report.facts.unsupported,
+        tuple(f"{tensor.name} {format_shape(tensor.shape)}" for tensor in open_inputs),
+        _refusals(report),
+        () if report.placed is None else tuple(map(str, report.placed.cache_uses)),
+        _remedy(report, open_inputs),
+    )
+
+
+def _is_open(tensor: TensorReport) -> bool:
+    return tensor.shape is None or None in tensor.shape
+
+
+def _refusals(report: InspectionReport) -> tuple[str, ...]:
+    refusals = () if report.placed is None else report.placed.refusals
+    return tuple(
+        f"{counted(count, 'layer')} {refusal.operation} not on {refusal.backend}: {refusal.text}"
+        for count, refusal in counted_refusals(refusals)
+    )
+
+
+def _remedy(report: InspectionReport, open_inputs: Sequence[TensorReport]) -> str:
+    if report.facts.unsupported:
+        return operators_remedy(report.facts.unsupported)
+    if report.placed is None and open_inputs:
+        shapes = " ".join(f"--shape {tensor.name}=SIZES" for tensor in open_inputs)
+        return f"Give the open shapes to see where layers would run: armpy inspect {shapes} FILE"
+    return ""
+
+
+def operators_remedy(missing: Collection[str]) -> str:
+    """What to do about operators that armpy does not have: extensions may have custom ones."""
+    owners = {CUSTOM_OPERATORS[name] for name in missing if name in CUSTOM_OPERATORS}
+    if owners:
+        return "; ".join(f"Install {name}: {INSTALL[name]}" for name in sorted(owners))
+    return "Export the model without these operators; armpy inspect shows where they are"

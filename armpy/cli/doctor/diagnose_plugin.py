@@ -9,9 +9,6 @@ from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks.checks import check_plugin
 from armpy.plugins.hooks.specifications import HookSpecifications
 
-EXAMINATION = f"{__name__}:examine_plugin"
-"""What a probe is to call."""
-
 _NAME = "plugin"
 
 

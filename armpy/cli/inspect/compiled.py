@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from armpy.cli.doctor.diagnose_file import ProgramExamination, examine_file
 from armpy.cli.inspect.compiled_file import (
     FileBytes,
     MissingProgram,
@@ -23,6 +22,7 @@ from armpy.cli.inspect.describe import (
     report_of,
     write_dot,
 )
+from armpy.cli.inspect.examine_file import ProgramExamination, examine_file
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
 from armpy.cli.registry import no_such_signature, registry_of

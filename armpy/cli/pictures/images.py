@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from armpy.cli.pictures.image_layout import MODES, ImageLayout, image_layout
 from armpy.cli.pictures.normalization import Normalization, normalization_of, normalized
 from armpy.cli.pictures.options import PictureOptions
-from armpy.errors import InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataLayout
+
+try:
+    from PIL import Image, ImageOps, UnidentifiedImageError
+except ModuleNotFoundError as error:
+    raise ArmpyError(
+        "Pillow, which reads pictures, is not installed", where="PIL", fix="Run: pip install pillow"
+    ) from error
 
 if TYPE_CHECKING:
     from armpy.cli.pictures.file_metadata import FileMetadata
