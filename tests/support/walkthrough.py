@@ -191,17 +191,29 @@ def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
         yield command, expected
 
 
+_MEASURED = re.compile(
+    r"\d[\d.,]*(?= (?:us|ms|s|min|pictures/s)\b)|\d+(?= (?:hits?|miss(?:es)?)\b)"
+)
+"""Numbers that differ from run to run: durations, rates, look-ups of caches."""
+
+
 def first_missing(expected: list[str], output: str) -> str | None:
     """The first line that is not in an output, in order; ``...`` stands for anything.
 
     Notes
     -----
-    White space does not count. An output may have more lines than the page, and more around them.
+    White space does not count, nor does the value of a measured number. An output may have more
+    lines than the page, and more around them.
     """
-    printed = iter([" ".join(line.split()) for line in output.splitlines()])
+    printed = iter([_comparable(line) for line in output.splitlines()])
     for line in expected:
-        parts = [re.escape(" ".join(part.split())) for part in line.split("...")]
+        parts = [re.escape(" ".join(part.split())) for part in _comparable(line).split("...")]
         pattern = re.compile(r"\s?.*\s?".join(parts))
         if not any(pattern.search(text) for text in printed):
             return line
     return None
+
+
+def _comparable(line: str) -> str:
+    """A line with single blanks, and 0 for each measured number."""
+    return _MEASURED.sub("0", " ".join(line.split()))
