@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from armpy.backend import BACKEND_API_VERSION
 from armpy.plugins import extension_tables
 
 ROOT = Path(__file__).parents[1]
@@ -242,3 +243,18 @@ def test_no_other_text_of_the_core_names_an_extension() -> None:
         )
         if path.stem != "extension_tables":
             assert not any(map(names.search, texts)), path
+
+
+def test_the_page_on_support_states_what_the_project_declares() -> None:
+    page = (ROOT / "docs" / "reference" / "support.md").read_text("utf-8")
+    rows = re.findall(r"^\| (3\.\d+) \|", page, re.M)
+    declared = [
+        text.rpartition(" ")[2]
+        for text in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+            "classifiers"
+        ]
+        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", text)
+    ]
+    assert rows == declared
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"the contract of backends is version {BACKEND_API_VERSION}," in readme
