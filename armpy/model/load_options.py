@@ -208,8 +208,8 @@ class LoadOptions:
         return self.compile == "background"
 
     def given(self) -> dict[str, Any]:  # Any: as `armpy.load` takes them
-        """The options that are not left out, by name."""
-        return {name: value for name in OPTIONS if (value := getattr(self, name)) is not None}
+        """The options whose values are not those of options that are left out, by name."""
+        return {n: value for n in OPTIONS if (value := getattr(self, n)) != _DEFAULTS[n]}
 
     def unusual(self) -> dict[str, Any]:  # Any: as `armpy.load` takes them
         """The options that ask for something, by name."""
@@ -300,6 +300,8 @@ def _plain(value: object) -> object:
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
     return [*value] if is_list else value  # type: ignore[misc]  # mypy follows no variable
 
+
+_DEFAULTS: Mapping[str, object] = {option.name: option.default for option in fields(LoadOptions)}
 
 OPTIONS: Mapping[str, OptionInfo] = {
     option.name: option.metadata[_INFO] for option in fields(LoadOptions)
