@@ -112,20 +112,20 @@ STARTS = [
     Start(
         "run what is prepared",
         "$ armpy run PREPARED",
-        68,  # and what takes working memory at the first execution, and gives it back
+        69,  # and what takes working memory at the first execution, and gives it back
         LIGHT - OF_COMMANDS,
     ),
     Start(
         "load what was loaded before",
         f"import armpy; model = armpy.load({MODEL!r}); model.inputs; model.outputs",
-        40,
+        41,
         LIGHT,
         keeps_models=True,
     ),
     Start(
         "run what was run before",
         f"$ armpy run {MODEL}",
-        73,
+        74,
         LIGHT - OF_COMMANDS,
         keeps_models=True,
     ),
@@ -136,7 +136,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 271, COMPILERS | {"rich", "PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 258, COMPILERS | {"rich", "PIL"} | SELDOM),
 ]
 
 WARMING = {

@@ -175,6 +175,8 @@ def test_its_wheel_is_used_with_nothing_named_and_the_placement_says_so(
     reason = "Softmax is not supported"
     if project.has_library:
         reason = "the operator is not Add, Mul, Relu or FullyConnected"
+    elif project.style == "engine":
+        reason = f"Softmax of FLOAT32 to FLOAT32: {reason}"
     assert f"Softmax x1 refused by AcmeNpu ({reason})" in done.stdout
 
 
