@@ -53,7 +53,9 @@ class Worker:
 
     def __init__(self, tree: Tree, model: Path | None, backend: str) -> None:
         core = max(os.sched_getaffinity(0))
-        self._process = tree.start("calls_child", output=subprocess.PIPE, core=core)
+        # Each tree's cache has measurements of the machine of its own, by which programs differ.
+        alike = {"ARMPY_NUMBA_MACHINE": "typical"}
+        self._process = tree.start("calls_child", alike, output=subprocess.PIPE, core=core)
         where, start_s = self._ask("load", str(model or ""), backend)
         self.start_s = float(start_s)
         if not Path(where).is_relative_to(tree.folder):
