@@ -118,7 +118,7 @@ def test_what_turns_append_is_found_where_shapes_are_not_known(
             found.append(append.number)
             yield append
 
-    monkeypatch.setattr("armpy.execution.steps.control_flow.find_appends", watched)
+    monkeypatch.setattr("armpy.execution.steps.find_appends", watched)
     inputs = {"n": np.int64(4), "x": X, "s": np.array([1, 2, 3])}
     (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, inputs)
     outputs = armpy.load(model.SerializeToString(), backends=["CpuRef"]).run(inputs)
