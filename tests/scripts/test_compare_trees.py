@@ -193,7 +193,7 @@ def test_times_and_compiled_models_are_compared_by_the_same_command(tmp_path: Pa
     assert results["overhead"].keys() == {
         f"{backend}, {way}" for backend in ("NumbaAcc", "CpuRef") for way in WAYS
     }
-    assert [row["is_equal"] for row in results["prepared"][str(model)]] == [True, True]
+    assert [row["is_equal"] for row in results["prepared"][str(model.resolve())]] == [True, True]
 
 
 def test_a_kind_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
