@@ -33,24 +33,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns the exit code: 0, 1 for a failure, 2 for a command line that cannot be followed, 130
     after an interrupt.
     """
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        is_doctor = words == ["doctor"]
-        if is_doctor:
-            from armpy.cli.doctor.report import examine_and_print
-
-            examine_and_print()
-        _complain(f"{', '.join(missing)} not found. Run: pip install 'armpy[cli]'")
-        return EXIT_FAILURE if is_doctor else EXIT_USAGE
     for stream in (sys.stdout, sys.stderr):
         # A name that the terminal's encoding lacks must not stop the output.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     settings = CommandSettings()
     try:
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
         with _seldom_collected():
-            code = _run(words, settings)
+            code = _run_without(missing, words) if missing else _run(words, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -70,6 +62,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError:  # of a full disk: it would be written once more at exit
             _forget(sys.stdout)
         return EXIT_USAGE if isinstance(error, InvalidArgumentError) else EXIT_FAILURE
+    return code
+
+
+def _run_without(missing: list[str], arguments: list[str]) -> int:
+    """Say that libraries are missing, after what the doctor finds if it is asked."""
+    code = EXIT_USAGE
+    if arguments == ["doctor"]:
+        from armpy.cli.doctor.report import examine_and_print
+
+        examine_and_print()
+        code = EXIT_FAILURE
+    _complain(f"{', '.join(missing)} not found. Run: pip install 'armpy[cli]'")
     return code
 
 

@@ -67,7 +67,7 @@ def own_tests(site: Path) -> subprocess.CompletedProcess[str]:
     -----
     The whole kit is one of them. Its own tests run it on the same code, not installed
     (`test_sabotaged_backends.py`), and its rules on a device that can be mapped
-    (`test_breaking_backends.py`). From the wheel they are run in the full form alone.
+    (`test_faults_by_rule.py`). From the wheel they are run in the full form alone.
     """
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(site), "-W", "error"]
     if not IS_FULL:

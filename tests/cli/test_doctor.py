@@ -21,7 +21,7 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
-from armpy.cli.doctor.diagnose import remedy
+from armpy.cli.doctor.diagnose import remedy, sizes_of
 from armpy.cli.doctor.diagnose_model import operators_remedy
 from armpy.cli.inspect.examine_file import FileExamination, ProgramExamination, examine_file
 from armpy.errors import ParserError
@@ -375,6 +375,12 @@ def test_a_cache_that_cannot_be_written_is_a_problem(
     assert line in cli.out("doctor", code=1)
     monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
     assert "cannot be written" not in cli.out("doctor")
+
+
+def test_files_that_vanish_while_the_cache_is_measured_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"12345")
+    paths = [str(tmp_path / "gone"), str(tmp_path / "kept")]
+    assert list(sizes_of(paths)) == [5]
 
 
 def test_the_remedy_for_a_missing_library_names_it() -> None:

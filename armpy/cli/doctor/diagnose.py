@@ -7,6 +7,7 @@ import platform
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import Any
@@ -269,16 +270,19 @@ def _cache_text() -> str:
         folder = cache_folder()
     except RuntimeError:
         return "none"
-    sizes = [
-        os.path.getsize(path)
-        for place, _, names in os.walk(folder)
-        for name in names
-        if os.path.isfile(path := os.path.join(place, name))
-    ]
+    paths = (os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
+    sizes = list(sizes_of(paths))
     entries = ModelCache().list_entries()
     models = counted(len({entry.group for entry in entries}), "model")
     size = f"{bytes_text(sum(sizes))} in {counted(len(sizes), 'file')}"
     return f"{folder}, {size}, {models} that start without preparing; armpy cache list shows more"
+
+
+def sizes_of(paths: Iterable[str]) -> Iterator[int]:
+    """Bytes of files; other processes may delete some meanwhile."""
+    for path in paths:
+        with suppress(FileNotFoundError):
+            yield os.lstat(path).st_size
 
 
 def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:

@@ -272,7 +272,7 @@ class SpreadRuns:
         cancellation: Cancellation | None = None,
         /,
     ) -> list[Array]:
-        """Execute once; parameters and result as for `Program.run`."""
+        """Execute once; parameters and result as for `StepProgram.run`."""
         if parts := self._divided():
             try:
                 return self._run_parts(parts, sources, results, cancellation)
