@@ -412,9 +412,13 @@ EXECUTION_CALLS: dict[str, Do] = {
     "set_output:-1": lambda w: w.execution.set_output(-1, floats(1, 2)),
     "input_memory": lambda w: w.execution.set_input_from_memory(0, Memory(floats(1, 2)), 0, 8),
     "input_memory:-1": lambda w: w.execution.set_input_from_memory(-1, Memory(floats(1, 2)), 0, 8),
+    "input_memory:9": lambda w: w.execution.set_input_from_memory(9, Memory(floats(1, 2)), 0, 8),
     "input_memory:None": lambda w: w.execution.set_input_from_memory(0, None, 0, 8),  # type: ignore[arg-type]
     "output_memory": lambda w: w.execution.set_output_from_memory(0, Memory(floats(1, 2)), 0, 8),
     "output_memory:9": lambda w: w.execution.set_output_from_memory(9, Memory(floats(1, 2)), 0, 8),
+    "output_memory:-1": lambda w: w.execution.set_output_from_memory(
+        -1, Memory(floats(1, 2)), 0, 8
+    ),
     "output_memory:None": lambda w: w.execution.set_output_from_memory(0, None, 0, 8),  # type: ignore[arg-type]
     "set_measure_timing": lambda w: w.execution.set_measure_timing(True),
     "set_timeout": lambda w: w.execution.set_timeout(10**10),
@@ -434,7 +438,9 @@ EXECUTION_CALLS: dict[str, Do] = {
     "fenced:[7]": lambda w: w.execution.start_compute_with_dependencies([7], -1),  # type: ignore[list-item]
     "rank": lambda w: w.execution.get_output_operand_rank(0),
     "rank:9": lambda w: w.execution.get_output_operand_rank(9),
+    "rank:-1": lambda w: w.execution.get_output_operand_rank(-1),
     "dimensions": lambda w: w.execution.get_output_operand_dimensions(0),
+    "dimensions:9": lambda w: w.execution.get_output_operand_dimensions(9),
     "dimensions:-1": lambda w: w.execution.get_output_operand_dimensions(-1),
     "duration": lambda w: w.execution.get_duration(DurationCode.IN_DRIVER),
     "duration:4": lambda w: w.execution.get_duration(4),

@@ -62,9 +62,9 @@ def succeed(way: str, world: World) -> None:
     WAYS[way](world)
 
 
-def fail(way: str, world: World) -> None:
-    """Compute on a device that fails."""
-    world.backend.script["execute"] = raises(BackendError("planted"))
+def fail(way: str, error: Exception, world: World) -> None:
+    """Compute on a device that fails, by an error of armpy's or of its own."""
+    world.backend.script["execute"] = raises(error)
     with fails(OP_FAILED, "planted"):
         WAYS[way](world)
     del world.backend.script["execute"]
@@ -107,7 +107,8 @@ def steps_from(state: State, *, reusable: bool) -> list[tuple[Do, State]]:
     steps: list[tuple[Do, State]] = []
     if name == "ready" or (reusable and name in ("ended", "failed")):
         steps += [(partial(succeed, way), (own, "ended")) for way in WAYS]
-        steps += [(partial(fail, way), (own, "failed")) for way in WAYS]
+        errors = BackendError("planted"), RuntimeError("planted")
+        steps += [(partial(fail, way, e), (own, "failed")) for way in WAYS for e in errors]
         # Tables have no column for an execution that is under way for the second time.
         if name != "ended":
             steps += [(lambda w: w.begin(), (own, "running"))] * 2
