@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from armpy.backend import BACKEND_API_VERSION
+from armpy.cli.doctor.diagnose import remedy
 from armpy.plugins import BackendRegistry, Candidate, PluginOptions
 from armpy_testing.backends.dynamic_modules import NEXT_MINOR, OTHER_MAJOR, write_module
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
@@ -59,6 +60,7 @@ def test_a_literal_version_says_what_a_missing_name_means(
     start = f"it is made for API version {declared}, which does not fit {BACKEND_API_VERSION}. Ins"
     assert candidate.reason.startswith(start)
     assert "Error: " in candidate.reason
+    assert remedy(candidate, is_sick=False).startswith("Install a version of it that is made for")
 
 
 def test_the_doctor_advises_another_version(tmp_path: Path, cli: Cli) -> None:

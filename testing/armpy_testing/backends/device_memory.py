@@ -33,6 +33,8 @@ from armpy_testing.backends.fake_backends import FakeBackend, Handles, Outputs, 
 
 MIB = 1 << 20
 
+SHARED = MemorySource.SHARED_MEMORY
+
 
 class Memory:
     """The device's memory.
@@ -184,9 +186,6 @@ class DeviceBackend(FakeBackend):
 
     def handle_factory(self, network: NetworkResources) -> ITensorHandleFactory:
         return DeviceFactory(self.memory, self.kind)
-
-
-SHARED = MemorySource.SHARED_MEMORY
 
 
 class ImportedHandle(DeviceHandle):
