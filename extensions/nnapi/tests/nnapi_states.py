@@ -322,7 +322,9 @@ TABLES = {
 }
 
 
-MODEL_NAMES = {
+Names = Mapping[str, str | tuple[str, ...]]
+
+MODEL_NAMES: Names = {
     "add_operand": "Model.add_operand",
     "set_value": "Model.set_operand_value(",
     "set_memory": "Model.set_operand_value_from_memory(",
@@ -344,7 +346,7 @@ MODEL_NAMES = {
     "create_for_devices": "Compilation: ",
     "supported_operations": "get_supported_operations_for_devices: ",
 }
-COMPILATION_NAMES = {
+COMPILATION_NAMES: Names = {
     "set_preference": "Compilation.set_preference: ",
     "set_priority": "Compilation.set_priority: ",
     "set_timeout": "Compilation.set_timeout: ",
@@ -363,7 +365,7 @@ COMPILATION_NAMES = {
     "Burst:None": "Burst: the compilation is None",
     "Burst:text": "Burst: an argument is of the wrong kind. Expected Compilation; ",
 }
-EXECUTION_NAMES = {
+EXECUTION_NAMES: Names = {
     "set_input": "Execution.set_input(",
     "set_output": "Execution.set_output(",
     "input_memory": "Execution.set_input_from_memory(",
@@ -384,7 +386,7 @@ EXECUTION_NAMES = {
     "duration": "Execution.get_duration: ",
     "close": "Execution.close: ",
 }
-DESCRIPTION_NAMES = {
+DESCRIPTION_NAMES: Names = {
     "input": "MemoryDesc.add_input_role(",
     "input:None": "MemoryDesc.add_input_role(0): the compilation is None",
     "output": "MemoryDesc.add_output_role(",
@@ -393,7 +395,7 @@ DESCRIPTION_NAMES = {
     "create": "Memory.create_from_desc: ",
     "create:None": "Memory.create_from_desc: the description is None",
 }
-NAMES: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+NAMES: Mapping[str, Names] = {
     "model": MODEL_NAMES,
     "compilation": COMPILATION_NAMES,
     "execution": EXECUTION_NAMES,
