@@ -7,6 +7,7 @@ imported by the call itself, so that it costs nothing in `sitecustomize`.
 from armpy_compat.module_aliases import install_aliases
 
 __all__ = [
+    "install",
     "install_as_onnxruntime",
     "install_as_pyarmnn",
     "install_as_tensorflow",
@@ -26,6 +27,20 @@ _LITERT_MODULES = (
     ("cpu_kernel_mode", "options"),
 )
 """Modules of ai_edge_litert, and the ones of `armpy_compat.litert` that answer."""
+
+
+def install() -> None:
+    """Answer imports of every engine below with armpy's modules.
+
+    Raises
+    ------
+    ImportError
+        If one of them is already imported.
+    """
+    install_as_onnxruntime()
+    install_as_tflite_runtime()
+    install_as_tensorflow()
+    install_as_pyarmnn()
 
 
 def install_as_pyarmnn() -> None:

@@ -1,0 +1,69 @@
+"""`python -m armpy_compat` runs a program on armpy without a line in it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .litert import models
+
+PROGRAM = """
+import sys
+import threading
+from beside import NAME
+from tflite_runtime.interpreter import Interpreter
+
+class Answer:
+    pass
+
+def finish():
+    print(sys.modules["__main__"].Answer is Answer, NAME)
+
+if __name__ == "__main__":
+    interpreter = Interpreter(sys.argv[1])
+    print(type(interpreter).__module__, sys.argv[2:], __file__)
+    threading.Timer(0.1, finish).start()
+    sys.exit(3)
+"""
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `armpy_compat` with arguments."""
+    command = [sys.executable, "-m", "armpy_compat", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.slow
+def test_a_program_is_the_main_module_with_its_arguments_folder_and_exit_status(
+    tmp_path: Path,
+) -> None:
+    program, model = tmp_path / "program.py", tmp_path / "model.tflite"
+    program.write_text(PROGRAM)
+    (tmp_path / "beside.py").write_text("NAME = 'beside'\n")
+    model.write_bytes(models.doubling())
+    done = run(str(program), str(model), "a", "--help")
+    assert done.stdout.splitlines() == [
+        f"armpy_compat.litert.interpreter ['a', '--help'] {program}",
+        "True beside",
+    ]
+    assert (done.returncode, done.stderr) == (3, "")
+
+
+@pytest.mark.slow
+def test_a_missing_program_is_one_line() -> None:
+    done = run("no/such/program.py")
+    assert done.returncode == 1
+    assert done.stderr == (
+        "armpy_compat: there is no file no/such/program.py."
+        " usage: python -m armpy_compat PROGRAM.py [arguments]\n"
+    )
+
+
+@pytest.mark.slow
+def test_without_a_program_the_usage_is_shown() -> None:
+    done = run()
+    assert done.returncode == 2
+    assert done.stdout.startswith("usage: python -m armpy_compat PROGRAM.py [arguments]\n")
