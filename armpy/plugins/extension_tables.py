@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "quantize": "armpy-tools",
     "ray-resources": "armpy-serving",
     "report": "armpy-tools",
+    "try": "armpy-compat",
 }
 """Distributions by the command that they add to ``armpy``, groups before commands."""
 

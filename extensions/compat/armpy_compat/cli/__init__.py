@@ -1,0 +1,1 @@
+"""Commands that this extension adds to `armpy`."""

@@ -1,0 +1,90 @@
+"""Runs a program and records what it does with its engine; `armpy try` starts it twice.
+
+Usage::
+
+    python -P -m armpy_compat.trial own|armpy FOLDER BEGAN PROGRAM [arguments]
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import os
+import sys
+import time
+from typing import Any, NoReturn
+
+import armpy_compat
+from armpy_compat.program import run_program
+from armpy_compat.trial.engine_calls import watchers
+from armpy_compat.trial.imports import ImportWatcher, is_importable
+from armpy_compat.trial.recorder import Recorder
+
+_MODULES = ("onnxruntime", "litert", "pyarmnn")
+"""Modules of armpy_compat that stand for engines."""
+
+
+class WatchedInput(io.TextIOWrapper):
+    """Standard input that knows whether it was read."""
+
+    was_read = False
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Read as every file."""
+        self.was_read = True
+        return super().read(size)
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        """Read a line as every file."""
+        self.was_read = True
+        return super().readline(size)
+
+    def __next__(self) -> str:  # type: ignore[override]
+        self.was_read = True
+        return super().__next__()
+
+
+def main() -> None:
+    """Run the program of the command line on one side, and write the record at exit."""
+    side, folder, began, path, *arguments = sys.argv[1:]
+    recorder = Recorder(folder, float(began))
+    facts: dict[str, Any] = recorder.facts  # Any: members of the record
+    facts["ended"] = {"type": "", "text": "", "module": ""}
+    watcher = ImportWatcher(watchers(recorder), recorder.add_missing)
+    if side == "armpy":
+        armpy_compat.install()
+    sys.meta_path.insert(0, watcher)
+    stdin = sys.stdin = WatchedInput(sys.stdin.buffer, encoding=sys.stdin.encoding)
+    start = time.perf_counter()
+
+    def finish() -> None:
+        """Run after threads and exit handlers of the program."""
+        facts["program_s"] = time.perf_counter() - start
+        facts["reads_input"] = stdin.was_read
+        facts["engines"] = sorted(watcher.imported)
+        facts["is_armpy"] = any(f"armpy_compat.{name}" in sys.modules for name in _MODULES)
+        recorder.forget_missing(is_importable)
+        recorder.write()
+
+    def leave(status: int) -> NoReturn:
+        """Leave without exit handlers, but with the record."""
+        finish()
+        leave_at_once(status)
+
+    atexit.register(finish)
+    leave_at_once, os._exit = os._exit, leave
+    try:
+        run_program(path, arguments)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        facts["ended"] = {
+            "type": type(error).__name__,
+            "text": str(error),
+            "module": getattr(error, "name", None) or "",
+        }
+        raise
+
+
+if __name__ == "__main__":
+    main()

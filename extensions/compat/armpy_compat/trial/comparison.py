@@ -1,0 +1,156 @@
+"""Comparison of the answers of two runs of a program."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.core.dataclass import dataclass
+from armpy_compat.trial.program_runs import ProgramRun
+
+_ROUNDINGS = 5
+"""Roundings of an answer's own type that are always allowed, as half precision has few digits."""
+
+Call = Mapping[str, Any]  # Any: JSON
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswers:
+    """How far the answers of one model are alike.
+
+    Parameters
+    ----------
+    key : str
+        Content of the model's file, or its name.
+    total : int
+        Calls on the side that has more of them.
+    equal : int
+        Calls whose answers are equal within the tolerance.
+    identical : int
+        Calls of these whose answers have the same bits.
+    uncompared : int
+        Calls whose answers were not recorded on both sides.
+    largest : float
+        Largest difference between numbers of an answer, relative to the answer's largest number if
+        that is above 1.
+    first_difference : str
+        The first answer that differs, and how; empty if none does.
+    """
+
+    key: str
+    total: int
+    equal: int
+    identical: int
+    uncompared: int
+    largest: float
+    first_difference: str
+
+
+def compare_runs(own: ProgramRun, armpy: ProgramRun, within: float) -> list[ModelAnswers]:
+    """Compare the answers of each model, in the order of the models' opening.
+
+    Notes
+    -----
+    Calls are paired by equal inputs, as threads may call in another order, the others by order: the
+    inputs of a call may be an earlier answer.
+    """
+    ours, theirs = calls_by_model(armpy), calls_by_model(own)
+    return [
+        _compared(key, own, theirs.get(key, []), armpy, ours.get(key, []), within)
+        for key in dict.fromkeys([*theirs, *ours])
+    ]
+
+
+def calls_by_model(run: ProgramRun) -> dict[str, list[Call]]:
+    """Calls of a run by the content of their model, or by its name."""
+    keys = [model["content"] or model["name"] for model in run.models]
+    calls: dict[str, list[Call]] = {key: [] for key in keys}
+    for call in run.calls:
+        calls.setdefault(keys[call["model"]] if call["model"] >= 0 else "", []).append(call)
+    return calls
+
+
+def _compared(
+    key: str,
+    own: ProgramRun,
+    theirs: Sequence[Call],
+    armpy: ProgramRun,
+    ours: Sequence[Call],
+    within: float,
+) -> ModelAnswers:
+    equal = identical = uncompared = 0
+    largest, first = 0.0, ""
+    for number, (one, other) in enumerate(_pairs(theirs, ours)):
+        if one.get("outputs") is not None and one.get("outputs") == other.get("outputs"):
+            equal, identical = equal + 1, identical + 1
+            continue
+        expected, actual = own.arrays(one), armpy.arrays(other)
+        if expected is None or actual is None:
+            uncompared += 1
+            continue
+        difference, allowed, why = _difference(expected, actual, within)
+        largest = max(largest, difference)
+        if difference <= allowed and not why:
+            equal += 1
+        elif not first:
+            first = f"call {number + 1}: {why or f'the difference is {difference:.2g}'}"
+    total = max(len(theirs), len(ours))
+    if len(theirs) != len(ours):
+        first = first or f"{len(theirs)} calls on the program's engine, {len(ours)} on armpy"
+    return ModelAnswers(key, total, equal, identical, uncompared, largest, first)
+
+
+def _pairs(theirs: Sequence[Call], ours: Sequence[Call]) -> list[tuple[Call, Call]]:
+    """Calls of two runs that belong together, in the order of the first run."""
+    waiting: dict[str, deque[int]] = defaultdict(deque)
+    for position, call in enumerate(ours):
+        if call["inputs"] is not None:
+            waiting[call["inputs"]].append(position)
+    partners: list[int | None] = []
+    for call in theirs:
+        queue = waiting.get(call["inputs"] or "")
+        partners.append(queue.popleft() if queue else None)
+    taken = set(partners)
+    rest = deque(position for position in range(len(ours)) if position not in taken)
+    pairs = []
+    for call, partner in zip(theirs, partners, strict=True):
+        index: int | None = rest.popleft() if partner is None and rest else partner
+        if index is not None:
+            pairs.append((call, ours[index]))
+    return pairs
+
+
+def _difference(
+    expected: Sequence[npt.NDArray[Any]], actual: Sequence[npt.NDArray[Any]], within: float
+) -> tuple[float, float, str]:
+    """Largest difference of an answer's numbers, the allowed one, and what else differs."""
+    largest, allowed = 0.0, within
+    if len(expected) != len(actual):
+        return largest, allowed, f"{len(actual)} outputs instead of {len(expected)}"
+    for number, (one, other) in enumerate(zip(expected, actual, strict=True)):
+        if one.shape != other.shape:
+            return largest, allowed, f"output {number} has shape {other.shape}, not {one.shape}"
+        if one.dtype.kind != other.dtype.kind:
+            return largest, allowed, f"output {number} has type {other.dtype}, not {one.dtype}"
+        if one.dtype.kind in "Ub":
+            if not np.array_equal(one, other):
+                return largest, allowed, f"output {number} differs"
+            continue
+        if one.dtype.kind in "fc":
+            allowed = max(allowed, _ROUNDINGS * float(np.finfo(one.dtype).eps))
+        wide = np.complex128 if one.dtype.kind == "c" else np.float64
+        first, second = one.astype(wide), other.astype(wide)
+        finite = np.isfinite(first)
+        if not np.array_equal(first[~finite], second[~finite], equal_nan=True):
+            return largest, allowed, f"output {number} has other infinities or NaN"
+        scale = max(1.0, float(np.abs(first[finite]).max(initial=0)))
+        with np.errstate(invalid="ignore"):
+            gap = np.abs(first[finite] - second[finite]).max(initial=0)
+        largest = max(largest, float(gap) / scale)
+        if not np.isfinite(second[finite]).all():
+            return largest, allowed, f"output {number} has other infinities or NaN"
+    return largest, allowed, ""

@@ -1,0 +1,143 @@
+"""Runs of a program in processes of their own, and what they recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from armpy.core.dataclass import dataclass
+
+_TAIL_LINES = 12
+_MOST_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRun:
+    """One run of a program.
+
+    Parameters
+    ----------
+    status : int or None
+        Exit status; negative for a signal, None if the time limit ended it.
+    record : mapping
+        What `armpy_compat.trial.recorder` wrote; empty if the process could not write it.
+    folder : path
+        Folder with the recorded answers.
+    error_text : str
+        End of what the program wrote to standard error.
+    """
+
+    status: int | None
+    record: Mapping[str, Any]  # Any: JSON
+    folder: Path
+    error_text: str
+
+    @property
+    def calls(self) -> Sequence[Mapping[str, Any]]:
+        """Calls, in the order of their ends."""
+        calls: Sequence[Mapping[str, Any]] = self.record.get("calls", ())
+        return calls
+
+    @property
+    def models(self) -> Sequence[Mapping[str, Any]]:
+        """Models, in the order of their opening."""
+        models: Sequence[Mapping[str, Any]] = self.record.get("models", ())
+        return models
+
+    @property
+    def raised(self) -> Mapping[str, str]:
+        """Type, text and module of the exception that ended the program; empty texts if none."""
+        raised: Mapping[str, str] = self.record.get("ended", {"type": "", "text": "", "module": ""})
+        return raised
+
+    @property
+    def ending(self) -> str:
+        """How the program ended, for people."""
+        if self.status is None:
+            return "was stopped at the time limit"
+        if self.raised["type"]:
+            text = " ".join(self.raised["text"].split())
+            return f"ended with {self.raised['type']}: {text[:_MOST_TEXT]}".rstrip(": .")
+        if self.status < 0:
+            return f"was ended by signal {-self.status}"
+        if not self.record:
+            return f"left no record, and status {self.status}"
+        return f"ended with status {self.status}"
+
+    def arrays(self, call: Mapping[str, Any]) -> list[npt.NDArray[Any]] | None:
+        """Recorded answers of a call; None if they were not kept."""
+        if "arrays" not in call:
+            return None
+        with open(self.folder / "answers.bin", "rb") as file:
+            return [_read(file, *entry) for entry in call["arrays"]]
+
+
+def _read(file: Any, dtype: str, shape: Sequence[int], place: int) -> npt.NDArray[Any]:
+    file.seek(place)
+    kind = np.dtype(dtype)
+    size = kind.itemsize * int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(file.read(size), kind).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramStarter:
+    """Starts a program on its own engine or on armpy.
+
+    Parameters
+    ----------
+    program : str
+        Path of the program.
+    arguments : sequence of str
+    folder : path
+        Folder for records, and for armpy's caches: they are empty at the first run.
+    stdin : str, optional
+        File that every run reads as standard input.
+    timeout_s : float
+        Longest time of a run.
+    """
+
+    program: str
+    arguments: Sequence[str]
+    folder: Path
+    stdin: str | None
+    timeout_s: float
+
+    def run(self, side: str, number: int) -> ProgramRun:
+        """Run the program on ``own`` or ``armpy``."""
+        folder = self.folder / f"{side}{number}"
+        folder.mkdir()
+        environment = dict(os.environ)
+        if side == "armpy":
+            environment["ARMPY_CACHE_DIR"] = str(self.folder / "cache")
+        # -P: the current folder is not importable, as it is not for `python PROGRAM`.
+        command = [sys.executable, "-P", "-m", "armpy_compat.trial", side, str(folder)]
+        with (
+            open(self.stdin or os.devnull, "rb") as stdin,
+            open(folder / "stdout.txt", "wb") as stdout,
+            open(folder / "stderr.txt", "wb") as stderr,
+        ):
+            try:
+                status: int | None = subprocess.run(
+                    [*command, repr(time.time()), self.program, *self.arguments],
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env=environment,
+                    timeout=self.timeout_s,
+                    check=False,
+                ).returncode
+            except subprocess.TimeoutExpired:
+                status = None
+        path = folder / "record.json"
+        record = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        lines = (folder / "stderr.txt").read_text("utf-8", "replace").splitlines()
+        return ProgramRun(status, record, folder, "\n".join(lines[-_TAIL_LINES:]))

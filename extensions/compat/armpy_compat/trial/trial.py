@@ -1,0 +1,114 @@
+"""A trial: a program run in turns on its own engine and on armpy."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from armpy.errors import ArmpyError
+from armpy_compat.trial.engine_calls import ENGINES
+from armpy_compat.trial.program_runs import ProgramRun, ProgramStarter
+from armpy_compat.trial.trial_result import SIDES, TrialResult, result_of
+
+_INSTALL: Mapping[str, str] = {
+    "onnxruntime": "Run: pip install onnxruntime",
+    "ai_edge_litert": "Run: pip install ai-edge-litert",
+    "tflite_runtime": "Run: pip install tflite-runtime",
+    "tensorflow": "Run: pip install tensorflow",
+    "pyarmnn": "Build it as Arm NN's python/pyarmnn/README.md says",
+}
+
+
+class TrialError(ArmpyError):
+    """A program computes nothing on its own engine that armpy could be compared with."""
+
+
+def try_program(
+    program: str,
+    arguments: Sequence[str] = (),
+    *,
+    rounds: int = 3,
+    within: float = 1e-5,
+    stdin: str | None = None,
+    timeout_s: float = 600,
+    progress: Callable[[str], None] = lambda _: None,
+) -> TrialResult:
+    """Run a program on its own engine and on armpy, and compare answers and times.
+
+    Parameters
+    ----------
+    program : str
+        Path of a program that imports an engine of `ENGINES`.
+    arguments : sequence of str
+        The program's own.
+    rounds : int
+        Runs on each side, in turns. Times are of those after the first one.
+    within : float
+        Largest difference of equal answers, relative to an answer's largest number where that is
+        above 1.
+    stdin : str, optional
+        File that every run reads as standard input; empty if left out.
+    timeout_s : float
+        Longest time of a run.
+    progress : callable
+        Called with a line before each run.
+
+    Raises
+    ------
+    TrialError
+        If the program's engine is missing, or the program calls no model.
+    """
+    runs: dict[str, list[ProgramRun]] = {side: [] for side in SIDES}
+    with tempfile.TemporaryDirectory(prefix="armpy-try-") as folder:
+        starter = ProgramStarter(program, arguments, Path(folder), stdin, timeout_s)
+        for number in range(rounds):
+            for side in SIDES:
+                name = "armpy" if side == "armpy" else "its own engine"
+                progress(f"run {number + 1} of {rounds} on {name}")
+                runs[side].append(starter.run(side, number))
+                if side == "own" and number == 0:
+                    _check_own_run(program, runs[side][0], has_input=stdin is not None)
+        return result_of(program, runs["own"], runs["armpy"], within, has_input=stdin is not None)
+
+
+def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
+    """Refuse a program that computes nothing on its own engine.
+
+    Raises
+    ------
+    TrialError
+        If it does not.
+    """
+    missing = run.raised["module"].partition(".")[0]
+    if run.raised["type"] == "ModuleNotFoundError" and missing in _INSTALL:
+        raise TrialError(
+            f"the program needs {missing}, which is not installed",
+            where=program,
+            fix=_INSTALL[missing],
+        )
+    if run.record.get("is_armpy"):
+        raise TrialError(
+            "the program runs on armpy already, without this command",
+            where=program,
+            fix="Remove the line that installs armpy_compat, or the package armpy-pyarmnn",
+        )
+    if not run.record:
+        raise TrialError(
+            f"on its own engine the program {run.ending}",
+            where=program,
+            fix=run.error_text or "Run it without armpy, and end it by its own means",
+        )
+    if run.calls:
+        return
+    engines = [ENGINES[name] for name in run.record.get("engines", ())]
+    names = " and ".join(engines) or "none of the engines"
+    did = "called none of its models" if run.models else "loaded no model"
+    fix = f"Pass a program that runs a model of {', '.join(ENGINES)}"
+    if run.record.get("reads_input") and not has_input:
+        fix = "It read standard input, which was empty: give it a file with --stdin"
+    elif run.error_text:
+        fix = f"Its last lines on standard error:\n{run.error_text}"
+    raise TrialError(
+        f"the program {did}: it imported {names}, and {run.ending}", where=program, fix=fix
+    )

@@ -1,0 +1,245 @@
+"""Result of a trial: figures, the lines that people read, and the JSON document."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from armpy.core.dataclass import dataclass
+from armpy.core.units import bytes_text, counted, time_text
+from armpy_compat.trial.comparison import ModelAnswers, calls_by_model, compare_runs
+from armpy_compat.trial.engine_calls import ENGINES
+from armpy_compat.trial.program_runs import ProgramRun
+
+SIDES = ("own", "armpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of one side.
+
+    Parameters
+    ----------
+    call_us : mapping of str to float
+        Median time of a call by model.
+    calls_us : float
+        Time of all calls of a run together.
+    program_s : float
+        Time of the whole program, without the start of Python.
+    first_start_s, later_start_s : float or None
+        From the start of the process to the first answer, in the first run and in later ones.
+    peak_bytes : int
+        Largest resident memory.
+    """
+
+    call_us: Mapping[str, float]
+    calls_us: float
+    program_s: float
+    first_start_s: float | None
+    later_start_s: float | None
+    peak_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialModel:
+    """A model that the program loaded."""
+
+    key: str
+    name: str
+    engine: str
+    num_sessions: int
+    placement: str
+    answers: ModelAnswers
+
+
+@dataclass(frozen=True, slots=True)
+class TrialResult:
+    """What a program does on its own engine and on armpy."""
+
+    program: str
+    engine: str
+    within: float
+    rounds: int
+    models: tuple[TrialModel, ...]
+    own: Figures
+    armpy: Figures
+    own_ending: str
+    armpy_ending: str
+    armpy_error_text: str
+    """End of what the program wrote to standard error on armpy, if it ended differently there."""
+    missing: tuple[str, ...]
+    """Names that the program asked for, which the engine has and armpy lacks."""
+    errors: tuple[str, ...]
+    """Errors that armpy raised in calls of the engine, and the engine did not."""
+    lacks_input: bool
+    """Whether the program read standard input, and was given none."""
+    num_unrecorded: int
+
+    @property
+    def total(self) -> int:
+        """Number of calls."""
+        return sum(model.answers.total for model in self.models)
+
+    @property
+    def equal(self) -> int:
+        """Number of calls whose answers are equal."""
+        return sum(model.answers.equal for model in self.models)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether all answers are equal, and both runs end alike."""
+        return 0 < self.total == self.equal and self.own_ending == self.armpy_ending
+
+    @property
+    def headline(self) -> str:
+        """Times and answers in one line."""
+        answers = f"{self.equal} of {self.total} answers equal within {_short(self.within)}"
+        called = [model.key for model in self.models if model.answers.total]
+        if len(called) == 1 and all(called[0] in side.call_us for side in (self.own, self.armpy)):
+            own, armpy = (side.call_us[called[0]] for side in (self.own, self.armpy))
+            return f"{self.engine} {time_text(own)}, armpy {time_text(armpy)} a call; {answers}"
+        times = f"{self.engine} {time_text(self.own.calls_us)}, armpy"
+        times += f" {time_text(self.armpy.calls_us)}"
+        models = counted(len(called), "model")
+        return f"{times} for {counted(self.total, 'call')} of {models}; {answers}"
+
+    @property
+    def model_rows(self) -> list[tuple[str, ...]]:
+        """Rows of `MODEL_COLUMNS`."""
+        return [_row(model, self.own, self.armpy) for model in self.models]
+
+    @property
+    def program_rows(self) -> list[tuple[str, ...]]:
+        """Rows of a quantity, the engine's figure and armpy's."""
+        rows: list[tuple[str, Callable[[Figures], str]]] = [
+            ("whole program", lambda side: time_text(1e6 * side.program_s)),
+            ("first start to first answer", lambda side: _seconds(side.first_start_s)),
+            ("later start to first answer", lambda side: _seconds(side.later_start_s)),
+            ("peak memory", lambda side: bytes_text(side.peak_bytes)),
+        ]
+        return [(name, text(self.own), text(self.armpy)) for name, text in rows]
+
+    def remarks(self) -> Iterator[str]:
+        """Sentences on what differs, is missing, or limits the result."""
+        if self.own_ending != self.armpy_ending:
+            yield f"On {self.engine} the program {self.own_ending}."
+            yield f"On armpy the program {self.armpy_ending}."
+        elif self.own_ending != _USUAL_ENDING:
+            yield f"On both, the program {self.own_ending}."
+        for model in self.models:
+            if model.answers.first_difference:
+                yield f"{model.name}: {model.answers.first_difference}."
+        if self.missing:
+            yield f"The program asked for what armpy lacks: {', '.join(self.missing)}."
+        for error in self.errors:
+            yield f"Only on armpy: {error}"
+        if self.lacks_input:
+            yield "The program read standard input, which was empty: give it a file with --stdin."
+        uncompared = sum(model.answers.uncompared for model in self.models)
+        if uncompared:
+            yield f"{counted(uncompared, 'answer')} could not be compared: not recorded."
+        if self.num_unrecorded:
+            yield f"{counted(self.num_unrecorded, 'further call')} were only counted."
+
+
+MODEL_COLUMNS = ("model", "calls>", "engine>", "armpy>", "ratio>", "equal>", "difference>")
+"""Columns of `TrialResult.model_rows`."""
+
+_USUAL_ENDING = "ended with status 0"
+
+
+def result_of(
+    program: str,
+    own: Sequence[ProgramRun],
+    armpy: Sequence[ProgramRun],
+    within: float,
+    *,
+    has_input: bool,
+) -> TrialResult:
+    """Judge the runs of a program: the answers of the first ones, the times of the later ones."""
+    answers = {part.key: part for part in compare_runs(own[0], armpy[0], within)}
+    engines = dict.fromkeys(model["engine"] for model in own[0].models)
+    names = [*engines] or [ENGINES[name] for name in own[0].record.get("engines", ())]
+    differs = own[0].ending != armpy[0].ending
+    errors = [_errors(run) for run in (own[0], armpy[0])]
+    absent = own[0].record.get("missing", ())
+    return TrialResult(
+        program,
+        " and ".join(names),
+        within,
+        len(own),
+        tuple(_models(own[0], armpy[0], answers)),
+        _figures(own),
+        _figures(armpy),
+        own[0].ending,
+        armpy[0].ending,
+        armpy[0].error_text if differs else "",
+        tuple(n for n in armpy[0].record.get("missing", ()) if n not in absent),
+        tuple(error for error in errors[1] if error not in errors[0]),
+        not has_input and bool(own[0].record.get("reads_input")),
+        int(own[0].record.get("num_unrecorded", 0)),
+    )
+
+
+def _models(
+    own: ProgramRun, armpy: ProgramRun, answers: Mapping[str, ModelAnswers]
+) -> Iterator[TrialModel]:
+    for key, part in answers.items():
+        sessions = [model for model in own.models if (model["content"] or model["name"]) == key]
+        ours = [model for model in armpy.models if (model["content"] or model["name"]) == key]
+        placement = next((model["placement"] for model in ours if model["placement"]), "")
+        first = next(iter([*sessions, *ours]), {"name": "a model", "engine": ""})
+        yield TrialModel(key, first["name"], first["engine"], len(sessions), placement, part)
+
+
+def _figures(runs: Sequence[ProgramRun]) -> Figures:
+    """Figures of one side: of later runs where there are some, as the first one compiles."""
+    later = [run for run in runs[1:] if run.record] or [run for run in runs if run.record]
+    times: dict[str, list[float]] = {}
+    for run in later:
+        for key, calls in calls_by_model(run).items():
+            # The first call of a process prepares the model.
+            warm = calls[1:] or calls
+            times.setdefault(key, []).extend(call["us"] for call in warm)
+    starts = [run.record.get("first_answer_s") for run in runs]
+    return Figures(
+        {key: statistics.median(values) for key, values in times.items() if values},
+        _median([sum(call["us"] for call in run.calls) for run in later]),
+        _median([run.record["program_s"] for run in later]),
+        starts[0],
+        _median([start for start in starts[1:] if start is not None]) or None,
+        max((run.record["peak_bytes"] for run in later), default=0),
+    )
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values) if values else 0.0
+
+
+def _errors(run: ProgramRun) -> list[str]:
+    return [f"{e['where']}: {e['type']}: {e['text']}" for e in run.record.get("errors", ())]
+
+
+def _row(model: TrialModel, own: Figures, armpy: Figures) -> tuple[str, ...]:
+    answers = model.answers
+    times = [side.call_us.get(model.key) for side in (own, armpy)]
+    ratio = f"{times[0] / times[1]:.3g}" if times[0] and times[1] else ""
+    texts = ["" if time is None else time_text(time) for time in times]
+    difference = "0" if answers.largest == 0 else f"{answers.largest:.2g}"
+    return (
+        model.name,
+        str(answers.total),
+        *texts,
+        ratio,
+        str(answers.equal),
+        difference,
+    )
+
+
+def _seconds(seconds: float | None) -> str:
+    return "" if seconds is None else time_text(1e6 * seconds)
+
+
+def _short(number: float) -> str:
+    """``1e-5``, not ``1e-05``."""
+    return f"{number:g}".replace("e-0", "e-")

@@ -1,0 +1,182 @@
+"""`armpy try` runs a program on its own engine and on armpy, and compares them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("click")
+pytest.importorskip("rich")
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
+
+import onnx.parser
+
+from armpy.plugins.discovery.entry_point_cache import installed
+from armpy.plugins.extension_tables import COMMANDS
+from armpy_compat.trial.trial import try_program
+from armpy_testing.command_line import armpy_output
+from armpy_testing.installed import OLD_METADATA
+
+if not any(entry.value == "armpy_compat.plugin" for entry in installed().entry_points):
+    pytest.skip(OLD_METADATA, allow_module_level=True)
+
+pytestmark = pytest.mark.slow
+
+MODEL = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[n, 4] x) => (float[n, 4] y) { s = Sigmoid (x) y = Add (s, x) }"""
+
+HEAD = """
+import os, sys, threading
+import numpy as np
+import onnxruntime as ort
+
+def opened():
+    return ort.InferenceSession(os.path.join(os.path.dirname(__file__), "model.onnx"))
+
+def rows(count, value=0.5):
+    return {"x": np.full((count, 4), value, np.float32)}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "model.onnx")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "typical")  # not measured for each new cache
+
+
+def program(*lines: str) -> str:
+    """A program of lines after `HEAD`."""
+    Path("program.py").write_text(HEAD + "\n".join(lines) + "\n")
+    return "program.py"
+
+
+def tried(*arguments: str) -> tuple[int, str]:
+    """Exit code and output of one round."""
+    return armpy_output(["try", "--rounds", "1", *arguments])
+
+
+def test_equal_answers_are_one_line_a_page_and_status_0(tmp_path: Path) -> None:
+    path = program(
+        "session = opened()",
+        "for value in range(5):",
+        "    session.run(None, rows(2, value))",
+        "assert sys.argv[1:] == ['--flag', 'word'], sys.argv",
+    )
+    code, output = tried("--html", "trial.html", path, "--flag", "word")
+    assert code == 0, output
+    lines = [line for line in output.splitlines() if not line.startswith("run ")]
+    assert lines[0].startswith("ONNX Runtime "), output
+    assert lines[0].endswith("s a call; 5 of 5 answers equal within 1e-5")
+    assert any(line.startswith("model.onnx on armpy: 2 layers: ") for line in lines)
+    page = (tmp_path / "trial.html").read_text("utf-8")
+    assert f"<strong>{lines[0]}</strong>" in page
+    assert "<script" not in page
+
+
+def test_threads_bindings_values_and_callbacks_are_recorded() -> None:
+    path = program(
+        "session = opened()",
+        "work = lambda n: [session.run(['y'], rows(1 + n, k)) for k in range(10)]",
+        "threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]",
+        "[thread.start() for thread in threads]",
+        "[thread.join() for thread in threads]",
+        "done = threading.Event()",
+        "session.run_async(['y'], rows(2), lambda *_: done.set(), None)",
+        "done.wait()",
+        "binding = session.io_binding()",
+        "binding.bind_cpu_input('x', rows(3)['x'])",
+        "binding.bind_output('y')",
+        "session.run_with_iobinding(binding)",
+        "value = ort.OrtValue.ortvalue_from_numpy(rows(3)['x'])",
+        "session.run_with_ort_values(['y'], {'x': value})",
+        "threading.Timer(0.1, session.run, (None, rows(1))).start()",
+    )
+    result = try_program(path, rounds=1)
+    assert (result.total, result.equal) == (44, 44), [*result.remarks()]
+    assert result.is_same
+
+
+def test_a_program_that_crashes_on_both_is_compared_up_to_there() -> None:
+    path = program("session = opened()", "session.run(None, rows(1))", "raise KeyError('end')")
+    result = try_program(path, rounds=1)
+    assert result.own_ending == result.armpy_ending == "ended with KeyError: 'end'"
+    assert (result.total, result.equal, result.is_same) == (1, 1, True)
+    assert "On both, the program ended with KeyError: 'end'." in result.remarks()
+
+
+def test_a_program_that_leaves_at_once_is_recorded() -> None:
+    path = program("opened().run(None, rows(1))", "os._exit(3)")
+    result = try_program(path, rounds=1)
+    assert (result.own_ending, result.is_same) == ("ended with status 3", True)
+
+
+def test_what_armpy_lacks_is_named_and_status_1() -> None:
+    path = program(
+        "session = opened()",
+        "session.run(None, rows(1))",
+        "hasattr(ort, 'lacking_on_both')",
+        "import onnxruntime.quantization",
+    )
+    code, output = tried(path)
+    assert code == 1
+    assert "asked for what armpy lacks: onnxruntime.quantization." in output
+    assert "On ONNX Runtime the program ended with status 0." in output
+    assert "On armpy the program ended with ModuleNotFoundError: No module named" in output
+
+
+def test_different_answers_are_status_1_and_shown() -> None:
+    path = program(
+        "session = opened()",
+        "shift = 0.25 * session.__class__.__module__.startswith('armpy_compat')",
+        "session.run(None, rows(1, 0.5 + shift))",
+    )
+    code, output = tried("--json", path)
+    document = json.loads(output[output.index("{") :])
+    assert code == 1
+    assert document["is_same"] is False
+    assert document["models"][0]["answers"]["equal"] == 0
+    # 0.75 + sigmoid(0.75) less 0.5 + sigmoid(0.5), of the latter
+    assert document["remarks"] == ["model.onnx: call 1: the difference is 0.27."]
+
+
+def test_input_comes_from_a_file_or_is_asked_for() -> None:
+    path = program("value = float(input())", "opened().run(None, rows(1, value))")
+    code, output = tried(path)
+    assert code == 1
+    assert "ended with EOFError: EOF when reading a line" in output
+    assert output.endswith(
+        "It read standard input, which was empty: give it a file with --stdin.\n"
+    )
+    Path("numbers.txt").write_text("3\n")
+    code, output = tried("--stdin", "numbers.txt", path)
+    assert code == 0, output
+    assert "1 of 1 answers equal" in output
+
+
+def test_a_program_without_a_model_is_refused() -> None:
+    code, output = tried(program("print(ort.get_available_providers())"))
+    assert code == 1
+    assert "program.py: the program loaded no model: it imported ONNX Runtime, and" in output
+
+
+def test_a_missing_engine_is_named_with_its_install_line() -> None:
+    code, output = tried(program("sys.modules['tflite_runtime'] = None", "import tflite_runtime"))
+    assert code == 1
+    assert output.endswith(
+        "program.py: the program needs tflite_runtime, which is not installed."
+        " Run: pip install tflite-runtime.\n"
+    )
+
+
+def test_a_program_that_never_ends_is_stopped_at_the_limit() -> None:
+    code, output = tried("--timeout", "2", program("threading.Event().wait()"))
+    assert code == 1
+    assert "on its own engine the program was stopped at the time limit" in output
+
+
+def test_the_command_is_known_where_this_extension_is_missing() -> None:
+    assert COMMANDS["try"] == "armpy-compat"

@@ -1,0 +1,115 @@
+"""Programs for LiteRT and PyArmNN are recorded."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any  # JSON
+
+import pytest
+
+from armpy_compat.trial.trial import try_program
+
+from ..litert import models
+
+pytestmark = pytest.mark.slow
+
+INTERPRETER = """
+import sys
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+interpreter = Interpreter(sys.argv[1], num_threads=1)
+interpreter.allocate_tensors()
+x = interpreter.get_input_details()[0]["index"]
+for value in range(3):
+    interpreter.set_tensor(x, np.full((1, 2), value, np.float32))
+    interpreter.invoke()
+signatures = Interpreter(sys.argv[2])
+add = signatures.get_signature_runner("add")
+for value in range(4):
+    add(a=np.ones(2, np.float32), b=np.full(2, value, np.float32))
+"""
+
+COMPILED = """
+import sys
+import numpy as np
+from ai_edge_litert.compiled_model import CompiledModel
+from ai_edge_litert.hardware_accelerator import HardwareAccelerator
+
+model = CompiledModel.from_file(sys.argv[1], HardwareAccelerator.CPU)
+inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
+for value in range(3):
+    inputs[0].write(np.full((1, 2), value, np.float32))
+    model.run_by_index(0, inputs, outputs)
+key = model.get_signature_by_index(0)["key"]
+model.run_by_name(key, {"x": inputs[0]}, {"y": outputs[0]})
+"""
+
+ARM = """
+import sys
+import numpy as np
+import pyarmnn as ann
+
+parser = ann.ITfLiteParser()
+network = parser.CreateNetworkFromBinaryFile(sys.argv[1])
+runtime = ann.IRuntime(ann.CreationOptions())
+backends = [ann.BackendId("CpuAcc"), ann.BackendId("CpuRef")]
+optimized, _ = ann.Optimize(network, backends, runtime.GetDeviceSpec())
+network_id, _ = runtime.LoadNetwork(optimized)
+inputs = [parser.GetNetworkInputBindingInfo(0, "x")]
+outputs = ann.make_output_tensors([parser.GetNetworkOutputBindingInfo(0, "y")])
+image = np.ones((1, 2), np.float32)
+runtime.EnqueueWorkload(network_id, ann.make_input_tensors(inputs, [image]), outputs)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARMPY_NUMBA_MACHINE", "typical")  # not measured for each new cache
+
+
+@pytest.fixture
+def doubling(tmp_path: Path) -> str:
+    """A model of two additions."""
+    path = tmp_path / "doubling.tflite"
+    path.write_bytes(models.doubling())
+    return str(path)
+
+
+def test_interpreters_and_signatures_are_compared(tmp_path: Path, doubling: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+    (tmp_path / "program.py").write_text(INTERPRETER)
+    (tmp_path / "two.tflite").write_bytes(models.two_signatures())
+    paths = [doubling, str(tmp_path / "two.tflite")]
+    result = try_program(str(tmp_path / "program.py"), paths, rounds=1)
+    assert [(m.name, m.answers.total, m.answers.equal) for m in result.models] == [
+        ("doubling.tflite", 3, 3),
+        ("two.tflite", 4, 4),
+    ]
+    assert [model.placement[:8] for model in result.models] == ["2 layers", "1 layer:"]
+    assert result.headline.startswith("LiteRT ")
+    assert " for 7 calls of 2 models; 7 of 7 answers equal" in result.headline
+    assert result.is_same
+
+
+def test_compiled_models_are_compared(tmp_path: Path, doubling: str) -> None:
+    pytest.importorskip("ai_edge_litert", reason="LiteRT is not installed")
+    (tmp_path / "program.py").write_text(COMPILED)
+    result = try_program(str(tmp_path / "program.py"), [doubling], rounds=1)
+    assert (result.total, result.equal) == (4, 4), [*result.remarks()]
+
+
+def test_networks_of_pyarmnn_are_recorded_on_armpy(tmp_path: Path, doubling: str) -> None:
+    (tmp_path / "program.py").write_text(ARM)
+    command = [sys.executable, "-P", "-m", "armpy_compat.trial", "armpy", str(tmp_path)]
+    program = str(tmp_path / "program.py")
+    subprocess.run([*command, str(time.time()), program, doubling], check=True)
+    record: dict[str, Any] = json.loads((tmp_path / "record.json").read_text())
+    assert [model["name"] for model in record["models"]] == ["doubling.tflite"]
+    assert record["models"][0]["placement"].startswith("2 layers: ")
+    assert [call["model"] for call in record["calls"]] == [0]
+    assert [dtype for dtype, _, _ in record["calls"][0]["arrays"]][-1:] == ["<f4"]
