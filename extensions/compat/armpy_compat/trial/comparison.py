@@ -36,7 +36,9 @@ class ModelAnswers:
         Calls whose answers were not recorded on both sides.
     largest : float
         Largest difference between numbers of an answer, relative to the answer's largest number if
-        that is above 1.
+        that is above 1; infinite if an answer has another form, or other texts.
+    is_complete : bool
+        Whether both sides have the same number of calls.
     first_difference : str
         The first answer that differs, and how; empty if none does.
     """
@@ -47,6 +49,7 @@ class ModelAnswers:
     identical: int
     uncompared: int
     largest: float
+    is_complete: bool
     first_difference: str
 
 
@@ -92,16 +95,17 @@ def _compared(
         if expected is None or actual is None:
             uncompared += 1
             continue
-        difference, allowed, why = _difference(expected, actual, within)
-        largest = max(largest, difference)
-        if difference <= allowed and not why:
+        difference = _difference_of_answers(expected, actual, within)
+        largest = max(largest, difference.size)
+        if difference.is_allowed:
             equal += 1
         elif not first:
-            first = f"call {number + 1}: {why or f'the difference is {difference:.2g}'}"
+            first = f"call {number + 1}: {difference.text}"
     total = max(len(theirs), len(ours))
-    if len(theirs) != len(ours):
+    is_complete = len(theirs) == len(ours)
+    if not is_complete:
         first = first or f"{len(theirs)} calls on the program's engine, {len(ours)} on armpy"
-    return ModelAnswers(key, total, equal, identical, uncompared, largest, first)
+    return ModelAnswers(key, total, equal, identical, uncompared, largest, is_complete, first)
 
 
 def _pairs(theirs: Sequence[Call], ours: Sequence[Call]) -> list[tuple[Call, Call]]:
@@ -124,33 +128,53 @@ def _pairs(theirs: Sequence[Call], ours: Sequence[Call]) -> list[tuple[Call, Cal
     return pairs
 
 
-def _difference(
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """How far two answers, or outputs of them, are apart."""
+
+    size: float
+    """Largest difference of numbers; infinite if the answers are not of the same form."""
+    is_allowed: bool
+    text: str
+
+
+def _difference_of_answers(
     expected: Sequence[npt.NDArray[Any]], actual: Sequence[npt.NDArray[Any]], within: float
-) -> tuple[float, float, str]:
-    """Largest difference of an answer's numbers, the allowed one, and what else differs."""
-    largest, allowed = 0.0, within
+) -> _Difference:
+    """The largest difference of the outputs."""
     if len(expected) != len(actual):
-        return largest, allowed, f"{len(actual)} outputs instead of {len(expected)}"
-    for number, (one, other) in enumerate(zip(expected, actual, strict=True)):
-        if one.shape != other.shape:
-            return largest, allowed, f"output {number} has shape {other.shape}, not {one.shape}"
-        if one.dtype.kind != other.dtype.kind:
-            return largest, allowed, f"output {number} has type {other.dtype}, not {one.dtype}"
-        if one.dtype.kind in "Ub":
-            if not np.array_equal(one, other):
-                return largest, allowed, f"output {number} differs"
-            continue
-        if one.dtype.kind in "fc":
-            allowed = max(allowed, _ROUNDINGS * float(np.finfo(one.dtype).eps))
-        wide = np.complex128 if one.dtype.kind == "c" else np.float64
-        first, second = one.astype(wide), other.astype(wide)
-        finite = np.isfinite(first)
-        if not np.array_equal(first[~finite], second[~finite], equal_nan=True):
-            return largest, allowed, f"output {number} has other infinities or NaN"
-        scale = max(1.0, float(np.abs(first[finite]).max(initial=0)))
-        with np.errstate(invalid="ignore"):
-            gap = np.abs(first[finite] - second[finite]).max(initial=0)
-        largest = max(largest, float(gap) / scale)
-        if not np.isfinite(second[finite]).all():
-            return largest, allowed, f"output {number} has other infinities or NaN"
-    return largest, allowed, ""
+        return _another_form(f"{len(actual)} outputs instead of {len(expected)}")
+    differences = [
+        _difference(f"output {number}", one, other, within)
+        for number, (one, other) in enumerate(zip(expected, actual, strict=True))
+    ]
+    refused = [difference for difference in differences if not difference.is_allowed]
+    return max(refused or differences, key=lambda difference: difference.size)
+
+
+def _difference(
+    name: str, expected: npt.NDArray[Any], actual: npt.NDArray[Any], within: float
+) -> _Difference:
+    """The difference of two outputs."""
+    kind = expected.dtype.kind
+    if expected.shape != actual.shape:
+        return _another_form(f"{name} has shape {actual.shape}, not {expected.shape}")
+    if kind != actual.dtype.kind:
+        return _another_form(f"{name} has type {actual.dtype}, not {expected.dtype}")
+    if kind in "Ub":
+        is_same = np.array_equal(expected, actual)
+        return _Difference(0.0, True, "") if is_same else _another_form(f"{name} differs")
+    wide = np.complex128 if kind == "c" else np.float64
+    first, second = expected.astype(wide), actual.astype(wide)
+    finite = np.isfinite(first)
+    is_finite_there = bool(np.isfinite(second[finite]).all())
+    if not is_finite_there or not np.array_equal(first[~finite], second[~finite], equal_nan=True):
+        return _another_form(f"{name} has other infinities or NaN")
+    scale = max(1.0, float(np.abs(first[finite]).max(initial=0)))
+    size = float(np.abs(first[finite] - second[finite]).max(initial=0)) / scale
+    least = _ROUNDINGS * float(np.finfo(expected.dtype).eps) if kind in "fc" else 0.0
+    return _Difference(size, size <= max(within, least), f"the difference is {size:.2g}")
+
+
+def _another_form(text: str) -> _Difference:
+    return _Difference(float("inf"), False, text)

@@ -30,7 +30,7 @@ def page_of(result: TrialResult) -> str:
         "<p>Times are medians of later runs, of a call after the first one of its process. Ratio is"
         " the engine's time divided by armpy's: above 1, armpy is faster.</p>",
         "<h2>Program</h2>",
-        _table(("", f"{result.engine}>", "armpy>"), result.program_rows),
+        _table(("figure", f"{result.engine}>", "armpy>"), result.program_rows),
         "<h2>Placement</h2>",
         _list(f"{model.name}: {model.placement or 'not known'}" for model in result.models),
     ]

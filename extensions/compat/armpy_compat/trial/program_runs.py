@@ -32,6 +32,8 @@ class ProgramRun:
         What `armpy_compat.trial.recorder` wrote; empty if the process could not write it.
     folder : path
         Folder with the recorded answers.
+    printed : sequence of str
+        Lines that the program wrote to standard output.
     error_text : str
         End of what the program wrote to standard error.
     """
@@ -39,6 +41,7 @@ class ProgramRun:
     status: int | None
     record: Mapping[str, Any]  # Any: JSON
     folder: Path
+    printed: Sequence[str]
     error_text: str
 
     @property
@@ -139,5 +142,8 @@ class ProgramStarter:
                 status = None
         path = folder / "record.json"
         record = json.loads(path.read_text("utf-8")) if path.exists() else {}
-        lines = (folder / "stderr.txt").read_text("utf-8", "replace").splitlines()
-        return ProgramRun(status, record, folder, "\n".join(lines[-_TAIL_LINES:]))
+        printed, errors = (
+            (folder / f"{name}.txt").read_text("utf-8", "replace").splitlines()
+            for name in ("stdout", "stderr")
+        )
+        return ProgramRun(status, record, folder, printed, "\n".join(errors[-_TAIL_LINES:]))

@@ -16,6 +16,7 @@ _INSTALL: Mapping[str, str] = {
     "ai_edge_litert": "Run: pip install ai-edge-litert",
     "tflite_runtime": "Run: pip install tflite-runtime",
     "tensorflow": "Run: pip install tensorflow",
+    "armpy_onnx": "Run: pip install './extensions/compat[onnx]' (in a checkout of armpy)",
     "pyarmnn": "Build it as Arm NN's python/pyarmnn/README.md says",
 }
 
@@ -67,9 +68,28 @@ def try_program(
                 name = "armpy" if side == "armpy" else "its own engine"
                 progress(f"run {number + 1} of {rounds} on {name}")
                 runs[side].append(starter.run(side, number))
+                if number == 0:
+                    _check_installed(program, runs[side][0])
                 if side == "own" and number == 0:
                     _check_own_run(program, runs[side][0], has_input=stdin is not None)
         return result_of(program, runs["own"], runs["armpy"], within, has_input=stdin is not None)
+
+
+def _check_installed(program: str, run: ProgramRun) -> None:
+    """Refuse a run that ended as an engine, or armpy's part for it, is not installed.
+
+    Raises
+    ------
+    TrialError
+        If it did.
+    """
+    missing = run.raised["module"]
+    if run.raised["type"] == "ModuleNotFoundError" and missing in _INSTALL:
+        raise TrialError(
+            f"the program needs {missing}, which is not installed",
+            where=program,
+            fix=_INSTALL[missing],
+        )
 
 
 def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
@@ -80,13 +100,6 @@ def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
     TrialError
         If it does not.
     """
-    missing = run.raised["module"].partition(".")[0]
-    if run.raised["type"] == "ModuleNotFoundError" and missing in _INSTALL:
-        raise TrialError(
-            f"the program needs {missing}, which is not installed",
-            where=program,
-            fix=_INSTALL[missing],
-        )
     if run.record.get("is_armpy"):
         raise TrialError(
             "the program runs on armpy already, without this command",
@@ -107,8 +120,8 @@ def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
     fix = f"Pass a program that runs a model of {', '.join(ENGINES)}"
     if run.record.get("reads_input") and not has_input:
         fix = "It read standard input, which was empty: give it a file with --stdin"
-    elif run.error_text:
-        fix = f"Its last lines on standard error:\n{run.error_text}"
+    elif run.raised["type"]:
+        fix = "Make it run on its own engine first"
     raise TrialError(
         f"the program {did}: it imported {names}, and {run.ending}", where=program, fix=fix
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from math import ceil, floor, isinf, log10
 
 from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text, counted, time_text
@@ -71,6 +73,10 @@ class TrialResult:
     """Names that the program asked for, which the engine has and armpy lacks."""
     errors: tuple[str, ...]
     """Errors that armpy raised in calls of the engine, and the engine did not."""
+    num_printed: tuple[int, int]
+    """Lines that the program prints on its engine and on armpy."""
+    printed_difference: str
+    """The first line that differs there, on both; empty if none does."""
     lacks_input: bool
     """Whether the program read standard input, and was given none."""
     num_unrecorded: int
@@ -94,6 +100,9 @@ class TrialResult:
     def headline(self) -> str:
         """Times and answers in one line."""
         answers = f"{self.equal} of {self.total} answers equal within {_short(self.within)}"
+        if not self.armpy.call_us:
+            time = time_text(self.own.calls_us)
+            return f"{self.engine} {time}, armpy computed nothing; {answers}"
         called = [model.key for model in self.models if model.answers.total]
         if len(called) == 1 and all(called[0] in side.call_us for side in (self.own, self.armpy)):
             own, armpy = (side.call_us[called[0]] for side in (self.own, self.armpy))
@@ -117,7 +126,12 @@ class TrialResult:
             ("later start to first answer", lambda side: _seconds(side.later_start_s)),
             ("peak memory", lambda side: bytes_text(side.peak_bytes)),
         ]
-        return [(name, text(self.own), text(self.armpy)) for name, text in rows]
+        own_lines, armpy_lines = map(str, self.num_printed)
+        verdict = "different" if self.printed_difference else "the same"
+        return [
+            *((name, text(self.own), text(self.armpy)) for name, text in rows),
+            ("printed lines", own_lines, f"{armpy_lines}, {verdict}"),
+        ]
 
     def remarks(self) -> Iterator[str]:
         """Sentences on what differs, is missing, or limits the result."""
@@ -129,6 +143,11 @@ class TrialResult:
         for model in self.models:
             if model.answers.first_difference:
                 yield f"{model.name}: {model.answers.first_difference}."
+        largest = max((model.answers.largest for model in self.models), default=0.0)
+        if self.equal < self.total and _could_be_equal(self.models):
+            yield f"All answers are equal with --within {_rounded_up(largest)}."
+        if self.printed_difference:
+            yield f"The program prints something else on armpy: {self.printed_difference}."
         if self.missing:
             yield f"The program asked for what armpy lacks: {', '.join(self.missing)}."
         for error in self.errors:
@@ -145,6 +164,7 @@ class TrialResult:
 MODEL_COLUMNS = ("model", "calls>", "engine>", "armpy>", "ratio>", "equal>", "difference>")
 """Columns of `TrialResult.model_rows`."""
 
+_LETTERS_BEFORE, _MOST_LETTERS = 20, 60
 _USUAL_ENDING = "ended with status 0"
 
 
@@ -176,6 +196,8 @@ def result_of(
         armpy[0].error_text if differs else "",
         tuple(n for n in armpy[0].record.get("missing", ()) if n not in absent),
         tuple(error for error in errors[1] if error not in errors[0]),
+        (len(own[0].printed), len(armpy[0].printed)),
+        _printed_difference(own[0].printed, armpy[0].printed),
         not has_input and bool(own[0].record.get("reads_input")),
         int(own[0].record.get("num_unrecorded", 0)),
     )
@@ -220,12 +242,29 @@ def _errors(run: ProgramRun) -> list[str]:
     return [f"{e['where']}: {e['type']}: {e['text']}" for e in run.record.get("errors", ())]
 
 
+def _printed_difference(own: Sequence[str], armpy: Sequence[str]) -> str:
+    """The first lines that differ; empty if all are equal."""
+    for number, (one, other) in enumerate(zip_longest(own, armpy, fillvalue=""), 1):
+        if one != other:
+            pairs = enumerate(zip(one, other, strict=False))
+            same = next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+            place = max(0, same - _LETTERS_BEFORE)
+            return f"line {number} is {_cut(other, place)!r}, not {_cut(one, place)!r}"
+    return ""
+
+
+def _cut(line: str, place: int) -> str:
+    """A few letters of a line from a place on."""
+    end = place + _MOST_LETTERS
+    return f"{'...' * (place > 0)}{line[place:end]}{'...' * (end < len(line))}"
+
+
 def _row(model: TrialModel, own: Figures, armpy: Figures) -> tuple[str, ...]:
     answers = model.answers
     times = [side.call_us.get(model.key) for side in (own, armpy)]
     ratio = f"{times[0] / times[1]:.3g}" if times[0] and times[1] else ""
     texts = ["" if time is None else time_text(time) for time in times]
-    difference = "0" if answers.largest == 0 else f"{answers.largest:.2g}"
+    difference = "other" if isinf(answers.largest) else f"{answers.largest:.2g}"
     return (
         model.name,
         str(answers.total),
@@ -238,6 +277,20 @@ def _row(model: TrialModel, own: Figures, armpy: Figures) -> tuple[str, ...]:
 
 def _seconds(seconds: float | None) -> str:
     return "" if seconds is None else time_text(1e6 * seconds)
+
+
+def _could_be_equal(models: Sequence[TrialModel]) -> bool:
+    """Whether answers differ in the values of numbers alone."""
+    parts = [model.answers for model in models]
+    return all(
+        not isinf(part.largest) and not part.uncompared and part.is_complete for part in parts
+    )
+
+
+def _rounded_up(number: float) -> str:
+    """A number that is a little larger, with one digit."""
+    digits = 10.0 ** floor(log10(number))
+    return _short(ceil(number / digits + 0.01) * digits)
 
 
 def _short(number: float) -> str:

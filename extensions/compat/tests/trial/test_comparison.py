@@ -29,7 +29,7 @@ def recorded(folder: Path, *calls: tuple[str, object]) -> ProgramRun:
     for inputs, answer in calls:
         recorder.add_call(session, 1.0, inputs, arrays_of(answer))
     recorder.write()
-    return ProgramRun(0, json.loads((folder / "record.json").read_text()), folder, "")
+    return ProgramRun(0, json.loads((folder / "record.json").read_text()), folder, (), "")
 
 
 def reals(values: list[Any]) -> npt.NDArray[np.float32]:

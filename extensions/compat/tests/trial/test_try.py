@@ -64,6 +64,7 @@ def test_equal_answers_are_one_line_a_page_and_status_0(tmp_path: Path) -> None:
         "session = opened()",
         "for value in range(5):",
         "    session.run(None, rows(2, value))",
+        "print('done')",
         "assert sys.argv[1:] == ['--flag', 'word'], sys.argv",
     )
     code, output = tried("--html", "trial.html", path, "--flag", "word")
@@ -72,6 +73,7 @@ def test_equal_answers_are_one_line_a_page_and_status_0(tmp_path: Path) -> None:
     assert lines[0].startswith("ONNX Runtime "), output
     assert lines[0].endswith("s a call; 5 of 5 answers equal within 1e-5")
     assert any(line.startswith("model.onnx on armpy: 2 layers: ") for line in lines)
+    assert any(line.split()[-4:] == ["1", "1,", "the", "same"] for line in lines)
     page = (tmp_path / "trial.html").read_text("utf-8")
     assert f"<strong>{lines[0]}</strong>" in page
     assert "<script" not in page
@@ -118,14 +120,28 @@ def test_what_armpy_lacks_is_named_and_status_1() -> None:
     path = program(
         "session = opened()",
         "session.run(None, rows(1))",
-        "hasattr(ort, 'lacking_on_both')",
+        "hasattr(ort, 'lacking_on_both') or hasattr(session, 'lacking_on_both')",
+        "print(session.__class__.__module__.split('.')[0])",
         "import onnxruntime.quantization",
     )
     code, output = tried(path)
     assert code == 1
     assert "asked for what armpy lacks: onnxruntime.quantization." in output
     assert "On ONNX Runtime the program ended with status 0." in output
+    assert "line 1 is 'armpy_compat', not 'onnxruntime'." in output
     assert "On armpy the program ended with ModuleNotFoundError: No module named" in output
+
+
+def test_a_program_that_fails_on_armpy_at_once_is_compared_with_nothing() -> None:
+    path = program(
+        "assert not ort.__file__.count('armpy_compat'), 'not on armpy'",
+        "opened().run(None, rows(1))",
+    )
+    code, output = tried(path)
+    assert code == 1
+    assert ", armpy computed nothing; 0 of 1 answers equal within 1e-5\n" in output
+    assert "On armpy the program ended with AssertionError: not on armpy." in output
+    assert "    AssertionError: not on armpy" in output
 
 
 def test_different_answers_are_status_1_and_shown() -> None:
@@ -140,7 +156,10 @@ def test_different_answers_are_status_1_and_shown() -> None:
     assert document["is_same"] is False
     assert document["models"][0]["answers"]["equal"] == 0
     # 0.75 + sigmoid(0.75) less 0.5 + sigmoid(0.5), of the latter
-    assert document["remarks"] == ["model.onnx: call 1: the difference is 0.27."]
+    assert document["remarks"] == [
+        "model.onnx: call 1: the difference is 0.27.",
+        "All answers are equal with --within 0.3.",
+    ]
 
 
 def test_input_comes_from_a_file_or_is_asked_for() -> None:
