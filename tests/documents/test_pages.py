@@ -54,6 +54,7 @@ NIGHTLY = {
     "docs/how_to/profiling.md",
     "docs/how_to/report.md",
     "docs/how_to/starts.md",
+    "docs/how_to/try_a_program.md",
     "docs/how_to/vendor_extensions.md",
     "docs/how_to/write_a_plugin.md",
     "docs/tutorials/write_a_backend.md",

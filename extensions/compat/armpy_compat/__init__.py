@@ -4,6 +4,8 @@ Each function makes the modules of one engine importable from armpy, in this pro
 imported by the call itself, so that it costs nothing in `sitecustomize`.
 """
 
+from importlib.util import find_spec
+
 from armpy_compat.module_aliases import install_aliases
 
 __all__ = [
@@ -36,11 +38,17 @@ def install() -> None:
     ------
     ImportError
         If one of them is already imported.
+
+    Notes
+    -----
+    TensorFlow stays where it is installed, as programs may use more of it than `tf.lite`: call
+    `install_as_tensorflow` for those that do not.
     """
     install_as_onnxruntime()
     install_as_tflite_runtime()
-    install_as_tensorflow()
     install_as_pyarmnn()
+    if find_spec("tensorflow") is None:
+        install_as_tensorflow()
 
 
 def install_as_pyarmnn() -> None:

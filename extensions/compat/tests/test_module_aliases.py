@@ -8,6 +8,7 @@ import sysconfig
 
 import pytest
 
+import armpy_compat
 from armpy_compat.module_aliases import AliasFinder, install_aliases
 
 
@@ -40,6 +41,27 @@ def test_a_module_that_is_already_imported_is_refused() -> None:
     with pytest.raises(ImportError, match=r"sysconfig is already imported from .*sysconfig"):
         install_aliases({"sysconfig": "json"})
     assert sys.modules["sysconfig"] is sysconfig
+
+
+def test_installing_everything_leaves_an_installed_tensorflow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("onnxruntime", "ai_edge_litert", "tflite_runtime", "pyarmnn"):
+        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
+            del sys.modules[module]
+    monkeypatch.setattr("armpy_compat.find_spec", lambda name: name)
+    armpy_compat.install()
+    assert _names() >= {"onnxruntime", "pyarmnn", "ai_edge_litert"}
+    assert "tensorflow" not in _names()
+    monkeypatch.setattr("armpy_compat.find_spec", lambda name: None)
+    armpy_compat.install()
+    assert "tensorflow" in _names()
+
+
+def _names() -> set[str]:
+    """Names that are answered with other modules."""
+    finders = [finder for finder in sys.meta_path if isinstance(finder, AliasFinder)]
+    return {name for finder in finders for name in finder.targets}
 
 
 def test_installing_imports_neither_armpy_nor_numpy() -> None:

@@ -2,7 +2,7 @@
 
 Usage::
 
-    python -P -m armpy_compat.trial own|armpy FOLDER BEGAN PROGRAM [arguments]
+    python -P -m armpy_compat.trial own|armpy|armpy+tensorflow FOLDER BEGAN PROGRAM [arguments]
 """
 
 from __future__ import annotations
@@ -51,8 +51,10 @@ def main() -> None:
     facts: dict[str, Any] = recorder.facts  # Any: members of the record
     facts["ended"] = {"type": "", "text": "", "module": ""}
     watcher = ImportWatcher(watchers(recorder), recorder.add_missing)
-    if side == "armpy":
+    if side != "own":
         armpy_compat.install()
+    if side == "armpy+tensorflow":
+        armpy_compat.install_as_tensorflow()
     sys.meta_path.insert(0, watcher)
     stdin = sys.stdin = WatchedInput(sys.stdin.buffer, encoding=sys.stdin.encoding)
     start = time.perf_counter()

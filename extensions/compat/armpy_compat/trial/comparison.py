@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
+from armpy.core.units import counted
 from armpy_compat.trial.program_runs import ProgramRun
 
 _ROUNDINGS = 5
@@ -104,7 +105,7 @@ def _compared(
     total = max(len(theirs), len(ours))
     is_complete = len(theirs) == len(ours)
     if not is_complete:
-        first = first or f"{len(theirs)} calls on the program's engine, {len(ours)} on armpy"
+        first = first or f"{counted(len(theirs), 'call')} on the engine, {len(ours)} on armpy"
     return ModelAnswers(key, total, equal, identical, uncompared, largest, is_complete, first)
 
 

@@ -142,11 +142,14 @@ def _watch_compiled_model(recorder: Recorder, module: ModuleType) -> None:
     def placement(opened: Any) -> object:
         return opened._model.main._model.placement
 
-    def first(source: object, *_: object, **__: object) -> object:
-        return source
+    def path(model_path: object, *_: object, **__: object) -> object:
+        return model_path
 
-    for name in ("from_file", "from_buffer"):
-        recorder.watch_opening(model, engine, first, placement, name)
+    def data(model_data: object, *_: object, **__: object) -> object:
+        return model_data
+
+    recorder.watch_opening(model, engine, path, placement, "from_file")
+    recorder.watch_opening(model, engine, data, placement, "from_buffer")
 
     def read(model: Any, key: str, buffers: Mapping[str, Any]) -> object:
         """Contents of a signature's output buffers by name."""
@@ -224,9 +227,10 @@ class _ArmnnCalls:
             return self._networks[id(instance), networkId]
 
         def memories(position: int) -> Callable[..., object]:
-            return lambda _, __, *arguments: {
-                number: tensor.get_memory_area() for number, tensor in arguments[position]
-            }
+            # Numbers of bindings are each engine's own, and of memory only the size counts.
+            return lambda _, __, *arguments: [
+                tensor.get_memory_area().ravel() for _, tensor in arguments[position]
+            ]
 
         self._recorder.watch_call(
             runtime, "EnqueueWorkload", engine, memories(1), memories(2), network

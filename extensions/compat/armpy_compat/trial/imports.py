@@ -10,6 +10,7 @@ from types import ModuleType
 
 from armpy_compat.trial.engine_calls import ENGINES, engine_module
 
+_OWN = "armpy_compat."
 _TOO_LARGE = "tensorflow"
 """An engine of whose modules only those with interpreters are watched."""
 
@@ -99,6 +100,12 @@ def _note_missing_attributes(owner: type, missing: Callable[[str], None]) -> Non
 
 
 def is_importable(name: str) -> bool:
-    """Whether a module is imported, or a name is in an imported module."""
+    """Whether an engine's module is imported, or a name is in an imported one."""
+    own_names = {engine_module(own): own for own in sys.modules if own.startswith(_OWN)}
     module, _, attribute = name.rpartition(".")
-    return name in sys.modules or attribute in getattr(sys.modules.get(module), "__dict__", {})
+    imported = sys.modules.get(own_names.get(module, module))
+    return (
+        name in own_names
+        or name in sys.modules
+        or (imported is not None and attribute in vars(imported))
+    )

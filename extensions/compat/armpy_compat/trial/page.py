@@ -14,7 +14,8 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8886; }
-.number { text-align: right; font-variant-numeric: tabular-nums; }
+td:first-child { overflow-wrap: anywhere; min-width: 8rem; }
+.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 pre { overflow-x: auto; padding: .5rem; border: 1px solid #8886; }
 """
 

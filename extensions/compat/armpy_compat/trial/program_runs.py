@@ -114,15 +114,16 @@ class ProgramStarter:
     stdin: str | None
     timeout_s: float
 
-    def run(self, side: str, number: int) -> ProgramRun:
-        """Run the program on ``own`` or ``armpy``."""
+    def run(self, side: str, number: int, *, replaces_tensorflow: bool = False) -> ProgramRun:
+        """Run the program on ``own`` or ``armpy``, there without TensorFlow where that is asked."""
         folder = self.folder / f"{side}{number}"
         folder.mkdir()
         environment = dict(os.environ)
         if side == "armpy":
             environment["ARMPY_CACHE_DIR"] = str(self.folder / "cache")
         # -P: the current folder is not importable, as it is not for `python PROGRAM`.
-        command = [sys.executable, "-P", "-m", "armpy_compat.trial", side, str(folder)]
+        engine = f"{side}+tensorflow" if replaces_tensorflow else side
+        command = [sys.executable, "-P", "-m", "armpy_compat.trial", engine, str(folder)]
         with (
             open(self.stdin or os.devnull, "rb") as stdin,
             open(folder / "stdout.txt", "wb") as stdout,

@@ -67,7 +67,10 @@ def try_program(
             for side in SIDES:
                 name = "armpy" if side == "armpy" else "its own engine"
                 progress(f"run {number + 1} of {rounds} on {name}")
-                runs[side].append(starter.run(side, number))
+                # A program that uses no model of TensorFlow may use the rest of it.
+                used = {model["engine"] for run in runs["own"][:1] for model in run.models}
+                replaces = side == "armpy" and ENGINES["tensorflow"] in used
+                runs[side].append(starter.run(side, number, replaces_tensorflow=replaces))
                 if number == 0:
                     _check_installed(program, runs[side][0])
                 if side == "own" and number == 0:

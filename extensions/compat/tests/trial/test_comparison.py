@@ -116,7 +116,7 @@ def test_a_missing_call_is_not_equal(tmp_path: Path) -> None:
     armpy = recorded(tmp_path / "armpy", ("a", 1.0))
     (answers,) = compare_runs(own, armpy, 1)
     assert (answers.total, answers.equal) == (2, 1)
-    assert answers.first_difference == "2 calls on the program's engine, 1 on armpy"
+    assert answers.first_difference == "2 calls on the engine, 1 on armpy"
 
 
 def test_answers_beyond_the_limit_are_compared_by_their_digests(

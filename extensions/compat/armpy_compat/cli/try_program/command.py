@@ -12,7 +12,7 @@ from armpy.cli.values import FiniteRange
 @click.command(
     "try",
     short_help="Run a program of another engine on that engine and on armpy.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
 )
 @click.argument("program", type=MODEL_FILE)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

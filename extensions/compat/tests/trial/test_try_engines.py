@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -66,6 +67,40 @@ image = np.ones((1, 2), np.float32)
 runtime.EnqueueWorkload(network_id, ann.make_input_tensors(inputs, [image]), outputs)
 """
 
+FAKE_PYARMNN = """
+import numpy as np
+
+class BackendId:
+    def __init__(self, name): pass
+
+class CreationOptions: pass
+
+class Memory:
+    def __init__(self, array): self.array = array
+    def get_memory_area(self): return self.array
+
+class IRuntime:
+    def __init__(self, options): pass
+    def GetDeviceSpec(self): return None
+    def LoadNetwork(self, *args): return 7, ""
+    def EnqueueWorkload(self, networkId, inputTensors, outputTensors):
+        (_, x), = inputTensors
+        (_, y), = outputTensors
+        y.array[...] = x.array + 1 + x.array
+
+def Optimize(network, backends, spec): return network, ()
+def make_input_tensors(bindings, arrays): return [(0, Memory(arrays[0]))]
+def make_output_tensors(bindings): return [(0, Memory(np.zeros((1, 2), np.float32)))]
+"""
+"""What `ARM` uses of PyArmNN, in the module in which PyArmNN has it; it computes y = x + 1 + x."""
+
+FAKE_PARSER = """
+class ITfLiteParser:
+    def CreateNetworkFromBinaryFile(self, graphFile): return graphFile
+    def GetNetworkInputBindingInfo(self, graphId, name): return name
+    def GetNetworkOutputBindingInfo(self, graphId, name): return name
+"""
+
 
 @pytest.fixture(autouse=True)
 def _machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,4 +147,24 @@ def test_networks_of_pyarmnn_are_recorded_on_armpy(tmp_path: Path, doubling: str
     assert [model["name"] for model in record["models"]] == ["doubling.tflite"]
     assert record["models"][0]["placement"].startswith("2 layers: ")
     assert [call["model"] for call in record["calls"]] == [0]
-    assert [dtype for dtype, _, _ in record["calls"][0]["arrays"]][-1:] == ["<f4"]
+    assert [dtype for dtype, _, _ in record["calls"][0]["arrays"]] == ["<f4"]
+
+
+def test_networks_of_pyarmnn_are_compared(
+    tmp_path: Path, doubling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generated = tmp_path / "packages" / "pyarmnn" / "_generated"
+    generated.mkdir(parents=True)
+    (generated / "__init__.py").touch()
+    (generated / "pyarmnn.py").write_text(FAKE_PYARMNN)
+    (generated / "pyarmnn_tfliteparser.py").write_text(FAKE_PARSER)
+    (generated.parent / "__init__.py").write_text(
+        "from ._generated.pyarmnn import *\nfrom ._generated.pyarmnn_tfliteparser import *\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"), prepend=os.pathsep)
+    (tmp_path / "program.py").write_text(ARM)
+    result = try_program(str(tmp_path / "program.py"), [doubling], rounds=1)
+    assert result.headline.startswith("PyArmNN ")
+    assert [(m.name, m.answers.total, m.answers.equal) for m in result.models] == [
+        ("doubling.tflite", 1, 1)
+    ], [*result.remarks()]
