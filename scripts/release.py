@@ -2,10 +2,10 @@
 
 Usage::
 
-    python scripts/release.py [--out FOLDER] [--extra NAME ...]
+    python scripts/release.py [--out FOLDER] [--tag TAG] [--extra NAME ...]
 
 1. Every distribution of the repository has the same version and pins the others to it, and
-   CHANGELOG.md has a dated section for it.
+   CHANGELOG.md has a dated section for it; a tag, if one is given, names it.
 2. Source archives and wheels of all distributions are built, and pass ``twine check --strict``.
 3. Each extra that users install is installed from them in a fresh environment, where it has to run
    a model on both backends.
@@ -39,12 +39,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build and check everything; 1 if there are problems, which are printed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go")
+    parser.add_argument("--tag", default="", help="what is released; empty for no tag")
     parser.add_argument("--extra", action="append", help="try only this one; may be repeated")
     options = parser.parse_args(arguments)
     projects = read_projects(ROOT)
     version = projects[ROOT]["project"]["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    problems = [*version_problems(projects.values()), *changelog_problems(changelog, version)]
+    problems = [
+        *version_problems(projects.values()),
+        *changelog_problems(changelog, version),
+        *tag_problems(options.tag, version),
+    ]
     if not problems:
         problems = build(projects, options.out)
     if not problems:
@@ -89,6 +94,12 @@ def changelog_problems(text: str, version: str) -> Iterator[str]:
         yield f"CHANGELOG.md has no section '## {version} (YYYY-MM-DD)'."
     elif not re.fullmatch(r" \(\d{4}-\d\d-\d\d\)", heading[1]):
         yield f"CHANGELOG.md: '{heading[0]}' has no date. Write '## {version} (YYYY-MM-DD)'."
+
+
+def tag_problems(tag: str, version: str) -> Iterator[str]:
+    """A tag of another version."""
+    if tag not in ("", f"v{version}"):
+        yield f"The tag is {tag}. Expected v{version}."
 
 
 def user_extras(project: Project) -> list[str]:

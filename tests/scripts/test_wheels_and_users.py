@@ -110,6 +110,8 @@ def test_a_release_needs_one_version_and_a_dated_section(release: ModuleType) ->
     assert "has no date" in problem
     (problem,) = release.changelog_problems("## 1.2.0 (2026-12-01)\n", "1.3.0")
     assert "has no section '## 1.3.0" in problem
+    assert not [*release.tag_problems("", "1.2.0"), *release.tag_problems("v1.2.0", "1.2.0")]
+    assert [*release.tag_problems("v1.2.1", "1.2.0")] == ["The tag is v1.2.1. Expected v1.2.0."]
 
 
 def test_the_versions_of_this_tree_agree(release: ModuleType) -> None:
