@@ -14,7 +14,7 @@ import argparse
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -126,7 +126,7 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
     announced = _table(ROOT / "pyproject.toml")["entry-points"]["armpy.backends"].values()
     with_armpy = {reference.partition(":")[0] for reference in announced}
     own = [project for project in backends if project.package in with_armpy]
-    folders = {project.name: project.folder for project in extensions}
+    names = {project.name for project in extensions}
     tables = [
         _mapping(
             "COMMANDS",
@@ -154,9 +154,10 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
             "Distributions that decide by cost where layers run.",
         ),
         _mapping(
-            "INSTALL",
-            {p.name: _quoted(_install_command(p, folders)) for p in extensions},
-            "Commands that install an extension, for fixes of errors.",
+            "NEEDED",
+            {p.name: _names(_needed(p, names)) for p in extensions},
+            "Extensions to install for one: those that it depends on, and itself.",
+            kind="tuple[str, ...]",
         ),
         _mapping(
             "FOLDERS",
@@ -177,11 +178,10 @@ def _listed(answer: object, kind: type) -> list[Any]:
     return [answer] if isinstance(answer, kind) else list(answer or ())  # type: ignore[call-overload]
 
 
-def _install_command(project: Project, folders: Mapping[str, str]) -> str:
-    """The command that installs an extension from a checkout, after those that it depends on."""
-    names = [*filter(folders.__contains__, project.needed), project.name]
-    places = " ".join(f"./{folders[name]}" for name in names)
-    return f"pip install {places} (in a checkout of armpy)"
+def _needed(project: Project, extensions: Collection[str]) -> Iterator[str]:
+    """The extensions that one depends on, and itself."""
+    yield from filter(extensions.__contains__, project.needed)
+    yield project.name
 
 
 def _quoted(text: str) -> str:
@@ -190,13 +190,14 @@ def _quoted(text: str) -> str:
 
 def _names(names: Iterator[str]) -> str:
     quoted = [_quoted(name) for name in names]
-    return f"({', '.join(quoted)},)" if quoted else ""
+    end = "," if len(quoted) == 1 else ""
+    return f"({', '.join(quoted)}{end})" if quoted else ""
 
 
-def _mapping(name: str, rows: Mapping[str, str], text: str) -> str:
-    """A table and its documentation."""
+def _mapping(name: str, rows: Mapping[str, str], text: str, kind: str = "str") -> str:
+    """A table of values of a kind, and its documentation."""
     lines = [_row(key, rows[key]) for key in sorted(rows)]
-    return f'{name}: Mapping[str, str] = {{\n{"".join(lines)}}}\n"""{text}"""\n'
+    return f'{name}: Mapping[str, {kind}] = {{\n{"".join(lines)}}}\n"""{text}"""\n'
 
 
 def _row(key: str, value: str) -> str:

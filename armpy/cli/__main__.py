@@ -67,13 +67,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_without(missing: list[str], arguments: list[str]) -> int:
     """Say that libraries are missing, after what the doctor finds if it is asked."""
+    from armpy.core.installation import install_command
+
     code = EXIT_USAGE
     if arguments == ["doctor"]:
         from armpy.cli.doctor.report import examine_and_print
 
         examine_and_print()
         code = EXIT_FAILURE
-    _complain(f"{', '.join(missing)} not found. Run: pip install 'armpy[cli]'")
+    command = install_command({"armpy[cli]": "."})
+    _complain(f"{', '.join(missing)} not found. Run: {command}")
     return code
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from armpy.errors import InvalidArgumentError, did_you_mean
-from armpy.plugins.extension_tables import COMMANDS, INSTALL
+from armpy.plugins.extension_tables import COMMANDS
+from armpy.plugins.extensions import install_line
 
 _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 """Of the environment: plugins, or what finding them complains about, may be there."""
@@ -151,7 +152,7 @@ def refuse_missing(name: str) -> None:
     if distribution is not None:
         raise click.UsageError(
             f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
-            f"loaded, which armpy doctor explains. Run: {INSTALL[distribution]}"
+            f"loaded, which armpy doctor explains. Run: {install_line(distribution)}"
         )
 
 

@@ -51,18 +51,16 @@ CUSTOM_OPERATORS: Mapping[str, str] = {
 PLACERS = ("armpy-tools",)
 """Distributions that decide by cost where layers run."""
 
-INSTALL: Mapping[str, str] = {
-    "armpy-compat": "pip install ./extensions/compat (in a checkout of armpy)",
-    "armpy-conformance": "pip install ./extensions/conformance (in a checkout of armpy)",
-    "armpy-mediapipe": "pip install ./extensions/mediapipe (in a checkout of armpy)",
-    "armpy-nnapi": "pip install ./extensions/nnapi (in a checkout of armpy)",
-    "armpy-onnx": "pip install ./extensions/onnx (in a checkout of armpy)",
-    "armpy-serving": "pip install ./extensions/serving (in a checkout of armpy)",
-    "armpy-tools": (
-        "pip install ./extensions/conformance ./extensions/tools (in a checkout of armpy)"
-    ),
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "armpy-compat": ("armpy-compat",),
+    "armpy-conformance": ("armpy-conformance",),
+    "armpy-mediapipe": ("armpy-mediapipe",),
+    "armpy-nnapi": ("armpy-nnapi",),
+    "armpy-onnx": ("armpy-onnx",),
+    "armpy-serving": ("armpy-serving",),
+    "armpy-tools": ("armpy-conformance", "armpy-tools"),
 }
-"""Commands that install an extension, for fixes of errors."""
+"""Extensions to install for one: those that it depends on, and itself."""
 
 FOLDERS: Mapping[str, str] = {
     "armpy-compat": "extensions/compat",

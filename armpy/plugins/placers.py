@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from armpy.backend import DeviceFigures, IBackendCache
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import RejectionError
-from armpy.plugins.extension_tables import INSTALL, PLACERS
+from armpy.plugins.extension_tables import PLACERS
+from armpy.plugins.extensions import install_line
 from armpy.plugins.placement import Alternative, PlacementDecision, PlacementQuestion, Placer
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guarded_call import describe
@@ -52,7 +53,7 @@ class Placers:
                 where="preference",
                 expected=f"'{Preference.ORDER.value}', the order of the backends",
                 actual=f"'{preference.value}'",
-                fix=f"Run: {INSTALL[PLACERS[0]]}; armpy doctor says what cannot be loaded",
+                fix=f"Run: {install_line(PLACERS[0])}; armpy doctor says what cannot be loaded",
             )
 
     def decide(self, question: PlacementQuestion) -> PlacementDecision | None:

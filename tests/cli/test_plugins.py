@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from armpy.core.installation import install_command
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
 from armpy_testing.command_line import Cli
 from armpy_testing.installed import NEEDS_KIT
@@ -452,8 +453,8 @@ def test_a_command_of_a_missing_extension_names_the_package_to_install(
     assert f"the command '{name}' is missing" in err
     extension = EXTENSION_OF[name]
     folders = ["conformance", "tools"] if extension == "tools" else [extension]
-    arguments = " ".join(f"./extensions/{folder}" for folder in folders)
-    assert f"Run: pip install {arguments} (in a checkout of armpy)" in err
+    projects = {f"armpy-{folder}": f"extensions/{folder}" for folder in folders}
+    assert f"Run: {install_command(projects)}" in " ".join(err.split())
 
 
 def test_a_command_of_a_backend_that_cannot_be_loaded_says_so(

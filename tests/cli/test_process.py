@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from armpy.core.installation import install_command
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 
 for library in ("click", "rich", "PIL"):
@@ -86,7 +87,7 @@ def test_a_missing_library_is_reported_with_its_installation(library: str) -> No
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        f"armpy: error: {library} not found. Run: pip install 'armpy[cli]'"
+        f"armpy: error: {library} not found. Run: {install_command({'armpy[cli]': '.'})}"
     ]
 
 
@@ -100,7 +101,7 @@ def test_the_doctor_works_without_the_libraries_of_the_command_line(library: str
     assert done.returncode == 1
     assert "\nCpuRef" in done.stdout
     assert done.stderr.splitlines()[-1] == (
-        f"armpy: error: {library} not found. Run: pip install 'armpy[cli]'"
+        f"armpy: error: {library} not found. Run: {install_command({'armpy[cli]': '.'})}"
     )
 
 

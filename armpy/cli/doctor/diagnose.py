@@ -31,7 +31,8 @@ from armpy.plugins import (
     SkippedPath,
 )
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
-from armpy.plugins.extension_tables import INSTALL
+from armpy.plugins.extension_tables import NEEDED
+from armpy.plugins.extensions import install_line
 from armpy.plugins.trust.policy import ENVIRONMENT_VARIABLE as TRUST_VARIABLE
 from armpy.store.archive.kernel_packs import found_packs
 from armpy.store.owned_files import is_switched_off
@@ -251,12 +252,12 @@ def _library_text(name: str) -> str:
 
 def _extensions(*, installed: bool) -> Iterator[str]:
     """The extensions that are installed with their versions, or the others with their commands."""
-    for name, command in INSTALL.items():
+    for name in NEEDED:
         try:
             found = version(name)
         except PackageNotFoundError:
             if not installed:
-                yield f"{name}: {command}"
+                yield f"{name}: {install_line(name)}"
         else:
             if installed:
                 yield f"{name} {found}"

@@ -12,7 +12,8 @@ from armpy.compiler.placement import counted_refusals
 from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text, counted
 from armpy.errors import ArmpyError
-from armpy.plugins.extension_tables import CUSTOM_OPERATORS, INSTALL
+from armpy.plugins.extension_tables import CUSTOM_OPERATORS
+from armpy.plugins.extensions import install_line
 from armpy.tensor import format_shape
 
 
@@ -93,5 +94,5 @@ def operators_remedy(missing: Collection[str]) -> str:
     """What to do about operators that armpy does not have: extensions may have custom ones."""
     owners = {CUSTOM_OPERATORS[name] for name in missing if name in CUSTOM_OPERATORS}
     if owners:
-        return "; ".join(f"Install {name}: {INSTALL[name]}" for name in sorted(owners))
+        return "; ".join(f"Install {name}: {install_line(name)}" for name in sorted(owners))
     return "Export the model without these operators; armpy inspect shows where they are"

@@ -10,7 +10,8 @@ from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import UnsupportedOperatorError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.tensors import Tensors
-from armpy.plugins.extension_tables import CUSTOM_OPERATORS, INSTALL
+from armpy.plugins.extension_tables import CUSTOM_OPERATORS
+from armpy.plugins.extensions import install_line
 
 MAX_NESTING = 32
 """Maximum depth of subgraphs that run each other; far more than any model has."""
@@ -193,8 +194,8 @@ def _refuse_unsupported(unsupported: Counter[str]) -> None:
     """Raise one error that names every operator that armpy does not have."""
     if not unsupported:
         return
-    of_extensions = {custom_name(code): INSTALL[name] for code, name in CUSTOM_OPERATORS.items()}
-    commands = {of_extensions[name] for name in unsupported if name in of_extensions}
+    owners = {custom_name(code): extension for code, extension in CUSTOM_OPERATORS.items()}
+    commands = {install_line(owners[name]) for name in unsupported if name in owners}
     error = UnsupportedOperatorError(
         "the model uses operators that armpy does not have",
         expected="operators that docs/reference/tflite_operators.md lists",

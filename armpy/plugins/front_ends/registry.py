@@ -16,7 +16,8 @@ from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, did_you_
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
-from armpy.plugins.extension_tables import CUSTOM_OPERATORS, INSTALL, SUFFIXES
+from armpy.plugins.extension_tables import CUSTOM_OPERATORS, SUFFIXES
+from armpy.plugins.extensions import install_line
 from armpy.plugins.front_ends.validate import checked_graph, checked_signatures, plain_front_end
 from armpy.plugins.hook_plugins import Answer, HookPlugins
 from armpy.plugins.hooks import (
@@ -161,7 +162,7 @@ class FrontEnds:
         installed = {candidate.distribution for candidate in self._plugins.candidates}
         read = {suffix for front_end in self._found for suffix in front_end.suffixes}
         return {
-            suffix: INSTALL[distribution]
+            suffix: install_line(distribution)
             for suffix, distribution in SUFFIXES.items()
             if distribution not in installed and suffix not in read
         }

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from armpy.core.arguments import check_several
 from armpy.core.file_ownership import why_exposed
+from armpy.core.installation import install_command
 from armpy.errors import InvalidArgumentError, UnimplementedError
 
 KeySource: TypeAlias = str | os.PathLike[str] | bytes
@@ -37,7 +38,6 @@ _PURPOSE = b"armpy compiled model 2\0"
 _TEXT = "ed25519:"
 _PUBLIC_SUFFIX = ".pub"
 _MOST_KEY_BYTES = 1 << 16
-_INSTALL = "Run: pip install 'armpy[sign]'"
 
 
 class FileSignature(NamedTuple):
@@ -198,7 +198,7 @@ def _decoded(text: str) -> bytes:
 
 def _read_public_file(path: str) -> bytes:
     """Read the key in a PEM file that no other user can change."""
-    fix = f"{_INSTALL}, or give the key as {_TEXT}BASE64"
+    fix = f"{_install_fix()}, or give the key as {_TEXT}BASE64"
     ed25519 = _ed25519(f"the key {path} is read", fix)
     try:
         # A FIFO without a writer would be waited for.
@@ -265,7 +265,11 @@ def _bad_key(
     return InvalidArgumentError(failed, where=path, expected=expected, actual=actual, fix=fix)
 
 
-def _ed25519(noun: str, fix: str = _INSTALL) -> ModuleType:
+def _install_fix() -> str:
+    return f"Run: {install_command({'armpy[sign]': '.'})}"
+
+
+def _ed25519(noun: str, fix: str = "") -> ModuleType:
     """The module that needs the package."""
     try:
         from armpy.store.archive import ed25519  # noqa: PLC0415 - an extra, and slow to import
@@ -273,6 +277,6 @@ def _ed25519(noun: str, fix: str = _INSTALL) -> ModuleType:
         raise UnimplementedError(
             f"{noun} with the package cryptography, which cannot be imported ({error})",
             where="signing",
-            fix=fix,
+            fix=fix or _install_fix(),
         ) from error
     return ed25519

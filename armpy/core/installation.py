@@ -1,0 +1,61 @@
+"""Commands that install more of armpy, by where the running armpy came from."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from shlex import join
+from urllib.parse import unquote
+
+_PACKAGE = Path(__file__).parents[1]
+_FILE_URL = "file://"
+
+
+def install_command(projects: Mapping[str, str], package: Path = _PACKAGE) -> str:
+    """Return the ``pip install`` command for some of armpy's projects.
+
+    Parameters
+    ----------
+    projects : mapping of str to str
+        Requirements, such as ``armpy-onnx`` and ``armpy[sign]``, with their projects' folders in a
+        checkout; in the order in which they are installed.
+    package : Path, optional
+        The package `armpy` that runs. If it was installed from a checkout that is still there, the
+        command installs from it; if from a wheel's file, from the folder of that file; otherwise
+        from the package index. What it was installed from is recorded as PEP 610 says.
+    """
+    origin = _origin(package)
+    if origin is None:
+        return f"pip install {join(projects)}"
+    if origin.suffix == ".whl":
+        return f"pip install {join(['--find-links', str(origin.parent), *projects])}"
+    start = "." if origin == Path.cwd() else str(origin)
+    places = [
+        os.path.join(start, folder).removesuffix("/.") + _extras(requirement)
+        for requirement, folder in projects.items()
+    ]
+    return f"pip install {join(places)}"
+
+
+def _origin(package: Path) -> Path | None:
+    """The checkout or the wheel's file that a package is of; None for the package index."""
+    site = package.parent
+    if _is_checkout(site):
+        return site
+    for record in site.glob("armpy-*.dist-info/direct_url.json"):
+        url = str(json.loads(record.read_text("utf-8")).get("url", ""))
+        place = Path(unquote(url.removeprefix(_FILE_URL)))
+        if url.startswith(_FILE_URL) and (_is_checkout(place) or place.is_file()):
+            return place
+    return None
+
+
+def _is_checkout(folder: Path) -> bool:
+    return (folder / "pyproject.toml").is_file() and (folder / "extensions").is_dir()
+
+
+def _extras(requirement: str) -> str:
+    _, bracket, extras = requirement.partition("[")
+    return bracket + extras

@@ -1,0 +1,77 @@
+"""Commands that install more of armpy: from a checkout, a wheel's folder, or the package index."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from armpy.core.installation import install_command
+
+PROJECTS = {"armpy-onnx": "extensions/onnx", "armpy[sign]": "."}
+
+
+def checkout(folder: Path) -> Path:
+    """A folder that looks like a checkout of armpy."""
+    (folder / "extensions").mkdir(parents=True)
+    (folder / "pyproject.toml").write_text("")
+    return folder
+
+
+def installed(site: Path, record: object) -> Path:
+    """A package that was installed, with the record of what it was installed from, if any."""
+    (site / "armpy").mkdir(parents=True)
+    (site / "armpy-0.1.0.dist-info").mkdir()
+    if record is not None:
+        path = site / "armpy-0.1.0.dist-info" / "direct_url.json"
+        path.write_text(json.dumps(record))
+    return site / "armpy"
+
+
+def test_a_checkout_that_runs_is_installed_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = checkout(tmp_path / "a checkout")
+    assert shlex.split(install_command(PROJECTS, root / "armpy")) == [
+        "pip",
+        "install",
+        f"{root}/extensions/onnx",
+        f"{root}[sign]",
+    ]
+    monkeypatch.chdir(root)
+    assert install_command(PROJECTS, root / "armpy") == "pip install ./extensions/onnx '.[sign]'"
+
+
+def test_what_was_installed_from_a_checkout_goes_on_from_there(tmp_path: Path) -> None:
+    root = checkout(tmp_path / "source")
+    record = {"url": root.as_uri(), "dir_info": {}}
+    package = installed(tmp_path / "site", record)
+    assert install_command({"armpy-onnx": "extensions/onnx"}, package) == (
+        f"pip install {root}/extensions/onnx"
+    )
+
+
+def test_beside_a_wheel_s_file_others_are_looked_for(tmp_path: Path) -> None:
+    wheel = tmp_path / "my wheels" / "armpy-0.1.0-py3-none-any.whl"
+    wheel.parent.mkdir()
+    wheel.write_bytes(b"")
+    package = installed(tmp_path / "site", {"url": wheel.as_uri(), "archive_info": {}})
+    assert shlex.split(install_command(PROJECTS, package)) == [
+        *("pip", "install", "--find-links", str(wheel.parent)),
+        *("armpy-onnx", "armpy[sign]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        {"url": "file:///nowhere/armpy"},
+        {"url": "https://index.example/armpy-0.1.0-py3-none-any.whl"},
+    ],
+)
+def test_otherwise_the_index_is_asked(record: object, tmp_path: Path) -> None:
+    package = installed(tmp_path / "site", record)
+    assert install_command(PROJECTS, package) == "pip install armpy-onnx 'armpy[sign]'"
