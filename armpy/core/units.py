@@ -1,9 +1,14 @@
-"""Numbers in words, for people."""
+"""Numbers and types in words, for people."""
 
 from __future__ import annotations
 
+import re
+
 _BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 _COUNTS = ((1e9, " G"), (1e6, " M"), (1e3, " k"))
+_QUANTIZED = re.compile(r"Q[A-Z]*SYMM_([US])(\d+)")
+_INTEGER = re.compile(r"(UN)?SIGNED(\d+)")
+_SHORT = {"BOOLEAN": "bool", "FLOAT": "float32", "DOUBLE": "float64"}
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -42,3 +47,18 @@ def time_text(us: float) -> str:
 def percent_text(part: float) -> str:
     """``3.4 %``."""
     return f"{100 * part:.1f} %"
+
+
+def type_name(name: str) -> str:
+    """The common name of a data type, such as ``uint8``.
+
+    Parameters
+    ----------
+    name : str
+        Of a `armpy.DataType`, or of a type in a model file.
+    """
+    if match := _QUANTIZED.fullmatch(name):
+        return f"{'u' if match[1] == 'U' else ''}int{match[2]}"
+    if match := _INTEGER.fullmatch(name):
+        return f"{'u' if match[1] else ''}int{match[2]}"
+    return _SHORT.get(name, name.lower())

@@ -30,8 +30,8 @@ def test_every_digit_is_recognised(cli: Cli, name: str) -> None:
     picture = str(DIGITS / "pictures" / f"{name}.png")
     out = cli.out("run", MODEL, "--image", picture, "--labels", LABELS)
     lines = out.splitlines()
-    assert lines[0] == f"inputs: {picture}, 128x128 pixels, as QASYMM_S8 (1, 16, 16, 1)"
-    assert lines[1].startswith(f"output: {OUTPUT} QASYMM_S8 (1, 10) min 0 ")
+    assert lines[0] == f"inputs: {picture}, 128x128 pixels, as int8 (1, 16, 16, 1)"
+    assert lines[1].startswith(f"output: {OUTPUT} int8 (1, 10) min 0 ")
     assert lines[2].split() == ["class", "score", "label"]
     assert lines[3].split()[::2] == [str(DIGIT_NAMES.index(name)), name]
     assert lines[8].startswith("placement: 10 layers: NumbaAcc 10; 1 partition, 0 copies")

@@ -242,12 +242,12 @@ PRINTED: list[object] = [
     ),
     (
         "inspect {model} --layers --backends CpuRef",
-        rf"{INPUT} +\(1, 16, 16, 1\) +QASYMM_S8 +0\.0039215689 +-128\n",
-        rf"{OUTPUT} +\(1, 10\) +QASYMM_S8 +0\.00390625 +-128\n",
+        rf"{INPUT} +\(1, 16, 16, 1\) +int8 +0\.0039215689 +-128\n",
+        rf"{OUTPUT} +\(1, 10\) +int8 +0\.00390625 +-128\n",
         r"\n +3  CONV_2D +5,072 ",
         r"serving_default +image +output_0\n",
-        r"\n0  CONV_2D +\(1, 16, 16, 16\)  INT8 .* CpuRef +\S",
-        r"\n9  SOFTMAX +\(1, 10\) +INT8 .* CpuRef +\S",
+        r"\n0  CONV_2D +\(1, 16, 16, 16\)  int8 .* CpuRef +\S",
+        r"\n9  SOFTMAX +\(1, 10\) +int8 .* CpuRef +\S",
         r"memory: weights 6.633 KiB, working memory [\d.]+ KiB per execution",
     ),
     (
@@ -258,8 +258,8 @@ PRINTED: list[object] = [
     ),
     (
         "inspect {model} --tensors --backends CpuRef",
-        r"\n +0  \(1, 16, 16, 1\) +INT8 +256  input +0\.00392157 \* \(q \+ 128\)",
-        r"\(16, 3, 3, 1\) +INT8 +144  parameter  16 scales along axis 0 +0 ",
+        r"\n +0  \(1, 16, 16, 1\) +int8 +256  input +0\.00392157 \* \(q \+ 128\)",
+        r"\(16, 3, 3, 1\) +int8 +144  parameter  16 scales along axis 0 +0 ",
     ),
     ("backends", "CpuRef"),
     ("cache list --backends CpuRef", r"\Ano backend keeps anything\n\Z"),

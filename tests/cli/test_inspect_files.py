@@ -32,7 +32,7 @@ def test_operators_that_armpy_does_not_have_are_named_and_the_rest_is_shown(
         "armpy cannot run this model: it does not have SKIP_GRAM x1; 1 of 2 layers"
     )
     rows = [" ".join(line.split()) for line in out.splitlines()]
-    assert "0 SKIP_GRAM (1,) STRING 0 B NOT SUPPORTED pairs" in rows
+    assert "0 SKIP_GRAM (1,) string 0 B NOT SUPPORTED pairs" in rows
     report = cli.document("inspect", path)
     assert report["unsupported"] == {"SKIP_GRAM": 1}
     assert report["inputs"][0]["type"] == "STRING"

@@ -10,7 +10,7 @@ from armpy.cli.printer import Printer
 from armpy.cli.run.report import placement_in, print_alternatives, print_placement
 from armpy.compiler.placement import counted_refusals
 from armpy.core.documents import document_of
-from armpy.core.units import bytes_text, count_text
+from armpy.core.units import bytes_text, count_text, type_name
 from armpy.profiling.naming import short_names
 from armpy.tensor import format_shape
 
@@ -89,7 +89,7 @@ def _print_edges(printer: Printer, report: InspectionReport) -> None:
             (
                 tensor.name,
                 format_shape(tensor.shape),
-                tensor.type,
+                type_name(tensor.type),
                 "" if tensor.scale is None else f"{tensor.scale:.8g}",
                 "" if tensor.zero_point is None else tensor.zero_point,
             )
@@ -142,7 +142,7 @@ def _print_layers(printer: Printer, facts: ModelFacts) -> None:
         "#>": [str(layer.index) for layer in facts.layers],
         "operator": [layer.operator for layer in facts.layers],
         "output": [format_shape(layer.shape) if layer.outputs else "" for layer in facts.layers],
-        "type": [layer.type for layer in facts.layers],
+        "type": [type_name(layer.type) for layer in facts.layers],
         "parameters>": [
             f"{layer.parameters:,}" if layer.parameters else "" for layer in facts.layers
         ],
@@ -185,7 +185,7 @@ def _print_tensors(printer: Printer, facts: ModelFacts) -> None:
     shown = {
         "#>": [str(tensor.index) for tensor in facts.tensors],
         "shape": [format_shape(tensor.shape) for tensor in facts.tensors],
-        "type": [tensor.type for tensor in facts.tensors],
+        "type": [type_name(tensor.type) for tensor in facts.tensors],
         "bytes>": ["" if t.size_bytes is None else f"{t.size_bytes:,}" for t in facts.tensors],
         "role": [tensor.role for tensor in facts.tensors],
         "quantisation": [_quantization(tensor) for tensor in facts.tensors],

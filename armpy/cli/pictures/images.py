@@ -14,6 +14,7 @@ import numpy.typing as npt
 from armpy.cli.pictures.image_layout import MODES, ImageLayout, image_layout
 from armpy.cli.pictures.normalization import Normalization, normalization_of, normalized
 from armpy.cli.pictures.options import PictureOptions
+from armpy.core.units import type_name
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataLayout
@@ -174,5 +175,5 @@ def picture_inputs(
         resize=options.resize,
         normalization=normalization,
     )
-    origin = f"{path}, {image.width}x{image.height} pixels, as {spec.data_type.name} "
+    origin = f"{path}, {image.width}x{image.height} pixels, as {type_name(spec.data_type.name)} "
     return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from armpy.cli.printer import Printer
 from armpy.core.documents import document_of, plain
-from armpy.core.units import counted
+from armpy.core.units import counted, type_name
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def print_alternatives(printer: Printer, alternatives: Sequence[Alternative]) ->
 
 
 def _print_output(printer: Printer, output: OutputReport) -> None:
-    text = f"output: {output.name} {output.type} {format_shape(output.shape)}"
+    text = f"output: {output.name} {type_name(output.type)} {format_shape(output.shape)}"
     if output.min is not None:
         text += f" min {output.min:.6g} max {output.max:.6g} mean {output.mean:.6g}"
     if output.texts:

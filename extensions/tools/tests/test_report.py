@@ -100,7 +100,7 @@ def test_an_output_without_elements_is_printed_without_figures(
 ) -> None:
     empty = OutputReport("y", (0, 4), "FLOAT32", None, None, None)
     print_run(RunReport("x", "y", {}, (empty,)))
-    assert capsys.readouterr().out.splitlines()[1] == "output: y FLOAT32 (0, 4)"
+    assert capsys.readouterr().out.splitlines()[1] == "output: y float32 (0, 4)"
 
 
 def test_refusals_are_printed_with_their_reason(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,6 @@ from armpy_conformance.pages.line_chart import Lines as Lines, Series as Series
 from armpy_conformance.pages.names import (
     quantization_text as quantization_text,
     shape_text as shape_text,
-    type_name as type_name,
 )
 from armpy_conformance.pages.parts import (
     Headline as Headline,

@@ -1,28 +1,8 @@
-"""Names of types, shapes and quantisation, as people know them."""
+"""Shapes and quantisation in words, as people know them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-
-_QUANTIZED = re.compile(r"Q[A-Z]*SYMM_([US])(\d+)")
-_INTEGER = re.compile(r"(UN)?SIGNED(\d+)")
-_SHORT = {"BOOLEAN": "bool", "FLOAT": "float32", "DOUBLE": "float64"}
-
-
-def type_name(name: str) -> str:
-    """The common name of a data type, such as ``uint8``.
-
-    Parameters
-    ----------
-    name : str
-        Of a `armpy.DataType`, or of a type in a model file.
-    """
-    if match := _QUANTIZED.fullmatch(name):
-        return f"{'u' if match[1] == 'U' else ''}int{match[2]}"
-    if match := _INTEGER.fullmatch(name):
-        return f"{'u' if match[1] else ''}int{match[2]}"
-    return _SHORT.get(name, name.lower())
 
 
 def shape_text(shape: Sequence[int | None] | None) -> str:

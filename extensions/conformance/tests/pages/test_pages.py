@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from armpy.core.units import type_name
 from armpy.errors import UnimplementedError
 from armpy_conformance.pages import (
     Bar,
@@ -32,7 +33,6 @@ from armpy_conformance.pages import (
     render_page,
     rendering,
     shape_text,
-    type_name,
 )
 
 HOSTILE = "</script><script>alert(1)</script>\"'<img src=x onerror=alert(2)>\u202e\x00"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from armpy.core.units import bytes_text, count_text, time_text
+from armpy.core.units import bytes_text, count_text, time_text, type_name
 from armpy.inspect import LayerStatus, ModelFacts, TensorFacts
 from armpy.profiling import Quartiles
 from armpy_conformance.pages import (
@@ -17,7 +17,6 @@ from armpy_conformance.pages import (
     lay_out,
     quantization_text,
     shape_text,
-    type_name,
 )
 from armpy_tools.report.layers import TOGETHER, LayerRow, layers_as_run
 

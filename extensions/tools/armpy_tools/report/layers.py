@@ -7,9 +7,10 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
+from armpy.core.units import type_name
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
 from armpy.profiling import Quartiles, short_names
-from armpy_conformance.pages import shape_text, type_name
+from armpy_conformance.pages import shape_text
 
 if TYPE_CHECKING:
     from armpy.graph import Graph

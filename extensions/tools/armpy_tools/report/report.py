@@ -14,6 +14,7 @@ import numpy as np
 import armpy
 from armpy.core.dataclass import dataclass
 from armpy.core.machine import describe_machine
+from armpy.core.units import type_name
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
 from armpy_conformance.pages import (
@@ -26,7 +27,6 @@ from armpy_conformance.pages import (
     TwoLines,
     quantization_text,
     shape_text,
-    type_name,
 )
 from armpy_tools.benchmark.machine import MachineLoad, busy_note
 from armpy_tools.report.accuracy_parts import (

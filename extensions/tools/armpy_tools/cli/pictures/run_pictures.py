@@ -16,6 +16,7 @@ from armpy.cli.pictures.labels import Labels, read_labels
 from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.run.results import OutputReader, ReadOutputs
 from armpy.cli.run.run_model import profiled, time_runs
+from armpy.core.units import type_name
 from armpy.errors import InvalidArgumentError, LayerValidationError
 from armpy.execution import TensorSpec, dequantize_array
 from armpy.model import Model
@@ -220,7 +221,7 @@ class PictureRun:
         elements = rows[0] if len(rows) == 1 else np.concatenate(rows)
         if self._first is None:
             self._first = {self._spec.name: elements}
-            self._input = f"{self._spec.data_type.name} {format_shape(elements.shape)}"
+            self._input = f"{type_name(self._spec.data_type.name)} {format_shape(elements.shape)}"
         results, error = batch[0].outputs, batch[0].error
         if results is None and not error:
             try:
