@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import webbrowser
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from armpy_testing.backends.dynamic_modules import write_two_cards
 from armpy_testing.command_line import armpy_output
 from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.row_models import write_row_model
+from armpy_testing.shared import shared_file
 from armpy_tools.report import comparison
 
 MODEL = str(DIGITS / "digits_int8.tflite")
@@ -156,3 +158,20 @@ def test_a_missing_folder_is_reported_before_the_model_runs(tmp_path: Path) -> N
     code, output = report("-o", str(tmp_path / "no" / "page.html"))
     assert code == 2
     assert "there is no folder" in output
+
+
+def test_a_layer_that_two_backends_share_counts_for_both(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    model = shared_file("models", "operators", "op_STFT.tflite")
+    assert armpy_output(["report", str(model), "-o", str(page), "--no-accuracy"])[0] == 0
+    text = re.sub(r"<[^>]+>", " ", page.read_text("utf-8"))
+    share, *_ = re.findall(r"CpuRef: +([\d.]+) %", text)
+    assert float(share) > 5
+
+
+@pytest.mark.parametrize("name", ["op_UNIQUE", "op_WHERE"])
+def test_a_network_that_waits_for_elements_has_a_report(name: str, tmp_path: Path) -> None:
+    model = shared_file("models", "operators", f"{name}.tflite")
+    page = tmp_path / "page.html"
+    assert armpy_output(["report", str(model), "-o", str(page), "--runs", "2"])[0] == 0
+    assert "Memory" in page.read_text("utf-8")

@@ -56,13 +56,15 @@ def placement_text(placement: Placement) -> str:
     return str(placement).partition(";")[0]
 
 
-def place_headline(placement: Placement | None, rows: Sequence[LayerRow]) -> Headline:
+def place_headline(
+    placement: Placement | None, rows: Sequence[LayerRow], summary: Summary
+) -> Headline:
     """Which backends ran the model, and the first reason why one did not take a layer."""
     question = "Where did it run?"
     if placement is None:
         return Headline(question, [("not known", "the shapes of the inputs are not known")])
     counts = {name: count for name, count in placement.layers_by_backend.items() if count}
-    times = times_by_backend(rows)
+    times = times_by_backend(summary)
     bars = [Bar(name, times.get(name, 0.0), layers_text(n)) for name, n in counts.items()]
     unit = "the time in layers"
     if not any(bar.value for bar in bars):

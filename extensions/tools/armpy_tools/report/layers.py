@@ -162,11 +162,10 @@ def names_of(graph: Graph) -> list[str]:
     return [f"{layer.operation.name} {shorts[layer.name]}" for layer in graph.layers]
 
 
-def times_by_backend(rows: Sequence[LayerRow]) -> dict[str, float]:
-    """Microseconds of a run by backend; what several layers take together counts once."""
+def times_by_backend(summary: Summary) -> dict[str, float]:
+    """Microseconds of a run in layers, by the backend that ran them: medians of all runs."""
     by_backend: dict[str, float] = {}
-    for row in rows:
-        if row.time_us is not None:
-            part = row.time_us / (1 + len(row.company))
-            by_backend[row.where] = by_backend.get(row.where, 0.0) + part
+    for share in summary.layers:
+        time_us = share.quartiles_us(summary.num_executions).median
+        by_backend[share.backend] = by_backend.get(share.backend, 0.0) + time_us
     return by_backend

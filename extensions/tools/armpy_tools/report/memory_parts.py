@@ -88,9 +88,12 @@ def needed_bytes(graph: Graph) -> list[int]:
     Notes
     -----
     What layers write counts from then to its last reader; inputs do until they were read, outputs
-    to the end. Constants do not count.
+    to the end. Constants do not count. Without layers, as before the part of a network that waits
+    for elements, there is nothing.
     """
     count = len(graph.layers)
+    if not count:
+        return []
     first = {value: n for n, layer in enumerate(graph.layers) for value in layer.outputs}
     last = {v: n for n, layer in enumerate(graph.layers) for v in layer.inputs if v is not None}
     last.update(dict.fromkeys(graph.results, count - 1))

@@ -13,9 +13,12 @@ from armpy_tools.report.layers import LayerRow, times_by_backend
 
 if TYPE_CHECKING:
     from armpy.compiler import Placement
+    from armpy.profiling import Summary
 
 
-def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> list[Part]:
+def placement_parts(
+    placement: Placement | None, rows: Sequence[LayerRow], summary: Summary
+) -> list[Part]:
     """Return the page's parts of placement, with the reason of each refusal."""
     if placement is None:
         return [Text("Where layers run is not known before the inputs' shapes are.", "note")]
@@ -34,7 +37,7 @@ def placement_parts(placement: Placement | None, rows: Sequence[LayerRow]) -> li
             "Layers by backend", [Bar(name, float(n), str(n)) for name, n in counts.items() if n]
         ),
     ]
-    if len(times := times_by_backend(rows)) > 1:
+    if len(times := times_by_backend(summary)) > 1:
         bars = [Bar(name, us, time_text(us)) for name, us in times.items()]
         parts.append(Stack("Time in layers by backend", bars))
     parts += _refusals(rows)

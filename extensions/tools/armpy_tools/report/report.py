@@ -133,7 +133,7 @@ def make_report(
     headlines = Headlines(
         [
             speed_headline(summary),
-            place_headline(model.placement, known.rows),
+            place_headline(model.placement, known.rows, summary),
             size_headline(facts, memory_kinds(model)),
             accuracy_headline(accuracy),
         ]
@@ -149,7 +149,7 @@ def make_report(
         Section("Overview", overview),
         Section("Side by side", [] if other is None else side_by_side(figures, other[1], other[0])),
         Section("Graph", [graph_part(facts, known.rows)]),
-        Section("Placement", placement_parts(model.placement, known.rows)),
+        Section("Placement", placement_parts(model.placement, known.rows, summary)),
         Section("Time", time_parts(summary, known)),
         Section("Memory", memory_parts(model, known.rows)),
         Section("Backends compared", comparison),
