@@ -21,7 +21,7 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
-from armpy.cli.doctor.diagnose import remedy, sizes_of
+from armpy.cli.doctor.diagnose import remedy, sizes_of, unmet_requirements
 from armpy.cli.doctor.diagnose_model import operators_remedy
 from armpy.cli.inspect.examine_file import FileExamination, ProgramExamination, examine_file
 from armpy.errors import ParserError
@@ -385,6 +385,48 @@ def test_files_that_vanish_while_the_cache_is_measured_do_not_count(tmp_path: Pa
 
 def test_the_remedy_for_a_missing_library_names_it() -> None:
     assert "libacme.so.2" in remedy(candidate(missing_library="libacme.so.2"), is_sick=False)
+
+
+@pytest.mark.parametrize("module", ["click", "rich", "llvmlite.binding"])
+def test_armpys_own_libraries_are_installed_by_their_names(module: str) -> None:
+    fix = remedy(candidate(missing_module=module), is_sick=False)
+    assert fix.startswith("Run: pip install ")
+    assert module.partition(".")[0] in fix
+
+
+def test_a_library_of_an_installed_package_is_installed_with_it_again() -> None:
+    library = "/env/site-packages/numpy/_core/libmissing.so"
+    assert remedy(candidate(missing_library=library), is_sick=False) == (
+        "Run: pip install --force-reinstall numpy"
+    )
+
+
+def test_a_variable_that_a_cause_names_is_to_be_corrected(monkeypatch: pytest.MonkeyPatch) -> None:
+    sick = Candidate("Acme", "x", CandidateKind.CODE)
+    cause = "ARMPY_NUMBA_ISA: there is no instruction set 'foo'"
+    assert "author" in remedy(sick, is_sick=True, cause=cause)
+    monkeypatch.setenv("ARMPY_NUMBA_ISA", "foo")
+    assert remedy(sick, is_sick=True, cause=cause) == (
+        "Correct the environment variable ARMPY_NUMBA_ISA, or unset it"
+    )
+
+
+def test_requirements_that_are_not_met_are_named_with_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "acme_tools-1.0.dist-info"
+    info.mkdir()
+    needs = ["numpy<1", "acme-lost>=2", "acme-other; extra == 'more'", "pluggy"]
+    lines = ["Metadata-Version: 2.1", "Name: acme-tools", "Version: 1.0"]
+    text = "\n".join([*lines, *(f"Requires-Dist: {need}" for need in needs)])
+    (info / "METADATA").write_text(text + "\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    low, lost = unmet_requirements(["acme-tools", "acme-not-there"])
+    assert low.startswith("acme-tools needs numpy<1, and ")
+    assert low.endswith(" is installed. Run: pip install 'numpy<1'")
+    assert lost == (
+        "acme-tools needs acme-lost>=2, and it is not installed. Run: pip install 'acme-lost>=2'"
+    )
 
 
 # What `armpy doctor` says of compiled models

@@ -12,6 +12,8 @@ from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
 from typing import Any
 
+from packaging.requirements import Requirement
+
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
@@ -66,7 +68,10 @@ _PLUGIN_EXAMINATION = "armpy.cli.doctor.diagnose_plugin:examine_plugin"
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_COMMAND = re.compile(r"\bpip install [\w.\[\]-]+( [\w.\[\]-]+)*")
+COMMAND = re.compile(r"\bpip install [\w.\[\]-]+( [\w.\[\]-]+)*")
+"""A command that a backend's reason names."""
+
+_VARIABLE = re.compile(r"\bARMPY_[A-Z_]+\b")
 
 _DISTRIBUTIONS = {
     "PIL": "pillow",
@@ -140,12 +145,15 @@ class Examination:
 
     cache_problem: str
     """Why the cache cannot be written, and the fix; empty if it can."""
+    unmet_requirements: tuple[str, ...]
+    """What armpy, its extensions and its compiler need and do not have, with the fix."""
 
     @property
     def num_problems(self) -> int:
-        """Number of problems of candidates, plugins, directories and the cache."""
+        """Number of problems of candidates, plugins, directories, the cache and requirements."""
         sick = [item for item in (*self.candidates, *self.plugins) if not item.is_ok]
-        return len(sick) + len(self.bad_directories) + bool(self.cache_problem)
+        others = len(self.bad_directories) + len(self.unmet_requirements)
+        return len(sick) + others + bool(self.cache_problem)
 
 
 def examine(options: PluginOptions) -> Examination:
@@ -166,6 +174,7 @@ def examine(options: PluginOptions) -> Examination:
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
         _cache_problem(),
+        tuple(unmet_requirements(("armpy", "numba", *NEEDED))),
     )
 
 
@@ -248,6 +257,32 @@ def _library_text(name: str) -> str:
         return f"{name} {version(name)}"
     except PackageNotFoundError:
         return f"{name} missing ({_LIBRARIES[name]}): pip install {name}"
+
+
+def unmet_requirements(distributions: Iterable[str]) -> Iterator[str]:
+    """What installed distributions need and do not have, each with the fix.
+
+    Parameters
+    ----------
+    distributions : iterable of str
+        Names; those that are not installed need nothing.
+    """
+    for name in distributions:
+        try:
+            texts = requires(name) or ()
+        except PackageNotFoundError:
+            continue
+        for requirement in map(Requirement, texts):
+            if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+                continue
+            try:
+                found = version(requirement.name)
+            except PackageNotFoundError:
+                found = ""
+            if not found or not requirement.specifier.contains(found, prereleases=True):
+                wanted = f"{requirement.name}{requirement.specifier}"
+                has = f"{found} is installed" if found else "it is not installed"
+                yield f"{name} needs {wanted}, and {has}. Run: pip install '{wanted}'"
 
 
 def _extensions(*, installed: bool) -> Iterator[str]:
@@ -343,12 +378,15 @@ def remedy(candidate: Candidate, *, is_sick: bool, cause: str = "") -> str:
     """
     if is_sick and candidate.is_plugin:
         return "Report it to its author: armpy.plugins.hooks.specifications describes the hooks"
-    if is_sick and (command := _COMMAND.search(cause)):
+    if is_sick and (command := COMMAND.search(cause)):
         return f"Run: {command[0]}"
+    variables = [name for name in _VARIABLE.findall(cause) if name in os.environ]
+    if variables:
+        return f"Correct the environment variable {variables[0]}, or unset it"
     if is_sick:
         return f"Report it to its author; 'armpy conformance {candidate.backend_id}' shows more"
     if candidate.missing_library:
-        return f"Install what brings {candidate.missing_library}, or add its folder to the loader's"
+        return _install_library(candidate.missing_library)
     if candidate.missing_module:
         return _install(candidate)
     if "API version" in candidate.reason:
@@ -381,9 +419,23 @@ def _install(candidate: Candidate) -> str:
         names = " ".join(sorted(set(installed)))
         return f"Run: pip install --upgrade {names} (it is installed, but has no {module})"
     name = installed[0] if installed else _DISTRIBUTIONS.get(top) or _required(candidate, top)
+    if not name and top in _LIBRARIES:
+        name = top
     if name:
         return f"Run: pip install {name}"
     return f"Install the package that brings the module {top}: its documentation names it"
+
+
+def _install_library(library: str) -> str:
+    """Return the fix for a missing library, which may be one of an installed package."""
+    packages = packages_distributions()
+    owners = [name for part in library.split(os.sep)[:-1] for name in packages.get(part, ())]
+    if owners:
+        return f"Run: pip install --force-reinstall {owners[-1]}"
+    return (
+        f"Install the package or driver that has the file {library}, or add its folder to "
+        "LD_LIBRARY_PATH"
+    )
 
 
 def _required(candidate: Candidate, module: str) -> str:

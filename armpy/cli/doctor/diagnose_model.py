@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 
+from armpy.cli.doctor.diagnose import COMMAND
 from armpy.cli.inspect.describe import InspectionReport, TensorReport
 from armpy.cli.inspect.work import inspected
 from armpy.cli.load_request import CliLoadRequest
@@ -34,13 +35,15 @@ class ModelExamination:
     """Why layers would not run on a backend that is preferred to theirs, commonest first."""
     first_start: tuple[str, ...]
     """What was found on disk when it was loaded, and what had to be compiled and is kept."""
+    missing: str
+    """The command that installs what a backend lacks for its layers; empty if there is none."""
     remedy: str
     """What to do; empty if there is nothing."""
 
     @property
     def is_ok(self) -> bool:
-        """Return whether it can be loaded."""
-        return not (self.damage or self.missing_operators)
+        """Return whether it can be loaded, and no backend lacks a package for it."""
+        return not (self.damage or self.missing_operators or self.missing)
 
 
 def examine_model(request: CliLoadRequest) -> ModelExamination:
@@ -50,12 +53,14 @@ def examine_model(request: CliLoadRequest) -> ModelExamination:
     try:
         report = inspected(request, None, {}, None)
     except ArmpyError as error:
-        return ModelExamination(path, facts, str(error), {}, (), (), (), "")
+        return ModelExamination(path, facts, str(error), {}, (), (), (), "", "")
     if report.format is not None:
         facts["format"] = f"{report.format.title} (front-end {report.format.front_end})"
     facts["layers"] = str(len(report.facts.layers))
     if not report.facts.problem:
         facts["placement"] = report.placement
+    refusals = _refusals(report)
+    missing = next((match[0] for match in map(COMMAND.search, refusals) if match), "")
     open_inputs = [tensor for tensor in report.inputs if _is_open(tensor)]
     return ModelExamination(
         path,
@@ -63,9 +68,10 @@ def examine_model(request: CliLoadRequest) -> ModelExamination:
         "" if report.facts.unsupported else report.facts.problem,
         report.facts.unsupported,
         tuple(f"{tensor.name} {format_shape(tensor.shape)}" for tensor in open_inputs),
-        _refusals(report),
+        refusals,
         () if report.placed is None else tuple(map(str, report.placed.cache_uses)),
-        _remedy(report, open_inputs),
+        missing,
+        f"Run: {missing}" if missing else _remedy(report, open_inputs),
     )
 
 

@@ -24,6 +24,8 @@ def print_installation(examination: Examination, *, with_tracebacks: bool) -> No
     printer = Printer()
     for name, text in examination.facts.items():
         printer.line(f"{name}: {text}")
+    for text in examination.unmet_requirements:
+        printer.line(f"missing: {text}")
     if examination.cache_problem:
         printer.line(f"cache: {examination.cache_problem}")
     for path in examination.bad_directories:
