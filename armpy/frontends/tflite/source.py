@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from armpy.errors import ParserError
+from armpy.plugins.hooks.file_kinds import HEAD_BYTES, kind_without_model
 from armpy.plugins.hooks.model_file import ModelSource, open_model_file
 
 IDENTIFIER = b"TFL3"
@@ -16,12 +17,6 @@ _MODELS: tuple[tuple[bytes, str], ...] = (
     (b"\x80\x02", "a Python pickle, such as an old PyTorch file"),
 )
 """First bytes of models of other formats, and their names."""
-
-_NO_MODELS: tuple[tuple[bytes, str], ...] = (
-    (b"version https://git-lfs", "a Git LFS pointer in place of the file itself"),
-    (b"<", "an HTML or XML page, perhaps of a failed download"),
-)
-"""First bytes of files that are found in the place of a model, and what they are."""
 
 
 def is_tflite(source: ModelSource) -> bool:
@@ -49,8 +44,8 @@ def check_identifier(data: memoryview) -> None:
         If they do not; the text says what they look like instead.
     """
     if not _has_identifier(data):
-        head = bytes(data[:64])
-        kind = _without_model(head)
+        head = bytes(data[:HEAD_BYTES])
+        kind = kind_without_model(head)
         raise ParserError(
             "not a .tflite file",
             expected=f"'{IDENTIFIER.decode()}' in bytes 4 to 7, as in every .tflite file",
@@ -60,17 +55,6 @@ def check_identifier(data: memoryview) -> None:
             else "Convert the model to .tflite, or pass its format to load, such as "
             "front_end='onnx'",
         )
-
-
-def _without_model(head: bytes) -> str:
-    """Describe the beginning of a file that holds no model; empty if it may hold one."""
-    if not head:
-        return "an empty file"
-    for beginning, kind in _NO_MODELS:
-        if head.startswith(beginning):
-            return kind
-    is_text = all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head)
-    return "a text file" if is_text else ""
 
 
 def _describe(head: bytes) -> str:

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import onnx
 
 from armpy.errors import ParserError
+from armpy.plugins.hooks.file_kinds import HEAD_BYTES, kind_without_model
 from armpy.plugins.hooks.model_file import ModelFile
 from armpy.tensor import Shape
 from armpy_onnx.messages.canonical import MAIN_DOMAINS, graphs_of, make_canonical
@@ -31,18 +32,33 @@ def load_model(file: ModelFile, *, with_elements: bool = True) -> onnx.ModelProt
     ParserError
         If the file is damaged.
     """
+    if not file.data:
+        raise _not_onnx(file, "an empty file")
     try:
         if not with_elements:
             smaller = _without_elements(file.data, _GRAPH, _INITIALIZER)
             return onnx.load_model_from_string(smaller)
         return onnx.load_model_from_string(bytes(file.data))
     except Exception as error:  # whatever the library raises, the file is the cause
+        if kind := kind_without_model(bytes(file.data[:HEAD_BYTES])):
+            raise _not_onnx(file, kind) from error
         raise ParserError(
             f"not a sound ONNX file: {' '.join(str(error).split())}",
             where=file.label,
             actual=f"{len(file.data)} bytes",
             fix="Copy or export the file again",
         ) from error
+
+
+def _not_onnx(file: ModelFile, kind: str) -> ParserError:
+    """The error for a file of another kind in the place of a model."""
+    return ParserError(
+        "not an .onnx file",
+        where=file.label,
+        expected="a model in protocol buffers",
+        actual=kind,
+        fix="Check the path, or download or export the file again",
+    )
 
 
 def read_model(file: ModelFile) -> onnx.ModelProto:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import onnx
 import pytest
 
@@ -48,6 +50,22 @@ def test_metadata_of_an_onnx_file_are_read() -> None:
         outputs={"y": TensorMetadata(description="the double", dimension_names=("batch", ""))},
         properties={"task": "none", "Image.NominalPixelRange": "Normalized_1_1"},
     )
+
+
+@pytest.mark.parametrize(
+    ("contents", "kind"),
+    [
+        (b"", "an empty file"),
+        (b"<!DOCTYPE html><html></html>", "an HTML or XML page"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG picture"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
+    ],
+)
+def test_a_file_of_another_kind_is_described(contents: bytes, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(contents)
+    with pytest.raises(ParserError, match=rf"not an \.onnx file.*{kind}"):
+        armpy.load(path)
 
 
 def test_a_damaged_file_is_a_parser_error() -> None:

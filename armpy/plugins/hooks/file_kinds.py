@@ -1,0 +1,41 @@
+"""Recognition of files that are found in the place of a model, by their first bytes."""
+
+from __future__ import annotations
+
+HEAD_BYTES = 64
+"""Number of first bytes that are enough."""
+
+_PICTURE = "a {} picture, which is an input and not the model"
+_KINDS: tuple[tuple[bytes, str], ...] = (
+    (b"version https://git-lfs", "a Git LFS pointer in place of the file itself"),
+    (b"<", "an HTML or XML page, perhaps of a failed download"),
+    (b"\x89PNG\r\n\x1a\n", _PICTURE.format("PNG")),
+    (b"\xff\xd8\xff", _PICTURE.format("JPEG")),
+    (b"GIF8", _PICTURE.format("GIF")),
+    (b"BM", _PICTURE.format("BMP")),
+    (b"\x93NUMPY", "an array of NumPy, which is an input and not the model"),
+    (b"%PDF", "a PDF document"),
+)
+"""First bytes, and what the file is."""
+
+
+def kind_without_model(head: bytes) -> str:
+    """Describe a file that holds no model, for errors of front-ends.
+
+    Parameters
+    ----------
+    head : bytes
+        The first `HEAD_BYTES` of the file, or fewer.
+
+    Returns
+    -------
+    str
+        Such as ``an empty file``; empty if the file may hold a model.
+    """
+    if not head:
+        return "an empty file"
+    for beginning, kind in _KINDS:
+        if head.startswith(beginning):
+            return kind
+    is_text = all(byte in b"\t\n\r" or 0x20 <= byte < 0x7F for byte in head)
+    return "a text file" if is_text else ""
