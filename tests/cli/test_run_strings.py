@@ -41,10 +41,10 @@ def test_strings_are_read_from_files_and_written_to_them(
     else:
         path.write_text("\n".join(words), "utf-8")
     out = cli.out("run", str(reshaping), "--input", str(path), "--output", str(tmp_path))
-    assert r"output: column STRING (3, 1) 'dog', '', 'zw\xf6lf'" in out
+    assert r"output: column string (3, 1) 'dog', '', 'zw\xf6lf'" in out
     column = np.load(tmp_path / "column.npy", allow_pickle=False)
     assert column.tolist() == [[word] for word in words]
 
 
 def test_random_strings_are_empty(reshaping: Path, cli: Cli) -> None:
-    assert "output: column STRING (3, 1) '', '', ''" in cli.out("run", str(reshaping))
+    assert "output: column string (3, 1) '', '', ''" in cli.out("run", str(reshaping))
