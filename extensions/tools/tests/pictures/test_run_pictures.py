@@ -198,7 +198,7 @@ def test_pictures_go_in_together_where_the_model_takes_several(
 ) -> None:
     paths = greys(tmp_path, 0, 51, 255)
     report = PictureRun(scaled_model(shape), PictureRequest(image=paths[0]), batch=2).run(paths)
-    assert report.input == f"FLOAT32 {(2, *shape[1:])}"
+    assert report.input == f"float32 {(2, *shape[1:])}"
     assert [p.outputs[0].max for p in report.pictures] == pytest.approx([0, 0.2, 1])
     assert [p.outputs[0].shape[0] for p in report.pictures] == [1, 1, 1]
 
@@ -286,7 +286,7 @@ def test_several_pictures_are_run_one_by_one(
     assert armpy_command(["pictures", MODEL, *options]) == 0
     lines = capsys.readouterr().out.splitlines()
     folder = DIGITS / "pictures"
-    assert lines[0] == f"pictures: 2 in {folder}, each as QASYMM_S8 (1, 16, 16, 1)"
+    assert lines[0] == f"pictures: 2 in {folder}, each as int8 (1, 16, 16, 1)"
     assert [line.split() for line in lines[1:4]] == [
         ["file", "class", "score", "label"],
         ["seven.png", "7", "0.9961", "seven"],
