@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core.dataclass import dataclass
@@ -416,3 +416,31 @@ def check_shape_fits(name: str, declared: Shape | None, given: Shape) -> None:
             fix="Pass an array of the expected shape"
             + ", where ? is any size" * (None in (declared or ())),
         )
+
+
+def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:
+    """A shape that an application has chosen for an input, checked.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it leaves a dimension open, is not a sequence of sizes, or does not fit.
+    """
+    try:
+        shape = tuple(operator.index(size) for size in given)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            "the shape is not a sequence of whole numbers",
+            where=f"input '{name}'",
+            expected="a sequence of sizes of 0 or more",
+            actual=repr(given),
+        ) from error
+    if min(shape, default=0) < 0:
+        raise InvalidArgumentError(
+            "a size of the shape is negative",
+            where=f"input '{name}'",
+            expected="a sequence of sizes of 0 or more",
+            actual=repr(given),
+        )
+    check_shape_fits(name, declared, shape)
+    return shape

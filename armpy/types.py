@@ -140,6 +140,22 @@ class DataType(enum.Enum):
         # Zeros are not touched until they are read, however large the array is.
         return np.zeros(shape, self.dtype)
 
+    def random(self, generator: np.random.Generator, shape: Sequence[int]) -> npt.NDArray[Any]:
+        """An array of random elements that most models can take.
+
+        Floats are from -1 to 1; quantised and unquantised bytes, and wider quantised types, have
+        any stored integer; other elements are 0 or 1, as integers may be indexes. Strings are
+        empty.
+        """
+        if self.is_string:
+            return self.zeros(shape)
+        if self.is_float and not self.is_bit_pattern:
+            return generator.uniform(-1.0, 1.0, shape).astype(self.dtype)
+        # Bytes are pixels more often than indexes.
+        is_any = self.is_quantized or self.name in ("UNSIGNED8", "SIGNED8")
+        low, high = self.integer_range if is_any else (0, 1)
+        return generator.integers(low, high, shape, endpoint=True).astype(self.dtype)
+
     __hash__ = object.__hash__  # members are singletons; Enum's own hash is a slow call
 
 

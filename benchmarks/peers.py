@@ -23,7 +23,6 @@ from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.graph import Graph, SubgraphView
 from armpy.ops.operation import Array
 from armpy_conformance.measure.engines import IEngine, open_engine, refusal
-from armpy_tools.benchmark.inputs import random_array
 from benchmarks.common import OPEN_SIZE, calls_in, find_example
 from benchmarks.mending import mended
 
@@ -60,7 +59,7 @@ def _loaded(path: Path) -> armpy.Model:
 def example_inputs(
     path: Path, batch: int = 1, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
 ) -> list[Array]:
-    """Random inputs for a model; see `random_array`.
+    """Random inputs for a model; see `TensorSpec.random`.
 
     Parameters
     ----------
@@ -85,7 +84,8 @@ def random_inputs(
         shape = [dim or (OPEN_SIZE if axis else 1) for axis, dim in enumerate(spec.shape or ())]
         if batch > 1 and shape and shape[0] == 1:
             shape[0] = batch
-        array = random_array(spec.info, shapes.get(spec.name, shape), generator)
+        # Not `spec.random`: a size that the model has fixed to 1 may be another.
+        array = spec.data_type.random(generator, shapes.get(spec.name, shape))
         inputs.append(np.full_like(array, values[spec.name][0]) if spec.name in values else array)
     return inputs
 

@@ -10,6 +10,7 @@ import pytest
 from armpy import DataType, Quantization, TensorInfo
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
+from armpy.tensor import Shape
 
 HALF = Quantization.per_tensor(0.5, 3)
 
@@ -83,3 +84,62 @@ def test_inputs_and_outputs_quantise_by_what_they_are() -> None:
     assert spec.dequantize([5]).tolist() == [1.0]
     with pytest.raises(InvalidArgumentError, match="tensor 'y': the tensor is not quantised"):
         TensorSpec("y", TensorInfo((1,), DataType.FLOAT32)).quantize([1.0])
+
+
+def spec_of(data_type: DataType, shape: Shape | None = (2, 3)) -> TensorSpec:
+    return TensorSpec("x", TensorInfo(shape, data_type, HALF if data_type.is_quantized else None))
+
+
+@pytest.mark.parametrize("data_type", DataType, ids=lambda data_type: data_type.name)
+def test_arrays_for_a_tensor_have_its_type_and_shape(data_type: DataType) -> None:
+    spec = spec_of(data_type)
+    assert spec.dtype == data_type.dtype
+    for array in (spec.zeros(), spec.random(), spec.random(7)):
+        assert (array.dtype, array.shape) == (data_type.dtype, (2, 3))
+    assert spec.random(7).tolist() == spec.random(7).tolist()
+    assert spec.zeros().tolist() == np.full((2, 3), "" if data_type.is_string else 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("data_type", "low", "high"),
+    [
+        (DataType.FLOAT32, -1, 1),
+        (DataType.QASYMM_S8, -128, 127),
+        (DataType.QSYMM_S16, -32768, 32767),
+        (DataType.UNSIGNED8, 0, 255),
+        (DataType.SIGNED4, 0, 1),
+        (DataType.SIGNED64, 0, 1),
+        (DataType.BOOLEAN, 0, 1),
+    ],
+)
+def test_random_elements_fill_their_range(data_type: DataType, low: int, high: int) -> None:
+    array = spec_of(data_type, (4000,)).random(1).astype(np.float64)
+    assert low <= array.min() <= low + 0.01 * (high - low)
+    assert high - 0.01 * (high - low) <= array.max() <= high
+
+
+def test_a_generator_makes_other_elements_each_time() -> None:
+    spec, generator = spec_of(DataType.FLOAT32), np.random.default_rng(3)
+    first, second = spec.random(generator), spec.random(generator)
+    assert first.tolist() == spec.random(3).tolist()
+    assert first.tolist() != second.tolist()
+
+
+@pytest.mark.parametrize(
+    ("shape", "example"), [((None, 3), r"\(1, 3\)"), (None, r"\(1,\)"), ((2, None), r"\(2, 1\)")]
+)
+def test_open_sizes_have_to_be_passed(shape: Shape | None, example: str) -> None:
+    spec = spec_of(DataType.FLOAT32, shape)
+    for name in ("zeros", "random"):
+        with pytest.raises(
+            InvalidArgumentError, match=rf"^tensor 'x': .*{name}\(shape={example}\)"
+        ):
+            getattr(spec, name)()
+    assert spec_of(DataType.FLOAT32, (None, 3)).zeros((4, 3)).shape == (4, 3)
+    assert spec_of(DataType.FLOAT32, (None, 3)).random(shape=[4, 3]).shape == (4, 3)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 4), (2, -3), (2, 3.0), 2])
+def test_sizes_that_do_not_fit_are_refused(shape: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="input 'x'"):
+        spec_of(DataType.FLOAT32).zeros(shape)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -498,31 +497,3 @@ def _strings(array: Array, where: str) -> Array:
         return as_strings(array)
     except ArmpyError as error:
         raise located(lambda: where, error) from error.__cause__
-
-
-def chosen_shape(name: str, declared: Shape | None, given: Iterable[int]) -> tuple[int, ...]:
-    """A shape that an application has chosen for an input, checked.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it leaves a dimension open, is not a sequence of sizes, or does not fit.
-    """
-    try:
-        shape = tuple(operator.index(size) for size in given)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgumentError(
-            "the shape is not a sequence of whole numbers",
-            where=f"input '{name}'",
-            expected="a sequence of sizes of 0 or more",
-            actual=repr(given),
-        ) from error
-    if min(shape, default=0) < 0:
-        raise InvalidArgumentError(
-            "a size of the shape is negative",
-            where=f"input '{name}'",
-            expected="a sequence of sizes of 0 or more",
-            actual=repr(given),
-        )
-    check_shape_fits(name, declared, shape)
-    return shape

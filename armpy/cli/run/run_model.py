@@ -16,8 +16,6 @@ from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.model.open_shapes import InputShapes, input_shapes
 from armpy.profiling.quartiles import quartiles_of
-from armpy.tensor import TensorInfo
-from armpy.types import DataType
 
 if TYPE_CHECKING:
     from armpy.cli.pictures.file_metadata import FileMetadata
@@ -239,23 +237,7 @@ def random_inputs(model: Model, seed: int, shapes: InputShapes | None = None) ->
     """Random numbers for every input, of shapes of `random_shapes` if left out."""
     generator = np.random.default_rng(seed)
     by_name = (shapes or random_shapes(model)).by_name
-    return {spec.name: _random(generator, spec.info, by_name[spec.name]) for spec in model.inputs}
-
-
-def _random(generator: np.random.Generator, info: TensorInfo, shape: Sequence[int]) -> Array:
-    """Random elements that any model can take.
-
-    Integers that are not quantised numbers are 0 or 1: they may be indexes. Strings are empty.
-    """
-    data_type = info.data_type
-    if data_type.is_string:
-        return data_type.zeros(shape)
-    if data_type.is_float and not data_type.is_bit_pattern:
-        return generator.uniform(-1.0, 1.0, shape).astype(data_type.dtype)
-    if data_type.is_quantized or data_type in (DataType.UNSIGNED8, DataType.SIGNED8):
-        low, high = data_type.integer_range
-        return generator.integers(low, high, shape, endpoint=True).astype(data_type.dtype)
-    return generator.integers(0, 2, shape).astype(data_type.dtype)
+    return {spec.name: spec.random(generator, by_name[spec.name]) for spec in model.inputs}
 
 
 def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> RunTiming:

@@ -13,9 +13,8 @@ from armpy.compiler import specialize
 from armpy.core.arguments import check_instance
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, listed
 from armpy.graph import Graph, Layer, Value
-from armpy.graph.network import chosen_shape
 from armpy.ops.reshaping import Reshape
-from armpy.tensor import MAX_RANK, Shape, shapes_agree
+from armpy.tensor import MAX_RANK, Shape, chosen_shape, shapes_agree
 
 if TYPE_CHECKING:
     from armpy.compiler import OptimizedNetwork

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
-from armpy.tensor import Quantization, Shape, TensorInfo
+from armpy.tensor import Quantization, Shape, TensorInfo, chosen_shape, format_shape
 from armpy.types import DataType
 
 if TYPE_CHECKING:
@@ -39,6 +42,15 @@ class TensorSpec:
         return self.info.data_type
 
     @property
+    def dtype(self) -> np.dtype[np.generic]:
+        """NumPy dtype of the stored elements.
+
+        It is that of the integers of a quantised tensor, of the bit patterns of floats that NumPy
+        has no type for, and ``object`` for strings.
+        """
+        return self.data_type.dtype
+
+    @property
     def quantization(self) -> Quantization | None:
         """Scale and zero point of a quantised tensor."""
         return self.info.quantization
@@ -56,6 +68,72 @@ class TensorSpec:
         Raises InvalidArgumentError if the tensor has no quantisation.
         """
         return self._known_quantization.dequantize(stored)
+
+    def zeros(self, shape: Sequence[int] | None = None) -> Array:
+        """Make an array of zeros for the tensor.
+
+        Parameters
+        ----------
+        shape : sequence of int, optional
+            Its sizes; needed if the tensor leaves a dimension open.
+
+        Returns
+        -------
+        ndarray, dtype of the tensor, shape `shape`
+            Stored zeros, which a quantised tensor's zero point need not be; empty strings.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `shape` is left out and a dimension is open, or if it does not fit.
+        """
+        return self.data_type.zeros(self._sizes(shape, "zeros"))
+
+    def random(
+        self, seed: int | np.random.Generator = 0, shape: Sequence[int] | None = None
+    ) -> Array:
+        """Make an array of random elements that most models can take.
+
+        Parameters
+        ----------
+        seed : int or numpy.random.Generator
+            Equal seeds make equal arrays; a generator makes another one each time.
+        shape : sequence of int, optional
+            Its sizes; needed if the tensor leaves a dimension open.
+
+        Returns
+        -------
+        ndarray, dtype of the tensor, shape `shape`
+            Floats from -1 to 1; integers of all the type's range if the tensor is quantised or
+            has unquantised bytes; 0 and 1 otherwise, as integers may be indexes; empty strings.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `shape` is left out and a dimension is open, or if it does not fit.
+
+        Notes
+        -----
+        Elements of floats that NumPy has no type for are the bit patterns 0 and 1.
+        """
+        sizes = self._sizes(shape, "random")
+        return self.data_type.random(np.random.default_rng(seed), sizes)
+
+    def _sizes(self, shape: Sequence[int] | None, method: str) -> tuple[int, ...]:
+        """The shape of an array for the tensor: the caller's, or its own."""
+        if shape is not None:
+            return chosen_shape(self.name, self.shape, shape)
+        if self.info.is_fully_shaped:
+            return self.info.known_shape
+        dims = (None,) if self.shape is None else self.shape
+        example = tuple(1 if dim is None else dim for dim in dims)
+        raise InvalidArgumentError(
+            "the tensor leaves sizes open",
+            where=f"tensor '{self.name}'",
+            expected="a shape",
+            actual=format_shape(self.shape),
+            fix=f"Pass the sizes, for example {method}(shape={example})",
+        )
 
     @property
     def _known_quantization(self) -> Quantization:

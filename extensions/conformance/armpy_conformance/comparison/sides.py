@@ -16,7 +16,7 @@ from armpy.model import InputShapes, Model, input_shapes
 from armpy.ops.operation import Array
 from armpy.plugins import BackendProxy, BackendRegistry
 from armpy.tensor import TensorInfo
-from armpy.types import REFERENCE_BACKEND_ID, BackendId, DataType
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
 from armpy_conformance.comparison.seeded_values import stored
 
 
@@ -114,11 +114,8 @@ def input_arrays(
 
 
 def _random(info: TensorInfo, rng: np.random.Generator) -> Array:
-    """Elements of an input: floats in [-1, 1), all of a quantised type, 0 and 1."""
+    """Elements of an input as `DataType.random` makes them, but small floats are in [-1, 1)."""
     shape = info.known_shape
-    if info.data_type.is_float:
+    if info.data_type.is_bit_pattern:
         return stored(rng.uniform(-1, 1, shape), info)
-    if info.data_type is DataType.BOOLEAN:
-        return rng.integers(0, 2, shape).astype(np.bool_)
-    low, high = info.data_type.integer_range if info.data_type.is_quantized else (0, 1)
-    return rng.integers(low, high, shape, endpoint=True).astype(info.data_type.dtype)
+    return info.data_type.random(rng, shape)

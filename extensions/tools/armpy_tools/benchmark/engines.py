@@ -9,7 +9,7 @@ import numpy as np
 
 import armpy
 from armpy.model import InputShapes, LoadOptions, dimension_names_of
-from armpy_tools.benchmark.inputs import Array, chosen_shapes, fits, random_array
+from armpy_tools.benchmark.inputs import Array, chosen_shapes, fits
 from armpy_tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
 from armpy_tools.benchmark.subjects import ARMPY, Subject
 
@@ -84,7 +84,7 @@ class ArmpySubjectModel(ISubjectModel):
         """Make random arrays for the inputs that the caller has not given."""
         generator = np.random.default_rng(seed)
         for spec in self.model.inputs:
-            array = random_array(spec.info, self._shapes.by_name[spec.name], generator)
+            array = spec.random(generator, self._shapes.by_name[spec.name])
             self.feeds.setdefault(spec.name, array)
 
     def first_caller(self) -> Callable[[], object]:

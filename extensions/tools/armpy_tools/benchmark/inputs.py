@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 import numpy.typing as npt
 
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.model import InputShapes, choose_shapes
-from armpy.tensor import TensorInfo
 
 Array: TypeAlias = npt.NDArray[Any]  # Any: whatever the model takes
 
@@ -78,22 +76,3 @@ def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:
     return len(declared) == len(shape) and all(
         dim is None or dim == size for dim, size in zip(declared, shape, strict=True)
     )
-
-
-def random_array(info: TensorInfo, shape: Sequence[int], generator: np.random.Generator) -> Array:
-    """Random elements that any model can take.
-
-    Returns
-    -------
-    ndarray, dtype of `info`, shape `shape`
-        Numbers from -1 to 1, any quantised numbers, and 0 or 1 for other integers, as these may
-        be indexes. Empty strings.
-    """
-    data_type = info.data_type
-    dtype = data_type.dtype
-    if data_type.is_string:
-        return data_type.zeros(shape)
-    if data_type.is_float and not data_type.is_bit_pattern:
-        return generator.uniform(-1.0, 1.0, shape).astype(dtype)
-    low, high = data_type.integer_range if data_type.is_quantized else (0, 1)
-    return generator.integers(low, high, shape, endpoint=True).astype(dtype)
