@@ -6,14 +6,14 @@ import os
 import re
 import tempfile
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from armpy.errors import InvalidArgumentError, did_you_mean
+from armpy.errors import InvalidArgumentError
 from armpy.execution.arrays.conversion import as_stored
 from armpy.store.owned_files import replacing
 
@@ -43,47 +43,6 @@ def model_files(paths: Iterable[str]) -> list[str]:
             raise InvalidArgumentError("the folder has no models", where=path, expected=expected)
         models += map(str, files)
     return models
-
-
-def split_input(option: str, names: Sequence[str]) -> tuple[str, str]:
-    """Name and path of ``name=file.npy``; names may hold any character.
-
-    An only input needs no name.
-
-    Raises InvalidArgumentError if the name is none of the model's, or the path is missing.
-    """
-    fitting = [name for name in names if option.startswith(f"{name}=")]
-    if not fitting and len(names) == 1 and ("=" not in option or Path(option).is_file()):
-        return names[0], option
-    if not fitting:
-        named, _, path = option.partition("=")
-        # Only one input can be meant.
-        example = f"{names[0]}={path}" if path and len(names) == 1 else "NAME=FILE.npy"
-        raise InvalidArgumentError(
-            "the model has no such input" if "=" in option else "not of the form name=file.npy",
-            where="--input",
-            expected="one of " * (len(names) > 1) + ", ".join(map(repr, names)),
-            actual=f"'{named}'",
-            fix=did_you_mean(named, names, f"Write --input {example}"),
-        )
-    name = max(fitting, key=len)
-    return name, option[len(name) + 1 :]
-
-
-def read_inputs(options: Iterable[str], names: Sequence[str]) -> dict[str, Array]:
-    """Arrays of several ``name=file.npy``.
-
-    Raises InvalidArgumentError if a name is not the model's or comes twice, or a file cannot be
-    used.
-    """
-    arrays: dict[str, Array] = {}
-    for option in options:
-        name, path = split_input(option, names)
-        if name in arrays:
-            fix = "Give each input once"
-            raise InvalidArgumentError(f"input '{name}' is given twice", where="--input", fix=fix)
-        arrays[name] = read_lines(path) if path.endswith(".txt") else read_npy(path)
-    return arrays
 
 
 def read_lines(path: str) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import armpy
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 def load_model(
     request: CliLoadRequest,
     *,
-    quantize_inputs: bool = False,
     profiling: bool = False,
     num_shapes: int = 0,  # how many shapes it has to stay prepared for at least
     # Whether the model cache is used, for a command that only runs the model
@@ -31,7 +29,7 @@ def load_model(
     Raises InvalidArgumentError if the model has no such signature, or a backend or front-end no
     such option.
     """
-    options = replace(request.options, quantize_inputs=quantize_inputs)
+    options = request.options
     is_prepared = begins_prepared(request.model)
     if is_prepared:
         if request.options.front_end or request.front_end_options:

@@ -12,7 +12,7 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
-from armpy.cli.values import parse_all_names, parse_shape_sets, parse_size, parsed
+from armpy.cli.values import parse_all_names, parse_shape_sets
 from armpy.errors import InvalidArgumentError
 from armpy.model.load_options import OPTIONS, LoadOptions
 
@@ -110,13 +110,6 @@ THREADS = OPTIONS["num_threads"].flags
 _SHAPE = (
     "Shape of an input that the file leaves open, such as x=1,224,224,3; once per input. Other "
     "open sizes are those of dimensions with the same name, or 1."
-)
-
-size_option = click.option(
-    "--size",
-    metavar="HxW",
-    callback=parsed(parse_size),
-    help="Size of images for a model that takes any.",
 )
 
 dynamic_backends_option = click.option(

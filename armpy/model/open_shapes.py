@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError, LayerValidationError, did_you_mean, listed
+from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
     from armpy.execution import TensorSpec
@@ -60,6 +61,7 @@ def choose_shapes(
     read_dimension_names: Callable[[], Mapping[str, Sequence[str]]],
     *,
     image_side: int = 1,
+    batch: int | None = None,
 ) -> InputShapes:
     """Choose a shape for each input.
 
@@ -78,11 +80,14 @@ def choose_shapes(
     image_side : int
         Instead of 1, the size of open heights and widths: open dimensions after the first one of
         inputs of rank 4.
+    batch : int, optional
+        First size of all inputs that leave it open and have no shape in `shapes`, and size of
+        dimensions with the same names.
 
     Raises
     ------
     InvalidArgumentError
-        If `shapes` names an input that the model does not have.
+        If `shapes` names an input that the model does not have, or no input takes `batch`.
     """
     names = [spec.name for spec in inputs]
     for name in shapes:
@@ -94,6 +99,14 @@ def choose_shapes(
                 actual=f"'{name}'",
                 fix=did_you_mean(name, names, "List all names with 'armpy inspect MODEL'"),
             )
+    takes_batch = [spec.shape is not None and spec.shape[:1] == (None,) for spec in inputs]
+    if batch is not None and not any(takes_batch):
+        raise InvalidArgumentError(
+            "no input leaves its first size open",
+            where=f"--batch {batch}",
+            actual=", ".join(f"'{spec.name}' {format_shape(spec.shape)}" for spec in inputs),
+            fix="Leave --batch out",
+        )
     chosen: dict[str, tuple[int, ...]] = {}
     guessed: list[TensorSpec] = []
     unknown: list[TensorSpec] = []
@@ -103,13 +116,21 @@ def choose_shapes(
         default is None and spec.name not in shapes and not spec.info.is_fully_shaped
         for spec, default in zip(inputs, defaults, strict=True)
     ]
-    if shapes and any(is_open):
+    if (shapes or batch is not None) and any(is_open):
         dimension_names = read_dimension_names()
         sizes = _sizes_by_dimension(dimension_names, shapes)
-    for spec, default, follows in zip(inputs, defaults, is_open, strict=True):
+        for spec, is_batched in zip(inputs, takes_batch, strict=True):
+            first_name = "".join(dimension_names.get(spec.name, ())[:1])
+            if batch is not None and is_batched and first_name:
+                sizes.setdefault(first_name, batch)
+    for spec, default, follows, is_batched in zip(
+        inputs, defaults, is_open, takes_batch, strict=True
+    ):
+        first = (batch,) if is_batched and batch is not None else ()
         if not follows:
             own = spec.info.known_shape if spec.info.is_fully_shaped else default
-            chosen[spec.name] = tuple(shapes.get(spec.name, own or ()))
+            own = (*first, *(own or ())[len(first) :])
+            chosen[spec.name] = tuple(shapes.get(spec.name, own))
             if spec.name not in shapes and not spec.info.is_fully_shaped:
                 guessed.append(spec)
             continue
@@ -121,6 +142,7 @@ def choose_shapes(
             sizes.get(dimension) if dim is None else dim
             for dim, dimension in zip(dims, dimensions, strict=True)
         ]
+        known[: len(first)] = first
         if spec.shape is None or None in known:
             guessed.append(spec)
             unknown.append(spec)
@@ -128,20 +150,28 @@ def choose_shapes(
     return InputShapes(chosen, tuple(guessed), tuple(unknown))
 
 
-def input_shapes(model: Model, shapes: Mapping[str, Sequence[int]]) -> InputShapes:
+def input_shapes(
+    model: Model, shapes: Mapping[str, Sequence[int]], batch: int | None = None
+) -> InputShapes:
     """Choose a shape for each input of a model, as `choose_shapes` does.
 
     Raises
     ------
     InvalidArgumentError
-        If `shapes` names an input that the model does not have.
+        If `shapes` names an input that the model does not have, or no input takes `batch`.
     ParserError
         If an input follows from others, and the metadata of the model's file cannot be read.
     """
     # Only open sizes have a default, which may take a preparation to find.
     is_open = not all(spec.info.is_fully_shaped for spec in model.inputs)
     defaults = model.default_shapes if is_open else [None] * len(model.inputs)
-    return choose_shapes(model.inputs, defaults, shapes, lambda: dimension_names_of(model.metadata))
+    return choose_shapes(
+        model.inputs,
+        defaults,
+        shapes,
+        lambda: dimension_names_of(model.metadata),
+        batch=batch,
+    )
 
 
 def dimension_names_of(metadata: ModelMetadata) -> dict[str, tuple[str, ...]]:
@@ -149,16 +179,18 @@ def dimension_names_of(metadata: ModelMetadata) -> dict[str, tuple[str, ...]]:
     return {name: about.dimension_names for name, about in metadata.inputs.items()}
 
 
-def prepare_for(model: Model, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Prepare a model for the shapes that a command is given, and those that follow from them.
+def prepare_for(
+    model: Model, shapes: Mapping[str, Sequence[int]], batch: int | None = None
+) -> None:
+    """Prepare a model for the sizes that a command is given, and those that follow from them.
 
     Raises
     ------
     InvalidArgumentError
         If there is no such input, a shape does not fit, or nothing says a shape that is needed.
     """
-    chosen = input_shapes(model, shapes)
-    if chosen.unknown and not shapes:
+    chosen = input_shapes(model, shapes, batch)
+    if chosen.unknown and not shapes and batch is None:
         raise InvalidArgumentError(
             "an input has no shape yet", where=f"input '{chosen.unknown[0].name}'", fix=chosen.fix
         )

@@ -25,12 +25,11 @@ from armpy.cli.doctor.diagnose_backend import examine_backend
 from armpy.cli.files import (
     check_writable,
     file_stems,
-    read_inputs,
     read_npy,
-    split_input,
     write_outputs,
     write_text,
 )
+from armpy.cli.inputs.request import InputRequest, split_input
 from armpy.cli.values import parse_names, parse_numbers, parse_range, parse_shape, parse_size
 from armpy.errors import BackendError, InvalidArgumentError, UnimplementedError
 from armpy.ops import Activation, ElementwiseBinary, FullyConnected
@@ -220,7 +219,7 @@ def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
         split_input("c=x.npy", ["a", "b"])
     with pytest.raises(InvalidArgumentError, match="Did you mean 'image'"):
         split_input("imag=x.npy", ["image", "mask"])
-    with pytest.raises(InvalidArgumentError, match="not of the form name=file"):
+    with pytest.raises(InvalidArgumentError, match="not of the form NAME=VALUE"):
         split_input("x.npy", ["a", "b"])
 
 
@@ -236,9 +235,9 @@ def test_an_only_input_needs_no_name(tmp_path: Path) -> None:
 def test_an_input_given_twice_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     np.save(path, np.arange(3))
-    assert read_inputs([f"a={path}"], ["a"])["a"].tolist() == [0, 1, 2]
+    assert InputRequest((f"a={path}",)).values(["a"]) == {"a": str(path)}
     with pytest.raises(InvalidArgumentError, match="'a' is given twice"):
-        read_inputs([f"a={path}", f"a={path}"], ["a"])
+        InputRequest((f"a={path}", f"a={path}")).values(["a"])
 
 
 @pytest.mark.parametrize("array", [np.float32(3), np.zeros((0, 2)), np.arange(6).reshape(2, 3).T])

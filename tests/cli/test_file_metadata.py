@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import armpy
+from armpy.cli.inputs.complete import complete_inputs
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.results import LOGITS_HINT
-from armpy.cli.run.run_model import RunReport, RunRequest, prepare_inputs, run_model
+from armpy.cli.run.run_model import RunReport, RunRequest, run_model
 from armpy_testing.command_line import Cli
 from armpy_testing.models.tflite_metadata import (
     AXIS_LABELS,
@@ -162,7 +164,6 @@ def test_inspect_shows_metadata_and_damage(tmp_path: Path, cli: Cli) -> None:
 def test_pixels_stay_what_they_are_where_quantisation_normalises(picture: str) -> None:
     content = image_model([127.5], [127.5], SIX, quantization=("UINT8", 1 / 128, 128))
     with armpy.load(content, backends=["CpuRef"]) as model:
-        request = RunRequest(image=picture)
-        inputs = prepare_inputs(model, request, FileMetadata(model))
+        inputs = complete_inputs(model, InputRequest(), picture, metadata=FileMetadata(model))
     np.testing.assert_array_equal(inputs.arrays["x"][0], PIXELS)
     assert not inputs.hints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 from collections.abc import Iterator
 from functools import cache
@@ -12,6 +13,8 @@ import click
 import pytest
 
 from armpy.cli.app import app
+from armpy.cli.inputs.options import input_notes
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
 from armpy_testing.command_line import Cli
@@ -53,7 +56,7 @@ _GATHERED = {
         "dynamic_backends_path",
         *COMMAND_OPTIONS,
     },
-    "picture": {"size", "resize", "value_range", "mean", "std"},
+    "picture": {"resize", "value_range", "mean", "std"},
 }
 """Options that come as one value, by its name."""
 
@@ -91,8 +94,13 @@ def _commands_below(
         yield from _commands_below(child, (*path, name))
 
 
-def _gathered(names: set[str]) -> set[str]:
+def _gathered(command: click.Command) -> set[str]:
     """What the work is given: some options come as one value."""
+    names = {str(param.name) for param in command.params if param.expose_value}
+    notes = input_notes(command)
+    if notes is not None:
+        parts = {field.name for field in dataclasses.fields(InputRequest)}
+        names = names - parts.difference(notes.own) | {"inputs"}
     for whole, parts in _GATHERED.items():
         if parts <= names:
             names = names - parts | {whole}
@@ -123,7 +131,7 @@ def test_the_work_takes_what_the_options_are(name: str) -> None:
     command = dict(_commands_below(app, ()))[name]
     module, _, function = command.callback.place.partition(":")  # type: ignore[union-attr]
     parameters = inspect.signature(getattr(import_module(module), function)).parameters
-    passed = _gathered({str(param.name) for param in command.params if param.expose_value})
+    passed = _gathered(command)
     of_click = {"context", "settings"}
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         assert passed >= {*parameters} - of_click - {"options", "given", "choices"}

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy.cli.inputs.complete import complete_inputs
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.pictures.labels import Labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.results import (
@@ -16,10 +18,11 @@ from armpy.cli.run.results import (
     report_output,
     top_classes,
 )
-from armpy.cli.run.run_model import RunRequest, random_inputs, random_shapes, run_model
+from armpy.cli.run.run_model import RunRequest, run_model
 from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
+from armpy.ops.operation import Array
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataType
 from armpy_testing.models.networks import ADD, RELU, chain, f32
@@ -33,6 +36,11 @@ def relu_model(shape: Shape, data_type: DataType = DataType.FLOAT32) -> Model:
     return Model(net)
 
 
+def arrays_of(model: Model, request: InputRequest | None = None) -> dict[str, Array]:
+    """Arrays for all inputs of a model."""
+    return complete_inputs(model, request or InputRequest()).arrays
+
+
 def save(folder: Path, array: object) -> str:
     path = folder / "x.npy"
     np.save(path, np.asarray(array))
@@ -41,7 +49,7 @@ def save(folder: Path, array: object) -> str:
 
 def test_arrays_from_files_run(tmp_path: Path) -> None:
     option = save(tmp_path, np.array([[3, -1, 7]], np.float32))
-    report = run_model(relu_model((1, 3)), RunRequest(inputs=(option,)))
+    report = run_model(relu_model((1, 3)), RunRequest(inputs=InputRequest((option,))))
     (output,) = report.outputs
     assert (output.name, output.shape, output.min, output.max) == ("y", (1, 3), 0.0, 7.0)
     assert report.layers_by_backend == {"NumbaAcc": 1}
@@ -50,7 +58,7 @@ def test_arrays_from_files_run(tmp_path: Path) -> None:
 
 def test_an_output_of_the_input_s_shape_is_no_classification(tmp_path: Path) -> None:
     option = save(tmp_path, np.array([[3, -1, 7]], np.float32))
-    report = run_model(relu_model((1, 3)), RunRequest(inputs=(option,)))
+    report = run_model(relu_model((1, 3)), RunRequest(inputs=InputRequest((option,))))
     assert not report.outputs[0].classes
 
 
@@ -78,16 +86,16 @@ def test_real_numbers_for_a_quantised_input_need_a_word(tmp_path: Path) -> None:
     option = save(tmp_path, np.array([[3]], np.float32))
     model = relu_model((1, 1), DataType.QASYMM_U8)
     with pytest.raises(InvalidArgumentError, match=r"input 'x': .*--quantize-inputs"):
-        run_model(model, RunRequest(inputs=(option,)))
-    model.quantize_inputs = True
-    assert run_model(model, RunRequest(inputs=(option,))).outputs[0].max == 3.0
+        run_model(model, RunRequest(inputs=InputRequest((option,))))
+    request = RunRequest(inputs=InputRequest((option,), quantize_inputs=True))
+    assert run_model(model, request).outputs[0].max == 3.0
 
 
 def test_a_picture_needs_a_model_with_one_input(tmp_path: Path) -> None:
     net = Network("two")
     x, y = (net.input(name, f32(1, 8, 8, 1)) for name in ("x", "y"))
     net.output("z", net.add(ADD, x, y))
-    with pytest.raises(InvalidArgumentError, match=r"--image: .*Got 2: 'x', 'y'.*--input"):
+    with pytest.raises(InvalidArgumentError, match=r"--image: .*got 2: 'x', 'y'.*--input"):
         run_model(Model(net), RunRequest(image=str(tmp_path / "x.png")))
 
 
@@ -102,7 +110,7 @@ def test_random_inputs_have_the_type_and_are_the_same_each_time(data_type: DataT
     value = net.input("x", TensorInfo((4, 25), data_type, quantization))
     net.output("y", value)
     model = Model(net)
-    first, again, other = (random_inputs(model, seed)["x"] for seed in (1, 1, 2))
+    first, again, other = (arrays_of(model, InputRequest(seed=seed))["x"] for seed in (1, 1, 2))
     assert first.dtype == data_type.dtype
     assert first.shape == (4, 25)
     np.testing.assert_array_equal(first, again)
@@ -112,7 +120,7 @@ def test_random_inputs_have_the_type_and_are_the_same_each_time(data_type: DataT
 def test_random_indexes_are_0_or_1() -> None:
     net = Network("same")
     net.output("y", net.input("x", TensorInfo((100,), DataType.SIGNED32)))
-    assert set(random_inputs(Model(net), 0)["x"].tolist()) == {0, 1}
+    assert set(arrays_of(Model(net))["x"].tolist()) == {0, 1}
 
 
 def test_open_dimensions_get_the_default_the_size_or_1() -> None:
@@ -123,11 +131,11 @@ def test_open_dimensions_get_the_default_the_size_or_1() -> None:
     for name, value in (("a", x), ("b", y), ("c", z)):
         net.output(name, net.add(RELU, value))
     model = Model(net)
-    shapes = [
-        array.shape for array in random_inputs(model, 0, random_shapes(model, (6, 7))).values()
-    ]
-    assert shapes == [(1, 6, 7, 3), (5, 2), (1, 2)]
-    assert random_inputs(model, 0)["x"].shape == (1, 1, 1, 3)
+    arrays = arrays_of(model, InputRequest(size=(6, 7)))
+    assert [array.shape for array in arrays.values()] == [(1, 6, 7, 3), (5, 2), (1, 2)]
+    assert arrays_of(model)["x"].shape == (1, 1, 1, 3)
+    arrays = arrays_of(model, InputRequest(size=(6, 7), batch=4))
+    assert [array.shape for array in arrays.values()] == [(4, 6, 7, 3), (4, 2), (4, 2)]
 
 
 def test_repeated_runs_are_timed() -> None:
@@ -154,12 +162,8 @@ def test_outputs_are_those_of_the_first_run_where_there_is_state() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"image": "a", "inputs": ("b",)}, "--image and --input do not go together"),
         ({"picture": PictureOptions(value_range=(0, 1))}, "need --image"),
         ({"picture": PictureOptions(std=(0, 1))}, "need --image"),
-        ({"inputs": ("b",), "picture": PictureOptions((1, 1))}, "--size does not go with --input"),
-        ({"inputs": ("b",), "shapes": {"x": (1,)}}, "--shape is for random inputs"),
-        ({"picture": PictureOptions((1, 1)), "shapes": {"x": (1,)}}, "--shape is for random"),
     ],
 )
 def test_options_that_do_not_go_together_are_rejected(
@@ -173,10 +177,12 @@ def test_random_inputs_have_the_shapes_that_are_given() -> None:
     net = Network("open")
     net.output("y", net.add(ADD, net.input("x", f32(None, 2)), net.constant(np.ones(2, "f4"))))
     model = Model(net)
-    (output,) = run_model(model, RunRequest(shapes={"x": (5, 2)})).outputs
+    (output,) = run_model(
+        model, RunRequest(inputs=InputRequest(shape_sets=({"x": (5, 2)},)))
+    ).outputs
     assert output.shape == (5, 2)
     with pytest.raises(InvalidArgumentError, match=r"no such input. Expected 'x'; got 'X'"):
-        run_model(model, RunRequest(shapes={"X": (5, 2)}))
+        run_model(model, RunRequest(inputs=InputRequest(shape_sets=({"X": (5, 2)},))))
 
 
 def test_ways_to_normalise_that_do_not_go_together_are_rejected() -> None:

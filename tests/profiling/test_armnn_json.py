@@ -223,11 +223,10 @@ def test_networks_on_one_runtime_are_profiled_each_as_its_properties_say() -> No
 def test_commands_of_a_compiled_region_lie_in_it() -> None:
     numba = pytest.importorskip("armpy_numba_acc")
     import armpy
-    from armpy.cli.run.run_model import random_inputs
 
     runtime = runtime_of(numba.NumbaBackend(), profiling=True)
     model = armpy.load(shared_file("models", "mlperf_tiny", "ad01_int8.tflite"), runtime=runtime)
-    model.run(random_inputs(model, 0))
+    model.run({spec.name: spec.random() for spec in model.inputs})
     document = armnn(profiler_of(runtime, model.network_id))
     execute = starting(starting(document, "inference_measurements"), "Execute")
     region = starting(execute, "NumbaAccPreCompiledWorkload_Execute")

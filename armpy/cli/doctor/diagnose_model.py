@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Sequence
 
 from armpy.cli.doctor.diagnose import COMMAND
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inspect.describe import InspectionReport, TensorReport
 from armpy.cli.inspect.work import inspected
 from armpy.cli.load_request import CliLoadRequest
@@ -51,7 +52,7 @@ def examine_model(request: CliLoadRequest) -> ModelExamination:
     path = request.model
     facts = {"size": bytes_text(os.stat(path).st_size)}
     try:
-        report = inspected(request, None, {}, None)
+        report = inspected(request, InputRequest(), None)
     except ArmpyError as error:
         return ModelExamination(path, facts, str(error), {}, (), (), (), "", "")
     if report.format is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     WRITABLE_FILE,
     model_options,
     report_options,
-    shapes_option,
-    size_option,
 )
 
 
@@ -18,8 +17,16 @@ from armpy.cli.options import (
 @model_options
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer of the file.")
 @click.option("--tensors", "with_tensors", is_flag=True, help="List every tensor of the file.")
-@size_option
-@shapes_option()
+@input_options(
+    "shape",
+    "size",
+    "batch",
+    without={
+        "image": "runs nothing: `--size` gives the size of pictures",
+        "input": "runs nothing: `--shape` gives the shape of an array",
+        "seed": "runs nothing",
+    },
+)
 @click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @report_options
 @imported_when_run("armpy.cli.inspect.work:inspect")

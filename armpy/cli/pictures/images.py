@@ -28,7 +28,7 @@ except ModuleNotFoundError as error:
 
 if TYPE_CHECKING:
     from armpy.cli.pictures.file_metadata import FileMetadata
-    from armpy.model import Model
+    from armpy.execution import TensorSpec
 
 Pixels: TypeAlias = npt.NDArray[np.uint8]
 
@@ -151,19 +151,19 @@ def image_input(
     return np.ascontiguousarray(elements)[np.newaxis], hint
 
 
-def picture_inputs(
-    model: Model, path: str, options: PictureOptions, metadata: FileMetadata | None
-) -> tuple[dict[str, Array], str, list[str]]:
-    """A picture as the model's only input, where it is from, and hints."""
-    if len(model.inputs) != 1:
-        raise InvalidArgumentError(
-            "a picture can only be given to a model with one input",
-            where="--image",
-            actual=f"{len(model.inputs)}: " + ", ".join(f"'{s.name}'" for s in model.inputs),
-            fix="Give each input with --input name=file.npy",
-        )
-    spec = model.inputs[0]
+def picture_input(
+    spec: TensorSpec,
+    path: str,
+    size: tuple[int, int] | None = None,
+    options: PictureOptions | None = None,
+    metadata: FileMetadata | None = None,
+) -> tuple[Array, str, str]:
+    """A picture file as an input of a model, where it is from, and a hint; empty if there is none.
+
+    Pixels are normalised as the options say, or else as the metadata do.
+    """
     image = open_image(path)
+    options = options or PictureOptions()
     normalization = normalization_of(options)
     if normalization is None and metadata is not None:
         normalization = metadata.normalization(spec)
@@ -171,9 +171,9 @@ def picture_inputs(
         image,
         spec.name,
         spec.info,
-        size=options.size,
+        size=size,
         resize=options.resize,
         normalization=normalization,
     )
     origin = f"{path}, {image.width}x{image.height} pixels, as {type_name(spec.data_type.name)} "
-    return {spec.name: array}, origin + format_shape(array.shape), [hint] if hint else []
+    return array, origin + format_shape(array.shape), hint

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from armpy.cli.options import size_option
 from armpy.cli.values import parse_numbers, parse_range, parsed
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
@@ -17,10 +16,8 @@ from armpy.errors import InvalidArgumentError
 
 @dataclass(frozen=True, slots=True)
 class PictureOptions:
-    """Options by which pictures become an input: size, resizing, normalisation."""
+    """Options by which pictures become an input: resizing and normalisation."""
 
-    # Height and width of images where the model leaves them open.
-    size: tuple[int, int] | None = None
     resize: str = "stretch"  # {"stretch", "crop", "pad"}
     # How pixels become real numbers; as the model's file says if left out.
     value_range: tuple[float, ...] | None = None
@@ -38,7 +35,6 @@ class PictureOptions:
 
 
 _PICTURE_OPTIONS = (
-    size_option,
     click.option(
         "--resize",
         type=click.Choice(["stretch", "crop", "pad"]),

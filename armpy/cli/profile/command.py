@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import OnceGroup, imported_when_run
+from armpy.cli.inputs.options import INPUT_OPTIONS, input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
@@ -12,9 +13,6 @@ from armpy.cli.options import (
     WRITABLE_FILE,
     model_options,
     report_options,
-    seed_option,
-    shapes_option,
-    size_option,
 )
 
 _TOP = click.option(
@@ -57,17 +55,7 @@ def command() -> None:
     show_default=True,
     help="Number of executions to profile, after one that is not profiled.",
 )
-@click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE.npy",
-    help="An array for one input; once per input. Random numbers if left out.",
-)
-@size_option
-@shapes_option()
-@seed_option()
+@input_options(*INPUT_OPTIONS)
 @_TOP
 @click.option(*OUTPUT, type=WRITABLE_FILE, help="Write the profile to FILE.json.")
 @report_options

@@ -3,42 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 import click
 
+from armpy.cli.inputs.request import InputRequest
+from armpy.cli.inputs.values import array_files
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
-from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.profile_report import ProfileReport, print_comparison, print_profile
 from armpy.cli.run.report import show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.cli.values import Shapes, only_shapes
 from armpy.profiling import compare_summaries, read_summary
 
 
 def profile(
     load_request: CliLoadRequest,
     runs: int,
-    size: tuple[int, int] | None,
-    shape_sets: list[Shapes],
+    inputs: InputRequest,
+    image: str | None,
     top: int,
     output: str | None,
     as_json: bool,
-    **given: Any,  # Any: click passes the fields of RunRequest by name
 ) -> None:
     """Run MODEL and show where the time of its executions goes."""
-    arrays = [text.rpartition("=")[2] for text in given["inputs"]]
-    check_outputs({"--output": output}, [load_request.model, given["image"], *arrays])
-    request = RunRequest(
-        repeat=runs,
-        picture=PictureOptions(size),
-        shapes=only_shapes(shape_sets),
-        trace=output or "",
-        **given,
-    )
+    check_outputs({"--output": output}, [load_request.model, image, *array_files(inputs)])
+    request = RunRequest(image=image, inputs=inputs, repeat=runs, trace=output or "")
     with load_model(load_request, profiling=True) as model:
         report = run_model(model, request)
     if report.profile is None:

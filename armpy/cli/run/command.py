@@ -8,14 +8,13 @@ from typing import Any
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
     RUNS,
     json_option,
     model_options,
-    seed_option,
-    shapes_option,
     verbosity_options,
 )
 from armpy.cli.pictures.options import picture_options
@@ -29,18 +28,7 @@ _RUN_OPTIONS = (
     model_options,
     click.argument("pictures", nargs=-1, metavar="[PICTURES]..."),
     click.option("--image", "images", multiple=True, metavar="PICTURE", help="As PICTURES."),
-    click.option(
-        "--input",
-        "inputs",
-        multiple=True,
-        metavar="[NAME=]FILE.npy",
-        help="An array for one input; once per input. An only input needs no name.",
-    ),
     picture_options,
-    seed_option(),
-    click.option(
-        "--quantize-inputs", is_flag=True, help="Quantise float arrays given for quantised inputs."
-    ),
     click.option("--labels", type=MODEL_FILE, help="Names of the classes, one per line."),
     click.option(
         "--top",
@@ -82,7 +70,14 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command("run")
 @run_options
-@shapes_option()
+@input_options(
+    "input",
+    "shape",
+    "size",
+    "batch",
+    "seed",
+    own={"image": "the picture; also without the option"},
+)
 @click.option(
     *OUTPUT,
     type=click.Path(writable=True),

@@ -7,18 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from armpy.cli.inputs.complete import complete_inputs
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.pictures.labels import read_labels
 from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.run.results import Array, OutputReader, OutputReport, ReadOutputs
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
-from armpy.model.open_shapes import InputShapes, input_shapes
 from armpy.profiling.quartiles import quartiles_of
 
 if TYPE_CHECKING:
-    from armpy.cli.pictures.file_metadata import FileMetadata
     from armpy.cli.profile_report import ProfileReport, StepReport
     from armpy.compiler import Alternative, Placement
     from armpy.model import Model
@@ -33,29 +31,18 @@ if TYPE_CHECKING:
 class RunRequest:
     """Request to run a model: the inputs, and what to report about the run."""
 
-    image: str | None = None  # path of a picture
-    inputs: tuple[str, ...] = ()  # each ``name=file.npy``
-    # Of random inputs, by name.
-    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    image: str | None = None  # path of a picture, for the input that `inputs` has no value for
+    inputs: InputRequest = field(default_factory=InputRequest)
     labels: str | None = None  # path of a label file; the labels in the model's file if left out
     top: int = 5  # how many classes to list
     output: str | None = None  # folder for the outputs
     repeat: int | None = None  # how many executions to time
     picture: PictureOptions = field(default_factory=PictureOptions)  # how pictures become an input
-    seed: int = 0  # for random inputs
     # File for a trace, where the model was loaded with profiling; none if it is empty.
     trace: str | None = None
     softmax: bool = False  # whether scores of classes become probabilities
 
     def __post_init__(self) -> None:
-        if self.image is not None and self.inputs:
-            raise InvalidArgumentError("--image and --input do not go together")
-        if self.inputs and self.picture.size:
-            raise InvalidArgumentError("--size does not go with --input")
-        if self.shapes and (self.inputs or self.image is not None or self.picture.size):
-            raise InvalidArgumentError(
-                "--shape is for random inputs: it does not go with --input, --image or --size"
-            )
         if self.image is None and self.picture.is_normalizing:
             raise InvalidArgumentError("--range, --mean and --std need --image")
 
@@ -92,16 +79,6 @@ class RunReport:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedInputs:
-    """A model's inputs for a run."""
-
-    arrays: dict[str, Array]
-    origin: str  # where they are from
-    hints: Sequence[str] = ()  # assumptions
-    shapes: InputShapes = field(default_factory=InputShapes)  # of random inputs
-
-
-@dataclass(frozen=True, slots=True)
 class RunOutputs:
     """Inputs and outputs of a run, read and unread."""
 
@@ -125,11 +102,11 @@ def run_model(
     """
     labels = None if request.labels is None else read_labels(request.labels)
     metadata = None
-    if request.image is not None or request.inputs:  # random numbers are read without
+    if request.image is not None or request.inputs.arrays:  # random numbers are read without
         from armpy.cli.pictures.file_metadata import FileMetadata
 
         metadata = FileMetadata(model)
-    inputs = prepare_inputs(model, request, metadata)
+    inputs = complete_inputs(model, request.inputs, request.image, request.picture, metadata)
     arrays = inputs.arrays
     with inputs.shapes.explained():
         results = model.run(arrays)
@@ -183,61 +160,6 @@ def profiled(
     from armpy.cli.profile_report import ProfileReport, steps_of
 
     return tuple(steps_of(profiler)), ProfileReport.of(profiler.summary(), profiler.counters)
-
-
-def prepare_inputs(
-    model: Model, request: RunRequest, metadata: FileMetadata | None = None
-) -> PreparedInputs:
-    """Make the model's inputs of a picture, of files, or of random numbers."""
-    if request.image is not None:
-        from armpy.cli.pictures.images import picture_inputs
-
-        return PreparedInputs(*picture_inputs(model, request.image, request.picture, metadata))
-    if request.inputs:
-        from armpy.cli.files import read_inputs
-
-        arrays = read_inputs(request.inputs, [spec.name for spec in model.inputs])
-        for spec in model.inputs:
-            array = arrays.get(spec.name)
-            is_real = array is not None and array.dtype.kind == "f"
-            if is_real and spec.data_type.is_quantized and not model.quantize_inputs:
-                raise InvalidArgumentError(
-                    "the array holds real numbers, the input is quantised",
-                    where=f"input '{spec.name}'",
-                    expected=str(spec.data_type.dtype),
-                    fix="Quantise them with --quantize-inputs",
-                )
-        return PreparedInputs(arrays, ", ".join(request.inputs))
-    shapes = random_shapes(model, request.picture.size, request.shapes)
-    arrays = random_inputs(model, request.seed, shapes)
-    return PreparedInputs(arrays, f"random numbers, seed {request.seed}", shapes=shapes)
-
-
-def random_shapes(
-    model: Model,
-    size: tuple[int, int] | None = None,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-) -> InputShapes:
-    """Choose shapes of random inputs.
-
-    Images whose size is open get `size`, height and width, unless they have a shape in `shapes`;
-    the others follow from these, as `armpy.model.open_shapes.choose_shapes` says.
-
-    Raises InvalidArgumentError if `shapes` names an input that the model does not have.
-    """
-    sized: dict[str, tuple[int, ...]] = {}
-    if size is not None:
-        from armpy.cli.pictures.image_layout import sized_shapes
-
-        sized = sized_shapes(model.inputs, size)
-    return input_shapes(model, {**sized, **(shapes or {})})
-
-
-def random_inputs(model: Model, seed: int, shapes: InputShapes | None = None) -> dict[str, Array]:
-    """Random numbers for every input, of shapes of `random_shapes` if left out."""
-    generator = np.random.default_rng(seed)
-    by_name = (shapes or random_shapes(model)).by_name
-    return {spec.name: spec.random(generator, by_name[spec.name]) for spec in model.inputs}
 
 
 def time_runs(model: Model, arrays: dict[str, Array], repeat: int) -> RunTiming:

@@ -15,7 +15,6 @@ from armpy.cli.printer import print_json
 from armpy.cli.run.command import DEFAULT_TOP
 from armpy.cli.run.report import print_run, run_document, show_hints
 from armpy.cli.run.run_model import RunRequest, run_model
-from armpy.cli.values import Shapes, only_shapes
 from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy.model import Model
 
@@ -28,12 +27,10 @@ def run(
     *,
     pictures: tuple[str, ...],
     images: tuple[str, ...],
-    quantize_inputs: bool,
     profile: str | None,
     top: int | None,
     as_json: bool,
     compile: str | None,
-    shape_sets: list[Shapes],
     **options: Any,  # Any: click hands over the fields of RunRequest by name
 ) -> None:
     """Run MODEL on a picture, on arrays, or on random numbers."""
@@ -56,14 +53,12 @@ def run(
         compile = compile_choice(is_answer=not is_other)
     request = RunRequest(
         image=picture,
-        shapes=only_shapes(shape_sets),
         trace=profile,
         top=top or DEFAULT_TOP,
         **options,
     )
     with load_model(
         load_request.with_options(compile=compile),
-        quantize_inputs=quantize_inputs,
         profiling=profile is not None,
         may_be_kept=True,
     ) as loaded:

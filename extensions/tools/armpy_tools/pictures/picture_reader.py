@@ -12,7 +12,6 @@ from typing import TypeVar
 from armpy.cli.pictures.image_layout import MODES
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import Normalization
-from armpy.cli.pictures.options import PictureOptions
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
@@ -51,9 +50,15 @@ class InputPicture:
 
 
 def read_picture(
-    path: str, spec: TensorSpec, options: PictureOptions, normalization: Normalization | None
+    path: str,
+    spec: TensorSpec,
+    size: tuple[int, int] | None,
+    resize: str,
+    normalization: Normalization | None,
 ) -> InputPicture:
     """Read a picture for an input; an unreadable file gives one with an error.
+
+    `size` is its height and width where the input leaves them open, `resize` how it gets there.
 
     Raises
     ------
@@ -65,7 +70,6 @@ def read_picture(
     except InvalidArgumentError as error:
         return InputPicture(path, error=error.failed)
     single = input_of_one(spec)
-    size, resize = options.size, options.resize
     elements, hint = image_input(
         image, spec.name, single.info, size=size, resize=resize, normalization=normalization
     )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     dynamic_backends_option,
     json_option,
-    seed_option,
-    shapes_option,
     verbosity_options,
 )
 
@@ -24,15 +23,15 @@ from armpy.cli.options import (
 @click.option(
     "--against", default="CpuRef", show_default=True, metavar="ID", help="The one that is right."
 )
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE.npy",
-    help="An array for one input; the others are random.",
+@input_options(
+    "input",
+    "shape",
+    "size",
+    "batch",
+    "seed",
+    without={"image": "compares on arrays: pictures would differ in too few numbers"},
+    more_on_shapes="With OTHER, they are of MODEL's inputs.",
 )
-@shapes_option("With OTHER, they are of MODEL's inputs.")
-@seed_option()
 @click.option("--exact", is_flag=True, help="Allow no difference in integers and truth values.")
 @dynamic_backends_option
 @json_option

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
 from click.core import ParameterSource
 
 import armpy
-from armpy.cli.files import read_inputs
+from armpy.cli.inputs.complete import said_inputs
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
-from armpy.cli.values import Shapes, only_shapes
+from armpy.cli.values import Shapes
 from armpy.execution import RuntimeOptions
-from armpy.model import begins_prepared
-from armpy.model.model_files import parse
+from armpy.ops.operation import Array
+from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance import ModelDifference, first_difference
 from armpy_conformance.differences.file_diff import FILE_TOLERANCE, first_file_difference
 
@@ -26,15 +26,12 @@ def diff(
     other: str | None,
     backend: str | None,
     against: str,
-    inputs: tuple[str, ...],
-    shape_sets: Sequence[Shapes],
-    seed: int,
+    inputs: InputRequest,
     exact: bool,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Run MODEL on two backends and name the first layer whose output leaves the tolerance."""
-    shapes = only_shapes(shape_sets)
     if (other is None) == (backend is None):
         raise click.UsageError(
             "There is nothing to compare MODEL with. Pass --backend, or a second file."
@@ -44,16 +41,17 @@ def diff(
             if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
                 raise click.UsageError(f"--{name} is for --backend, not for another file.")
         paths = dynamic_backends_path
-        context.exit(_compare_files(model, other, inputs, shapes, seed, paths, as_json=as_json))
+        context.exit(_compare_files(model, other, inputs, paths, as_json=as_json))
     assert backend is not None
+    arrays, shapes = _said_inputs(model, inputs)
     with progress_shown():
         difference = first_difference(
             model,
             backend,
             against,
-            inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
+            inputs=arrays,
             shapes=shapes,
-            seed=seed,
+            seed=inputs.seed,
             exact=exact,
             runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
         )
@@ -68,20 +66,19 @@ def diff(
 def _compare_files(
     model: str,
     other: str,
-    inputs: tuple[str, ...],
-    shapes: Shapes,
-    seed: int,
+    inputs: InputRequest,
     dynamic_backends_path: tuple[str, ...],
     *,
     as_json: bool,
 ) -> int:
     """Print where two files of one network part; the exit code."""
+    arrays, shapes = _said_inputs(model, inputs)
     difference = first_file_difference(
         model,
         other,
-        seed=seed,
+        seed=inputs.seed,
         runtime_options=RuntimeOptions(dynamic_backends_path=dynamic_backends_path),
-        inputs=read_inputs(inputs, _input_names(model) if inputs else ()),
+        inputs=arrays,
         shapes=shapes,
     )
     printer = Printer()
@@ -99,11 +96,14 @@ def _compare_files(
     return 0 if difference.is_same else 1
 
 
-def _input_names(model: str) -> list[str]:
-    if begins_prepared(model):
-        with armpy.load(model) as loaded:
-            return [spec.name for spec in loaded.inputs]
-    return [value.name for value in parse(model).inputs]
+def _said_inputs(path: str, inputs: InputRequest) -> tuple[dict[str, Array], Shapes]:
+    """Arrays and shapes that the command line gives; without any, the file is not loaded."""
+    if not (inputs.arrays or inputs.size or inputs.batch):
+        return {}, inputs.shapes
+    with armpy.load(path, backends=[REFERENCE_BACKEND_ID]) as model:
+        arrays, shapes = said_inputs(model, inputs)
+    guessed = {spec.name for spec in shapes.guessed}
+    return arrays, {name: s for name, s in shapes.by_name.items() if name not in guessed}
 
 
 def print_difference(found: ModelDifference) -> None:

@@ -5,12 +5,23 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import OUTPUT
 from armpy.cli.run.command import run_options
 
 
 @click.command("pictures")
 @run_options
+@input_options(
+    "input",
+    "shape",
+    "size",
+    "seed",
+    own={
+        "image": "the pictures; also without the option",
+        "batch": "pictures that the model is given together",
+    },
+)
 @click.option(
     "--batch",
     type=click.IntRange(min=1),

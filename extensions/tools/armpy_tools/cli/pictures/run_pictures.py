@@ -185,8 +185,8 @@ class PictureRun:
 
     def _picture(self, path: str) -> InputPicture:
         """A picture, run where each is run alone; on one of several threads."""
-        request = self._request.picture
-        picture = read_picture(path, self._spec, request, self._normalization)
+        size, resize = self._request.inputs.size, self._request.picture.resize
+        picture = read_picture(path, self._spec, size, resize, self._normalization)
         if picture.elements is None or not self._runs_when_read:
             return picture
         try:

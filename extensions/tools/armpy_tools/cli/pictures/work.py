@@ -24,7 +24,6 @@ def run(
     *,
     pictures: tuple[str, ...],
     images: tuple[str, ...],
-    quantize_inputs: bool,
     profile: str | None,
     truth: str | None,
     batch: int | None,
@@ -60,7 +59,6 @@ def run(
     def load() -> Model:
         return load_model(
             load_request,
-            quantize_inputs=quantize_inputs,
             profiling=profile is not None,
             may_be_kept=True,
         )

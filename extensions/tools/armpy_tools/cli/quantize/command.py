@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     OUTPUT,
     WRITABLE_FILE,
     ExistingPath,
     json_option,
     model_options,
-    shapes_option,
     verbosity_options,
 )
 from armpy.cli.pictures.options import picture_options
@@ -84,7 +84,16 @@ from armpy.cli.values import FiniteRange
     help="Compare with the float model on so many of them.",
 )
 @click.option("--layers", "with_layers", is_flag=True, help="List every layer.")
-@shapes_option()
+@input_options(
+    "shape",
+    "size",
+    without={
+        "image": "calibrates with `--data`",
+        "input": "calibrates with `--data`",
+        "batch": "calibrates with one sample at a time",
+        "seed": "calibrates with `--data`",
+    },
+)
 @picture_options
 @click.option("--html", "page_path", type=WRITABLE_FILE, help="Write a page for browsers.")
 @json_option

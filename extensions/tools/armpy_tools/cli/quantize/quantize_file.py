@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from armpy import ModelMetadata
+from armpy.cli.inputs.complete import said_shapes
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.image_layout import sized_shapes
 from armpy.cli.pictures.images import image_input, open_image
 from armpy.cli.pictures.normalization import normalization_of
 from armpy.cli.pictures.options import PictureOptions
@@ -49,7 +50,7 @@ class QuantizeRequest:
     no_bias_correction: bool
     limit: int | None
     judge: int
-    shapes: Shapes = field(default_factory=dict)
+    inputs: InputRequest = field(default_factory=InputRequest)
     picture: PictureOptions = field(default_factory=PictureOptions)
 
     @property
@@ -139,9 +140,7 @@ def _shapes(
 ) -> Shapes:
     """Shapes of inputs that the command says, and unless they stay open, of all others."""
     specs = [TensorSpec(value.name, value.info) for value in graph.inputs]
-    shapes = dict(request.shapes)
-    if request.picture.size is not None:
-        shapes = {**sized_shapes(specs, request.picture.size), **shapes}
+    shapes = said_shapes(specs, request.inputs)
     if keep_open:
         return shapes
     return choose_shapes(
@@ -215,7 +214,7 @@ def _image_samples(
             open_image(str(file)),
             name,
             info,
-            size=request.picture.size,
+            size=request.inputs.size,
             resize=request.picture.resize,
             normalization=normalization,
         )

@@ -8,7 +8,6 @@ from typing import Any
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.printer import print_json
-from armpy.cli.values import only_shapes
 from armpy_conformance.pages import render_page
 from armpy_tools.cli.quantize.page import write_page
 from armpy_tools.cli.quantize.quantize_file import QuantizeRequest, quantize_file
@@ -26,8 +25,7 @@ def quantize(
     )
     if page_path is not None:
         render_page("", [])  # reports missing packages before the model is quantised
-    shape_sets = options.pop("shape_sets")
-    request = QuantizeRequest(shapes=only_shapes(shape_sets), **options)
+    request = QuantizeRequest(**options)
     result = quantize_file(load_request, request)
     if page_path is not None:
         write_page(page_path, result)

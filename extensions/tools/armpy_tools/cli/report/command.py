@@ -7,15 +7,13 @@ from functools import partial
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import INPUT_OPTIONS, input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
     RUNS,
     WRITABLE_FILE,
     model_options,
-    seed_option,
-    shapes_option,
-    size_option,
     verbosity_options,
 )
 
@@ -63,17 +61,7 @@ from armpy.cli.options import (
     metavar="PAGE",
     help="Another report, of this model or of another one, to compare with this one.",
 )
-@click.option("--image", type=MODEL_FILE, help="A picture for a model with one image input.")
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE.npy",
-    help="An array for one input; once per input. Random numbers if left out.",
-)
-@size_option
-@shapes_option()
-@seed_option()
+@input_options(*INPUT_OPTIONS)
 @verbosity_options
 @imported_when_run("armpy_tools.cli.report.work:report")
 def command() -> None:

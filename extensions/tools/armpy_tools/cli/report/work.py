@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import sys
 import webbrowser
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from armpy.cli.files import write_text, writing
+from armpy.cli.inputs.complete import CommandInputs, complete_inputs
+from armpy.cli.inputs.request import InputRequest
+from armpy.cli.inputs.values import array_files
 from armpy.cli.inspect.compiled import inspect_prepared
-from armpy.cli.inspect.work import chosen_shapes, inspected
+from armpy.cli.inspect.work import check_sizes_are_open, inspected
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
-from armpy.cli.pictures.options import PictureOptions
 from armpy.cli.registry import find_origin
-from armpy.cli.run.run_model import PreparedInputs, RunRequest, prepare_inputs
-from armpy.cli.values import Shapes, only_shapes
 from armpy.model import Model, begins_prepared
 from armpy_conformance.pages import render_page
 from armpy_tools.devices.every_device import every_device, parse_device
@@ -42,24 +40,21 @@ def report(
     no_accuracy: bool,
     float_model: str | None,
     side_by_side: str | None,
-    size: tuple[int, int] | None,
-    shape_sets: Sequence[Shapes],
-    **given: Any,  # Any: click hands over the fields of RunRequest by name
+    inputs: InputRequest,
+    image: str | None,
 ) -> None:
     """Write a page about MODEL: one file that works in any browser, without network."""
     if svg is not None:
         check_outputs({"--svg": svg}, [load_request.model])
-        _draw(load_request, size, chosen_shapes(load_request, size, shape_sets), svg)
+        check_sizes_are_open(load_request, inputs)
+        _draw(load_request, inputs, svg)
         return
     if float_model is not None and no_accuracy:
         raise click.UsageError("--float-model: it does not go with --no-accuracy.")
-    request = RunRequest(picture=PictureOptions(size), shapes=only_shapes(shape_sets), **given)
     render_page("", [])  # reports missing packages before the model runs
     path = Path(output or f"{Path(load_request.model).stem}.html")
-    arrays = [text.rpartition("=")[2] for text in given["inputs"]]
-    check_outputs(
-        {"--output": str(path)}, [load_request.model, float_model, given["image"], *arrays]
-    )
+    files = [load_request.model, float_model, image, *array_files(inputs)]
+    check_outputs({"--output": str(path)}, files)
     other = None if side_by_side is None else (Path(side_by_side).name, read_figures(side_by_side))
     if compares_every_device:
         devices = every_device(load_request.dynamic_backends_path)
@@ -67,8 +62,10 @@ def report(
     show_progress = _ProgressLine()
     show_progress("loading")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
-        inputs = _inputs(model, request)
-        subject = _subject(load_request, model, inputs)
+        # Random numbers need no metadata of the model's file.
+        metadata = FileMetadata(model) if image or inputs.arrays else None
+        completed = complete_inputs(model, inputs, image, metadata=metadata)
+        subject = _subject(load_request, model, completed)
         if float_model is not None:
             on_reference = CliLoadRequest(float_model).with_options(backends=("CpuRef",))
             subject = replace(
@@ -77,7 +74,7 @@ def report(
                 float_name=Path(float_model).name,
             )
         try:
-            with inputs.shapes.explained():
+            with completed.shapes.explained():
                 page = make_report(
                     subject,
                     num_runs=runs,
@@ -96,26 +93,18 @@ def report(
         _open(path)
 
 
-def _draw(
-    load_request: CliLoadRequest, size: tuple[int, int] | None, shapes: Shapes, path: str
-) -> None:
+def _draw(load_request: CliLoadRequest, inputs: InputRequest, path: str) -> None:
     """Draw the layers of a file to a picture."""
     if begins_prepared(load_request.model):
         inspection = inspect_prepared(load_request, None)[0]
     else:
-        inspection = inspected(load_request, size, shapes, None)
+        inspection = inspected(load_request, inputs, None)
     with writing(path):
         write_svg(inspection.facts, path, load_request.model)
     click.echo(f"{path}: {Path(path).stat().st_size / 1024:.0f} KiB")
 
 
-def _inputs(model: Model, request: RunRequest) -> PreparedInputs:
-    """The inputs of the runs, with the metadata of the model's file where they need it."""
-    metadata = FileMetadata(model) if request.image or request.inputs else None
-    return prepare_inputs(model, request, metadata)
-
-
-def _subject(load_request: CliLoadRequest, model: Model, inputs: PreparedInputs) -> ReportSubject:
+def _subject(load_request: CliLoadRequest, model: Model, inputs: CommandInputs) -> ReportSubject:
     """The model with its inputs, and facts of its file."""
     path = Path(load_request.model)
     outline, title = None, "prepared by armpy"

@@ -11,7 +11,7 @@ from armpy.core.file_digest import content_digest
 if TYPE_CHECKING:
     from armpy.cli.load_request import CliLoadRequest
 
-_OF_NO_RESULT = frozenset({"image", "inputs", "output", "repeat", "trace", "seed", "labels"})
+_OF_NO_RESULT = frozenset({"image", "inputs", "output", "repeat", "trace", "labels"})
 """Fields of a `PictureRequest` that change no result, or whose file's digest counts."""
 
 _DIGITS = 32
@@ -42,7 +42,8 @@ def job_facts(
     }
     if options.get("labels") is not None:
         facts["labels"] = content_digest(options["labels"])[:_DIGITS]
-    by_name = {**load_request.options.given(), "batch": batch}
+    size = options["inputs"].size if "inputs" in options else None
+    by_name = {**load_request.options.given(), "batch": batch, "size": size}
     by_name |= {name: value for name, value in options.items() if name not in _OF_NO_RESULT}
     for name in ("front_end_options", "backend_options"):
         by_name[name] = getattr(load_request, name) or None

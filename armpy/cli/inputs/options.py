@@ -1,0 +1,132 @@
+"""The options by which commands take the inputs of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from functools import wraps
+from typing import Any
+
+import click
+
+from armpy.cli.inputs.request import InputRequest
+from armpy.cli.options import MODEL_FILE, seed_option, shapes_option
+from armpy.cli.values import parse_size, parsed
+from armpy.core.dataclass import dataclass
+
+_NO_NOTES: Mapping[str, str] = {}
+
+
+_INPUT = click.option(
+    "--input",
+    "arrays",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="An input: FILE.npy, lines of text in FILE.txt, a number that fills it, numbers with "
+    "commas between them, @zeros, @ones or @random; once per input. An only input needs no name; "
+    "inputs that are not given are random.",
+)
+
+_QUANTIZE = click.option(
+    "--quantize-inputs", is_flag=True, help="Quantise real numbers given for quantised inputs."
+)
+
+_IMAGE = click.option(
+    "--image", type=MODEL_FILE, help="A picture for the only input, or the only one not given."
+)
+
+_SIZE = click.option(
+    "--size",
+    metavar="HxW",
+    callback=parsed(parse_size),
+    help="Height and width of images that the model takes in any size.",
+)
+
+_BATCH = click.option(
+    "--batch",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="First size of each input that the model leaves open.",
+)
+
+
+INPUT_OPTIONS = ("image", "input", "shape", "size", "batch", "seed")
+"""Names of the options, without dashes, in the order of helps and of the documentation."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputNotes:
+    """What documentation says of the input options of a command."""
+
+    taken: tuple[str, ...]
+    own: Mapping[str, str]
+    """Options that the command declares itself, with their meaning."""
+    without: Mapping[str, str]
+    """Options that it lacks, with the reasons."""
+
+
+def input_options(
+    *taken: str,
+    own: Mapping[str, str] = _NO_NOTES,
+    without: Mapping[str, str] = _NO_NOTES,
+    more_on_shapes: str = "",
+    several_shapes: bool = False,
+) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """Add options for inputs; they come as ``inputs``, an `InputRequest`, and as ``image``.
+
+    Parameters
+    ----------
+    *taken : str
+        Of `INPUT_OPTIONS`; ``input`` includes ``--quantize-inputs``.
+    own : mapping of str to str
+        Options of these names that the command declares itself, with their meaning.
+    without : mapping of str to str
+        Options that the command lacks, each with the reason, for the documentation.
+    more_on_shapes : str
+        More text for the help of ``--shape``.
+    several_shapes : bool
+        Whether a name that comes again begins a further set of shapes; else it is a usage error.
+
+    Raises
+    ------
+    ValueError
+        If an option is neither taken nor explained, or both.
+    """
+    if sorted((*taken, *own, *without)) != sorted(INPUT_OPTIONS):
+        raise ValueError(f"expected each of {INPUT_OPTIONS} once: {taken}, {[*own, *without]}")
+    options: dict[str, list[Callable[[Callable[..., object]], Callable[..., object]]]] = {
+        "image": [_IMAGE],
+        "input": [_INPUT, _QUANTIZE],
+        "shape": [shapes_option(more_on_shapes)],
+        "size": [_SIZE],
+        "batch": [_BATCH],
+        "seed": [seed_option()],
+    }
+
+    def decorated(command: Callable[..., object]) -> Callable[..., object]:
+        @wraps(command)
+        def gathered(*arguments: Any, **named: Any) -> object:  # Any: whatever the command has
+            request = {
+                field.name: named.pop(field.name)
+                for field in fields(InputRequest)
+                if field.name in named and field.name not in own
+            }
+            inputs = InputRequest(**request)
+            if len(inputs.shape_sets) > 1 and not several_shapes:
+                raise click.UsageError("--shape: an input is named twice.")
+            return command(*arguments, inputs=inputs, **named)
+
+        vars(gathered)["input_notes"] = InputNotes(taken, own, without)
+        with_options: Callable[..., object] = gathered
+        for name in reversed(taken):
+            for option in reversed(options[name]):
+                with_options = option(with_options)
+        return with_options
+
+    return decorated
+
+
+def input_notes(command: click.Command) -> InputNotes | None:
+    """Return the notes of a command that `input_options` has made; None of others."""
+    notes: InputNotes | None = getattr(command.callback, "input_notes", None)
+    return notes
