@@ -7,13 +7,13 @@ from functools import partial
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
     WRITABLE_FILE,
     model_options,
     report_options,
-    shapes_option,
 )
 
 
@@ -28,7 +28,18 @@ from armpy.cli.options import (
     help="A machine to compile for: 'host', which is this one, or a processor; 'help' lists them. "
     "May be repeated, the most wanted first; 'host' if left out.",
 )
-@shapes_option("A name that comes again begins a further set that the model is prepared for.")
+@input_options(
+    "shape",
+    "size",
+    "batch",
+    without={
+        "image": "runs nothing: `--size` gives the size of pictures",
+        "input": "runs nothing: `--shape` gives the shape of an array",
+        "seed": "runs nothing",
+    },
+    more_on_shapes="A name that comes again begins a further set that the model is prepared for.",
+    several_shapes=True,
+)
 @click.option(
     "--sign", "key", type=MODEL_FILE, metavar="KEY", help="Sign the file with this private key."
 )

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import click
 
+from armpy.cli.inputs.complete import complete_shapes, prepare_requested
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inspect.compiled_file import FileBytes, MissingProgram, PreparedContents
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
@@ -23,7 +25,6 @@ from armpy.errors import InvalidArgumentError
 from armpy.graph import nested_graphs
 from armpy.model import Model
 from armpy.model.compile_targets import check_targets, known_targets
-from armpy.model.open_shapes import input_shapes, prepare_for
 from armpy.ops.composite import Composite
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.store.archive.container import open_container
@@ -54,7 +55,7 @@ def compile_command(
     load_request: CliLoadRequest,
     output: str | None,
     targets: tuple[str, ...],
-    shape_sets: list[Shapes],
+    inputs: InputRequest,
     key: str | None,
     as_json: bool,
 ) -> None:
@@ -72,19 +73,20 @@ def compile_command(
     if targets:
         check_targets(targets, _backends(load_request))
     sign = None if key is None else signer(key)
-    with load_model(load_request, num_shapes=len(shape_sets)) as model:
-        is_fixed = bool(shape_sets) and _is_saved_shaped_only(model)
-        if is_fixed and len(shape_sets) > 1:
+    requests = inputs.for_each_set() or [inputs]
+    with load_model(load_request, num_shapes=len(inputs.shape_sets)) as model:
+        is_fixed = inputs.says_shapes and _is_saved_shaped_only(model)
+        if is_fixed and len(requests) > 1:
             raise InvalidArgumentError(
                 "the model can be saved for one set of shapes only, as its operations depend on it",
                 where="--shape",
-                actual=f"{len(shape_sets)} sets",
+                actual=f"{len(requests)} sets",
                 fix="Write a file for each of them",
             )
         # The file starts with the one that is prepared last.
-        for shapes in reversed(shape_sets or [{}]):
-            prepare_for(model, shapes)
-        fixed = _open_shapes(model, shape_sets[0]) if is_fixed else {}
+        for request in reversed(requests):
+            prepare_requested(model, request)
+        fixed = _open_shapes(model, requests[0]) if is_fixed else {}
         # A reshaped model is closed with the one that it is made from.
         written = model.reshape(fixed) if fixed else model
         written.save(output, targets=targets, sign=sign)
@@ -109,9 +111,9 @@ def _is_saved_shaped_only(model: Model) -> bool:
     )
 
 
-def _open_shapes(model: Model, shapes: Shapes) -> Shapes:
+def _open_shapes(model: Model, request: InputRequest) -> Shapes:
     """Shapes of the inputs that a model leaves open."""
-    by_name = input_shapes(model, shapes).by_name
+    by_name = complete_shapes(model, request).by_name
     is_open = {spec.name: not spec.info.is_fully_shaped for spec in model.inputs}
     return {name: shape for name, shape in by_name.items() if is_open[name]}
 

@@ -39,7 +39,9 @@ class InputRequest:
         return bool(self.shape_sets) or self.size is not None or self.batch is not None
 
     def for_each_set(self) -> list[InputRequest]:
-        """A request for each set of shapes; one without shapes if there is none."""
+        """A request for each set of shapes; none if no option says the size of an input."""
+        if not self.says_shapes:
+            return []
         return [replace(self, shape_sets=(shapes,)) for shapes in self.shape_sets or ({},)]
 
     def values(self, names: Sequence[str]) -> dict[str, str]:

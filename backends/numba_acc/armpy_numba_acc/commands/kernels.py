@@ -10,18 +10,19 @@ import click
 
 from armpy.backend import NO_OPTIONS, CacheUse, ProgramCheck, ProgramFit, SavedKernels
 from armpy.backend.programs import HOST_TARGET
+from armpy.cli.inputs.complete import prepare_requested
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_model import load_model
 from armpy.cli.options import EXIT_PROBLEMS, request_of
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.progress import progress_shown
 from armpy.cli.registry import registry_of
-from armpy.cli.values import Shapes, only_shapes
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import why_exposed
 from armpy.core.units import bytes_text
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
 from armpy.graph import SubgraphView
-from armpy.model import input_shapes, prepare_for
+from armpy.model import input_shapes
 from armpy.model.compile_targets import check_targets, targets_of
 from armpy.model.save import compiled_views
 from armpy.plugins import BackendRegistry, PluginOptions, preferred_backends
@@ -50,7 +51,7 @@ def build(
     models: Sequence[str],
     output: str,
     targets: Sequence[str],
-    shape_sets: Sequence[Shapes],
+    inputs: InputRequest,
     backends: tuple[str, ...] | None,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
@@ -71,11 +72,11 @@ def build(
             try:
                 # The graphs stay mapped when it is closed, and its programs are not needed.
                 load_request = request_of(path, (), dynamic_backends_path, backends=backends)
-                with load_model(load_request, num_shapes=len(shape_sets)) as model:
-                    for shapes in shape_sets:
-                        prepare_for(model, shapes)
+                with load_model(load_request, num_shapes=len(inputs.shape_sets)) as model:
+                    for one in inputs.for_each_set():
+                        prepare_requested(model, one)
                     chosen = input_shapes(model, {})
-                    if chosen.unknown and not shape_sets:
+                    if chosen.unknown and not inputs.says_shapes:
                         text = f"armpy: hint: {path}: nothing is compiled. {chosen.fix}."
                         click.echo(text, err=True)
                     for backend_id, view in compiled_views(model.handle.loaded):
@@ -144,7 +145,7 @@ def _make_folder(path: str) -> None:
 def list_command(
     context: click.Context,
     model: str | None,
-    shape_sets: Sequence[Shapes],
+    inputs: InputRequest,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -154,8 +155,8 @@ def list_command(
     if model is not None:
         request = request_of(model, (), dynamic_backends_path)
         with progress_shown(), load_model(request) as loaded:
-            if shape_sets:
-                prepare_for(loaded, only_shapes(shape_sets))
+            if inputs.says_shapes:
+                prepare_requested(loaded, inputs)
             uses = () if loaded.placement is None else loaded.placement.cache_uses
     if as_json:
         print_json({"packs": [asdict(row) for row in rows], "uses": [asdict(use) for use in uses]})

@@ -5,14 +5,20 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import OnceGroup, imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
     backends_option,
     dynamic_backends_option,
     report_options,
-    shapes_option,
 )
+
+_RUNS_NOTHING = {
+    "image": "runs nothing: `--size` gives the size of pictures",
+    "input": "runs nothing: `--shape` gives the shape of an array",
+    "seed": "runs nothing",
+}
 
 
 @click.group("kernels", cls=OnceGroup)
@@ -41,8 +47,14 @@ def command() -> None:
     help="A machine to compile for, as 'armpy compile --target help' lists them; may be repeated. "
     "'host', this one, if left out.",
 )
-@shapes_option(
-    "They are used for every model. A name that comes again begins a further set of shapes."
+@input_options(
+    "shape",
+    "size",
+    "batch",
+    without=_RUNS_NOTHING,
+    more_on_shapes="They are used for every model. A name that comes again begins a further set of "
+    "shapes.",
+    several_shapes=True,
 )
 @backends_option("Whose kernels, in order of preference; every installed backend if left out.")
 @dynamic_backends_option
@@ -60,7 +72,7 @@ def build() -> None:
 
 @command.command("list", short_help="List the packs that are found, and why one is not used.")
 @click.argument("model", type=MODEL_FILE, required=False)
-@shapes_option()
+@input_options("shape", "size", "batch", without=_RUNS_NOTHING)
 @dynamic_backends_option
 @report_options
 @click.pass_context

@@ -13,14 +13,15 @@ import click
 
 from armpy.backend import TunedChoice, TuningRequest, TuningResult, request_tuning
 from armpy.cli.cache.caches import clear_caches
+from armpy.cli.inputs.complete import prepare_requested
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import registry_of
 from armpy.cli.runtime import make_runtime
-from armpy.cli.values import Shapes, only_shapes
 from armpy.graph.network import Network
-from armpy.model import Model, input_shapes, prepare_for
+from armpy.model import Model, input_shapes
 from armpy.ops import ElementwiseBinary
 from armpy.plugins import BackendRegistry, preferred_backends
 from armpy.plugins.proxy.guard import BackendProxy
@@ -41,7 +42,7 @@ _OF_MACHINES = ("Machine", "BuiltInFigures", "FiguresInForce")
 def tune(
     context: click.Context,
     load_request: CliLoadRequest,
-    shape_sets: Sequence[Shapes],
+    inputs: InputRequest,
     measures_machine: bool,
     seconds: float,
     shows_all: bool,
@@ -65,8 +66,8 @@ def tune(
             load_model(untuned) as model,
         ):
             results = request.results
-            if shape_sets:
-                prepare_for(model, only_shapes(shape_sets))
+            if inputs.says_shapes:
+                prepare_requested(model, inputs)
             else:
                 open_sizes = input_shapes(model, {}).fix
     else:

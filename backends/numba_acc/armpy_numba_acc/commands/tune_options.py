@@ -7,13 +7,23 @@ from functools import partial
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import SECONDS, model_options, report_options, shapes_option
+from armpy.cli.inputs.options import input_options
+from armpy.cli.options import SECONDS, model_options, report_options
 from armpy.cli.values import FiniteRange
 
 
 @click.command("tune")
 @partial(model_options, is_optional=True)
-@shapes_option()
+@input_options(
+    "shape",
+    "size",
+    "batch",
+    without={
+        "image": "measures parts of the model on numbers of its own",
+        "input": "measures parts of the model on numbers of its own",
+        "seed": "measures parts of the model on numbers of its own",
+    },
+)
 @click.option(
     "--machine",
     "measures_machine",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     BACKENDS,
     MODEL_FILE,
@@ -13,7 +14,6 @@ from armpy.cli.options import (
     backends_option,
     json_option,
     loading_options,
-    shapes_option,
     verbosity_options,
 )
 from armpy.cli.values import parse_numbers, parsed
@@ -118,9 +118,18 @@ _SOME = click.IntRange(min=1)
 )
 @click.option("--target", "targets", multiple=True, metavar="NAME", help="As for 'armpy compile'.")
 @click.option("--sign", "key", type=MODEL_FILE, metavar="KEY", help="As for 'armpy compile'.")
-@shapes_option(
-    "A name that comes again begins a further set that the model is prepared for. Not with "
-    "--max-batch."
+@input_options(
+    "shape",
+    "size",
+    without={
+        "image": "runs nothing: `--size` gives the size of pictures",
+        "input": "runs nothing: `--shape` gives the shape of an array",
+        "batch": "`--max-batch` is the most rows that the server joins",
+        "seed": "runs nothing",
+    },
+    more_on_shapes="A name that comes again begins a further set that the model is prepared for. "
+    "Not with --max-batch.",
+    several_shapes=True,
 )
 @backends_option("Ids in order of preference; may be repeated; all if left out.", BACKENDS)
 @click.option(

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armpy.cli.compile.work import signer
+from armpy.cli.inputs.complete import prepare_requested
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_model import load_model
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import request_of
 from armpy.cli.pictures.labels import read_labels
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
-from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
 from armpy.execution.setup.settings import DEFAULT_PROGRAM_CACHE_SIZE
-from armpy.model import prepare_for
 from armpy.plugins.isolation.backend import check_isolated
 from armpy_serving.triton import (
     EnsembleOptions,
@@ -79,12 +79,12 @@ def export_command(
     isolate: tuple[str, ...],
     memory_limit_mb: int | None,
     key: str | None,
-    shape_sets: list[Shapes],
+    inputs: InputRequest,
     as_json: bool,
     **given: Any,  # Any: options of exporting and of loading, by name
 ) -> None:
     """Put each MODEL into a repository of Triton's."""
-    _check(models, name, ensemble, mean or std or top, shape_sets, given["max_batch"])
+    _check(models, name, ensemble, mean or std or top, inputs, given["max_batch"])
     options = {option: given.pop(option) for option in _TRITON_OPTIONS}
     targets, force = given.pop("targets"), given.pop("force")
     options["version"] = given.pop("model_version")
@@ -96,9 +96,9 @@ def export_command(
         load_request = request_of(path, **given)
         settings = _settings(load_request, isolate, memory_limit_mb)
         # The shapes of every batch stay prepared until they are saved.
-        with load_model(load_request, num_shapes=_num_shapes(shape_sets, options)) as model:
-            for shapes in reversed(shape_sets):
-                prepare_for(model, shapes)
+        with load_model(load_request, num_shapes=_num_shapes(inputs, options)) as model:
+            for one in reversed(inputs.for_each_set()):
+                prepare_requested(model, one)
             triton_options = TritonOptions(
                 _name(request, path), labels=_labels(request, model), **options
             )
@@ -117,7 +117,7 @@ def _check(
     name: str | None,
     ensemble: bool,
     of_ensemble: object,
-    shape_sets: list[Shapes],
+    inputs: InputRequest,
     max_batch: int,
 ) -> None:
     """Check which options go together."""
@@ -129,14 +129,17 @@ def _check(
         raise click.UsageError(f"Two models would be called '{twice}'; export them one by one.")
     if of_ensemble and not ensemble:
         raise click.UsageError("--mean, --std and --top are for --ensemble.")
-    if shape_sets and max_batch:
-        raise click.UsageError("--shapes and --max-batch cannot be given together.")
+    if inputs.says_shapes and max_batch:
+        option = "--shapes" if inputs.shape_sets else "--size"
+        raise click.UsageError(f"{option} and --max-batch cannot be given together.")
 
 
-def _num_shapes(shape_sets: list[Shapes], options: dict[str, Any]) -> int:
+def _num_shapes(inputs: InputRequest, options: dict[str, Any]) -> int:
     """Return how many shapes have to stay prepared."""
     return max(
-        len(shape_sets), int(options["max_batch"]).bit_length() + 1, DEFAULT_PROGRAM_CACHE_SIZE
+        len(inputs.shape_sets),
+        int(options["max_batch"]).bit_length() + 1,
+        DEFAULT_PROGRAM_CACHE_SIZE,
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from armpy.cli.files import model_files, write_text
+from armpy.cli.inputs.request import InputRequest
 from armpy.cli.printer import Printer, print_json
-from armpy.cli.values import Shapes, only_shapes
 from armpy_conformance.accuracy import AccuracyRun, run_accuracy
 from armpy_conformance.accuracy.runner import AccuracySettings
 from armpy_conformance.cli.conformance.trials import runtime_options
@@ -22,9 +21,8 @@ def accuracy(
     models: tuple[str, ...],
     backend: str,
     samples: int | None,
-    shape_sets: Sequence[Shapes],
-    seed: int,
-    inputs: str | None,
+    inputs: InputRequest,
+    folder: str | None,
     seconds: float,
     num_threads: int,
     tolerance: float,
@@ -40,12 +38,12 @@ def accuracy(
         runtime_options=runtime_options(dynamic_backends_path, backend_options),
         settings=AccuracySettings(
             samples,
-            seed,
-            inputs or "",
+            inputs.seed,
+            folder or "",
             seconds,
             num_threads,
             tolerance,
-            only_shapes(shape_sets),
+            inputs.shapes,
         ),
     )
     if html is not None:

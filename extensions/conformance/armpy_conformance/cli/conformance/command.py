@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import OnceGroup, imported_when_run, refuse_missing
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     MODEL_FILE,
     MODEL_OR_FOLDER,
@@ -14,7 +15,6 @@ from armpy.cli.options import (
     ExistingPath,
     json_option,
     seed_option,
-    shapes_option,
     verbosity_options,
 )
 from armpy.cli.values import FiniteRange
@@ -130,10 +130,20 @@ def crash() -> None:
     type=click.IntRange(min=1),
     help="Inputs of each model: all of its file if left out, or 8 random ones.",
 )
-@shapes_option("They are used for every model.")
-@seed_option()
+@input_options(
+    "shape",
+    "seed",
+    without={
+        "image": "reads samples from `--inputs`",
+        "input": "reads samples from `--inputs`",
+        "size": "takes several models: `--shape` names an input",
+        "batch": "compares one sample at a time",
+    },
+    more_on_shapes="They are used for every model.",
+)
 @click.option(
     "--inputs",
+    "folder",
     type=ExistingPath(exists=True, file_okay=False, readable=True),
     help="A folder with <model>.npz: arrays by input, or samples as <sample>/in0, <sample>/in1, "
     "with expected results as <sample>/out0, class, words or cepstra. The model's own folder if "
