@@ -7,13 +7,15 @@ Usage::
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import click
 from documenting import write_or_check
 
 from armpy.cli.app import app
+from armpy.cli.inputs.options import INPUT_OPTIONS, input_notes
 from armpy.model.load_options import OPTIONS, OptionInfo
 
 HEAD = """# Options of loading, and inputs of commands
@@ -41,34 +43,26 @@ repeated.
 INPUTS_HEAD = """
 ## Inputs of commands
 
-Made from the commands' options, which have the same names; the reason why others are missing
-follows a semicolon. Without inputs, commands take random numbers (`--seed`).
+Made from `armpy/cli/inputs/options.py` and the commands, which take its options or say why not.
 
-`--shape` says the shape of an input that the file leaves open. Of other inputs, open sizes are
-those of dimensions with the same name in the shapes that are given (names of dimensions are in
-`armpy inspect MODEL`), or 1. Commands that need shapes and have none name the option in the error.
+- `--input [NAME=]VALUE`: an array in `FILE.npy`, lines of text in `FILE.txt`, a number that fills
+  the input (`sr=16000`), numbers with commas between them (`ids=101,102`), `@zeros`, `@ones`,
+  `@random`, or text for an input of strings. An only input needs no name. With `--quantize-inputs`,
+  real numbers for quantised inputs are quantised.
+- `--image PICTURE`: a picture for the only input, or for the only one without `--input`.
+- `--shape NAME=SIZES`: the shape of an input that the file leaves open.
+- `--size HxW`: height and width of images that the file leaves open.
+- `--batch N`: the first size of each input that leaves it open.
+- `--seed N`: of random inputs; every input that is not given is random.
+
+They may be combined. Open sizes that no option says are those of dimensions with the same name in
+the shapes that are given, of arrays too (names of dimensions are in `armpy inspect MODEL`), or 1.
+Commands that need shapes and have none name the option in the error.
+
+In the table, a command takes the options with `yes`, declares itself those with a text, and lacks
+those with a reason in brackets.
 
 """
-
-INPUTS = ("--image", "--input", "--shape", "--size", "--batch", "--seed")
-
-WHY_NOT = {
-    "benchmark": "times do not depend on pictures; `--shape` says the size",
-    "compile": "runs nothing; `--shape` may be repeated for several sets of shapes",
-    "conformance accuracy": "reads samples from `--inputs`",
-    "diff": "compares on arrays",
-    "export-triton": "runs nothing; `--max-batch` is the server's limit",
-    "inspect": "runs nothing",
-    "kernels build": "runs nothing",
-    "kernels list": "runs nothing",
-    "pictures": "reads pictures, whose shape is their size",
-    "profile model": "measures one execution at a time: the batch is part of `--shape`",
-    "quantize": "calibrates on the data that it is given",
-    "report": "measures one execution at a time: the batch is part of `--shape`",
-    "run": "runs once: the batch is part of `--shape`",
-    "tune": "runs parts of a model on numbers of its own",
-}
-"""Of each command that takes inputs: why it lacks the other options."""
 
 
 def main() -> int:
@@ -90,25 +84,33 @@ def _names(has: Callable[[OptionInfo], bool]) -> str:
 
 
 def _input_lines() -> list[str]:
-    """Return the inputs of each command that takes some; one without a reason is a KeyError."""
-    lines = []
-    for name, flags in sorted(_commands(app)):
-        if flags & set(INPUTS[:-1]):
-            taken = [f"`{option}`" for option in INPUTS if option in flags]
-            lines.append(f"- `armpy {name}`: {', '.join(taken)}; {WHY_NOT[name]}")
+    """The table of the commands that take inputs."""
+    options = [f"`--{name}`" for name in INPUT_OPTIONS]
+    lines = [_cells(("command", *options)), "|---" * (1 + len(options)) + "|"]
+    for name, command in sorted(_commands(app), key=operator.itemgetter(0)):
+        notes = input_notes(command)
+        if notes is not None:
+            cells = dict.fromkeys(notes.taken, "yes") | {**notes.own}
+            cells |= {option: f"({reason})" for option, reason in notes.without.items()}
+            row = (f"`armpy {name}`", *(cells[option] for option in INPUT_OPTIONS))
+            lines.append(_cells(row))
     return lines
 
 
-def _commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, frozenset[str]]]:
-    """Return the full names of commands, with the flags of their options."""
+def _commands(group: click.Group, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Commands by their full names."""
     context = click.Context(group)
     for name in group.list_commands(context):
         _, command, _ = group.resolve_command(context, [name])  # imports it
         if isinstance(command, click.Group):
             yield from _commands(command, f"{prefix}{name} ")
         elif command is not None:
-            options = (flag for parameter in command.params for flag in parameter.opts)
-            yield f"{prefix}{name}", frozenset(options)
+            yield f"{prefix}{name}", command
+
+
+def _flags(command: click.Command) -> frozenset[str]:
+    """The flags of a command's options."""
+    return frozenset(flag for parameter in command.params for flag in parameter.opts)
 
 
 def _row(name: str, info: OptionInfo) -> str:
@@ -128,11 +130,11 @@ def _row(name: str, info: OptionInfo) -> str:
 def _own_flag(name: str) -> str:
     """The flag that single commands have for an option, with these commands; empty if none has."""
     flag = f"--{name.replace('_', '-')}"
-    commands = [f"`armpy {command}`" for command, flags in _commands(app) if flag in flags]
+    commands = [f"`armpy {name}`" for name, found in _commands(app) if flag in _flags(found)]
     return f"`{flag}` ({', '.join(commands)})" if commands else ""
 
 
-def _cells(texts: tuple[str, ...]) -> str:
+def _cells(texts: Sequence[str]) -> str:
     """A row of a table in Markdown."""
     return f"| {' | '.join(texts)} |"
 

@@ -12,7 +12,7 @@ import click
 from armpy.cli.command_group import imported_when_run
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.settings import CommandSettings
-from armpy.cli.values import parse_all_names, parse_shape_sets
+from armpy.cli.values import parse_all_names
 from armpy.errors import InvalidArgumentError
 from armpy.model.load_options import OPTIONS, LoadOptions
 
@@ -107,11 +107,6 @@ SECONDS = ("--seconds", "--time")
 SHAPES = ("--shapes", "--shape")
 THREADS = OPTIONS["num_threads"].flags
 
-_SHAPE = (
-    "Shape of an input that the file leaves open, such as x=1,224,224,3; once per input. Other "
-    "open sizes are those of dimensions with the same name, or 1."
-)
-
 dynamic_backends_option = click.option(
     "--dynamic-backends-path",
     "dynamic_backends_path",
@@ -143,21 +138,6 @@ def verbosity_options(command: Command) -> Command:
         callback=_set_verbosity,
         help="Log to stderr; twice for more.",
     )(command)
-
-
-def shapes_option(more: str = "") -> Callable[[Command], Command]:
-    """Add ``--shapes``, which comes as a list of sets of shapes, with more in its help.
-
-    `armpy.model.open_shapes` chooses the shapes of the inputs from a set.
-    """
-    return click.option(
-        *SHAPES,
-        "shape_sets",
-        multiple=True,
-        metavar="NAME=SIZES",
-        callback=parse_shape_sets,
-        help=f"{_SHAPE} {more}".rstrip(),
-    )
 
 
 def seed_option(text: str = "Of random inputs.") -> Callable[[Command], Command]:

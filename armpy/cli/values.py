@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -123,16 +123,6 @@ def parse_shape_sets(
             sets.append({})
         sets[-1][name] = shape
     return sets
-
-
-def only_shapes(shape_sets: Sequence[Shapes]) -> Shapes:
-    """Return the shapes of a command that takes one set of them.
-
-    Raises click.UsageError if an input is named twice.
-    """
-    if len(shape_sets) > 1:
-        raise click.UsageError("--shape: an input is named twice.")
-    return shape_sets[0] if shape_sets else {}
 
 
 def parsed(

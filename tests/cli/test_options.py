@@ -13,7 +13,7 @@ import click
 import pytest
 
 from armpy.cli.app import app
-from armpy.cli.inputs.options import input_notes
+from armpy.cli.inputs.options import INPUT_OPTIONS, input_notes
 from armpy.cli.inputs.request import InputRequest
 from armpy.cli.load_request import COMMAND_OPTIONS
 from armpy.cli.options import BACKENDS, OUTPUT, RUNS, SECONDS, SHAPES, THREADS
@@ -197,3 +197,16 @@ def test_flags_and_options_of_many_values_may_be_repeated(tmp_path: Path, cli: C
     arguments = ["run", DIGITS, "--json", "--json", "-v", "-v", "--backends", "CpuRef", *folders]
     code, out, _ = cli(*arguments)
     assert (code, out[:1]) == (0, "{")
+
+
+def test_options_for_inputs_are_of_the_one_group() -> None:
+    flags = {f"--{name}" for name in INPUT_OPTIONS} - {"--seed"}  # of other random things too
+    num_commands = 0
+    for name, command in _commands_below(app, ()):
+        own = flags & {flag for param in command.params for flag in param.opts}
+        notes = input_notes(command)
+        assert (notes is None) == (not own), f"armpy {name}: {own}"
+        if notes is not None:
+            num_commands += 1
+            assert own == flags & {f"--{option}" for option in (*notes.taken, *notes.own)}, name
+    assert num_commands >= 5

@@ -134,20 +134,12 @@ def said_inputs(
     arrays = dict(pictures or {})
     if not request.arrays:
         return arrays, complete_shapes(model, request, arrays)
-    from armpy.cli.inputs.values import filled, given_arrays
+    from armpy.cli.inputs.values import arrays_with_shapes, given_arrays
 
-    values, own = given_arrays(model.inputs, request)
-    arrays |= own
+    arrays |= arrays_with_shapes(model.inputs, request)
     shapes = complete_shapes(model, request, arrays)
     generator = generator or np.random.default_rng(request.seed)
-    for spec in model.inputs:
-        name = spec.name
-        if name not in values:
-            continue
-        if name not in arrays:
-            arrays[name] = filled(spec, values[name], shapes.by_name[name], generator)
-        arrays[name] = _stored(spec, arrays[name], quantize=request.quantize_inputs)
-    return arrays, shapes
+    return given_arrays(model.inputs, request, arrays, shapes.by_name, generator), shapes
 
 
 def complete_inputs(
@@ -210,17 +202,3 @@ def _only_left(inputs: Sequence[TensorSpec], values: Mapping[str, str]) -> Tenso
             fix="Give each other input with --input NAME=VALUE",
         )
     return left[0]
-
-
-def _stored(spec: TensorSpec, array: Array, *, quantize: bool) -> Array:
-    """An array as given, but real numbers for a quantised input are quantised if asked for."""
-    if not spec.data_type.is_quantized or array.dtype.kind != "f":
-        return array
-    if not quantize:
-        raise InvalidArgumentError(
-            "the array holds real numbers, the input is quantised",
-            where=f"input '{spec.name}'",
-            expected=str(spec.data_type.dtype),
-            fix="Quantise them with --quantize-inputs",
-        )
-    return spec.quantize(array)

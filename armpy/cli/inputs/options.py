@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from armpy.cli.inputs.request import InputRequest
-from armpy.cli.options import MODEL_FILE, seed_option, shapes_option
-from armpy.cli.values import parse_size, parsed
+from armpy.cli.options import MODEL_FILE, SHAPES, seed_option
+from armpy.cli.values import parse_shape_sets, parse_size, parsed
 from armpy.core.dataclass import dataclass
 
 _NO_NOTES: Mapping[str, str] = {}
@@ -47,6 +47,11 @@ _BATCH = click.option(
     type=click.IntRange(min=1),
     metavar="N",
     help="First size of each input that the model leaves open.",
+)
+
+_SHAPE = (
+    "Shape of an input that the file leaves open, such as x=1,224,224,3; once per input. Other "
+    "open sizes are those of dimensions with the same name, or 1."
 )
 
 
@@ -97,7 +102,7 @@ def input_options(
     options: dict[str, list[Callable[[Callable[..., object]], Callable[..., object]]]] = {
         "image": [_IMAGE],
         "input": [_INPUT, _QUANTIZE],
-        "shape": [shapes_option(more_on_shapes)],
+        "shape": [_shape_option(more_on_shapes)],
         "size": [_SIZE],
         "batch": [_BATCH],
         "seed": [seed_option()],
@@ -124,6 +129,18 @@ def input_options(
         return with_options
 
     return decorated
+
+
+def _shape_option(more: str) -> Callable[[Callable[..., object]], Callable[..., object]]:
+    """The option ``--shape``, which comes as a list of sets of shapes, with more in its help."""
+    return click.option(
+        *SHAPES,
+        "shape_sets",
+        multiple=True,
+        metavar="NAME=SIZES",
+        callback=parse_shape_sets,
+        help=f"{_SHAPE} {more}".rstrip(),
+    )
 
 
 def input_notes(command: click.Command) -> InputNotes | None:

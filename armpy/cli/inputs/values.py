@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 
@@ -26,10 +26,8 @@ _FILLS = ("@zeros", "@ones", "@random")
 _SUFFIXES = (".npy", ".txt")
 
 
-def given_arrays(
-    specs: Sequence[TensorSpec], request: InputRequest
-) -> tuple[dict[str, str], dict[str, Array]]:
-    """Values by input, and arrays of those values that have a shape of their own.
+def arrays_with_shapes(specs: Sequence[TensorSpec], request: InputRequest) -> dict[str, Array]:
+    """Arrays of those given inputs whose values have a shape of their own, such as files.
 
     Raises
     ------
@@ -42,10 +40,45 @@ def given_arrays(
     for spec in specs:
         if spec.name in values:
             sizes = request.shapes.get(spec.name, spec.shape)
-            array = array_of(spec, values[spec.name], sizes)
+            array = _array_of(spec, values[spec.name], sizes)
             if array is not None:
                 arrays[spec.name] = array
-    return values, arrays
+    return arrays
+
+
+def given_arrays(
+    specs: Sequence[TensorSpec],
+    request: InputRequest,
+    arrays: Mapping[str, Array],
+    shapes: Mapping[str, Sequence[int]],
+    generator: np.random.Generator,
+) -> dict[str, Array]:
+    """Arrays of all given inputs.
+
+    Parameters
+    ----------
+    arrays : mapping of str to ndarray
+        As `arrays_with_shapes` makes them; others are kept.
+    shapes : mapping of str to sequence of int
+        Of all inputs.
+    generator : numpy.random.Generator
+        Of values that are random.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If real numbers are given for a quantised input, and are not to be quantised.
+    """
+    values = request.values([spec.name for spec in specs])
+    given = dict(arrays)
+    for spec in specs:
+        name = spec.name
+        if name not in values:
+            continue
+        if name not in given:
+            given[name] = _filled(spec, values[name], shapes[name], generator)
+        given[name] = _stored(spec, given[name], quantize=request.quantize_inputs)
+    return given
 
 
 def array_files(request: InputRequest) -> list[str]:
@@ -54,7 +87,7 @@ def array_files(request: InputRequest) -> list[str]:
     return [value for value in values if value.endswith(_SUFFIXES)]
 
 
-def array_of(spec: TensorSpec, value: str, sizes: Shape | None) -> Array | None:
+def _array_of(spec: TensorSpec, value: str, sizes: Shape | None) -> Array | None:
     """Return the array of a value that has a shape of its own; None if the value fills any shape.
 
     Parameters
@@ -83,10 +116,10 @@ def array_of(spec: TensorSpec, value: str, sizes: Shape | None) -> Array | None:
     return numbers.reshape(_listed_shape(sizes, len(numbers)))
 
 
-def filled(
+def _filled(
     spec: TensorSpec, value: str, shape: Sequence[int], generator: np.random.Generator
 ) -> Array:
-    """An array of a shape, filled as a value says for which `array_of` returns None."""
+    """An array of a shape, filled as a value says for which `_array_of` returns None."""
     if value == "@random":
         return spec.data_type.random(generator, shape)
     if value == "@zeros":
@@ -141,3 +174,17 @@ def _listed_shape(sizes: Shape | None, count: int) -> tuple[int, ...]:
     if open_axes and known and count % known == 0:
         shape[open_axes[-1]] = count // known
     return tuple(shape) if prod(shape) == count else (count,)
+
+
+def _stored(spec: TensorSpec, array: Array, *, quantize: bool) -> Array:
+    """An array as given, but real numbers for a quantised input are quantised if asked for."""
+    if not spec.data_type.is_quantized or array.dtype.kind != "f":
+        return array
+    if not quantize:
+        raise InvalidArgumentError(
+            "the array holds real numbers, the input is quantised",
+            where=f"input '{spec.name}'",
+            expected=str(spec.data_type.dtype),
+            fix="Quantise them with --quantize-inputs",
+        )
+    return spec.quantize(array)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import armpy
+from armpy.cli.inputs.complete import said_shapes
+from armpy.cli.inputs.values import arrays_with_shapes
 from armpy.model import InputShapes, LoadOptions, dimension_names_of
-from armpy_tools.benchmark.inputs import Array, chosen_shapes, fits
-from armpy_tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
+from armpy_tools.benchmark.inputs import Array, chosen_shapes, filled_arrays, fits
+from armpy_tools.benchmark.subject_model import ISubjectModel, items_of
 from armpy_tools.benchmark.subjects import ARMPY, Subject
 
 if TYPE_CHECKING:
@@ -65,8 +65,9 @@ class ArmpySubjectModel(ISubjectModel):
     def fit_shapes(self) -> None:
         """Read the caller's arrays, and reshape the model if its file has fixed other shapes."""
         specs = self.model.inputs
-        self.feeds = read_arrays(self._subject.arrays, [spec.name for spec in specs])
-        shapes = {**self._subject.shapes, **{name: a.shape for name, a in self.feeds.items()}}
+        request = self._subject.input_request
+        self.feeds = arrays_with_shapes(specs, request)
+        shapes = said_shapes(specs, request, self.feeds)
         model = self.model
         self._shapes = chosen_shapes(
             specs,
@@ -81,11 +82,10 @@ class ArmpySubjectModel(ISubjectModel):
             self.model = self.model.reshape(others)
 
     def prepare_inputs(self, seed: int) -> None:
-        """Make random arrays for the inputs that the caller has not given."""
-        generator = np.random.default_rng(seed)
-        for spec in self.model.inputs:
-            array = spec.random(generator, self._shapes.by_name[spec.name])
-            self.feeds.setdefault(spec.name, array)
+        """Make arrays for all inputs: as the caller says, or random ones."""
+        self.feeds = filled_arrays(
+            self.model.inputs, self._subject, self.feeds, self._shapes.by_name, seed
+        )
 
     def first_caller(self) -> Callable[[], object]:
         """A call of `Model.run`: to bind takes what shapes have been prepared."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
+from armpy.cli.inputs.values import given_arrays
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.model import InputShapes, choose_shapes
+from armpy.tensor import format_shape
+from armpy_tools.benchmark.subjects import Subject
 
 Array: TypeAlias = npt.NDArray[Any]  # Any: whatever the model takes
 
@@ -33,14 +37,14 @@ def chosen_shapes(
     shapes : mapping of str to sequence of int
         The user's settings.
     batch : int, optional
-        Size of the first axis of every input.
+        Size of the first axis of every input that has one.
     read_dimension_names : callable, optional
         As of `armpy.model.open_shapes.choose_shapes`.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such input, or an input has no axis for a batch.
+        If there is no such input, one has another batch, or none has an axis for it.
 
     Notes
     -----
@@ -49,23 +53,21 @@ def chosen_shapes(
     chosen = choose_shapes(specs, defaults, shapes, read_dimension_names, image_side=_SPATIAL)
     if batch is None:
         return chosen
-    batched = {
-        spec.name: _batched(spec, chosen.by_name[spec.name], batch)
-        for spec in specs
-        if spec.name not in shapes
-    }
-    return InputShapes({**chosen.by_name, **batched}, chosen.guessed, chosen.unknown)
-
-
-def _batched(spec: TensorSpec, shape: tuple[int, ...], batch: int) -> tuple[int, ...]:
-    """A shape with another size of its first axis."""
-    if not shape:
+    for name, shape in shapes.items():
+        if shape and shape[0] != batch:
+            raise InvalidArgumentError(
+                "the input has another first size than --batch says",
+                where=f"input '{name}'",
+                expected=str(batch),
+                actual=format_shape(tuple(shape)),
+                fix="Leave --batch out",
+            )
+    batched = {name: (batch, *shape[1:]) if shape else () for name, shape in chosen.by_name.items()}
+    if not any(batched.values()):
         raise InvalidArgumentError(
-            "an input has no axis for a batch",
-            where=f"--batch {batch}, input '{spec.name}'",
-            fix="Leave --batch out",
+            "no input has an axis for a batch", where=f"--batch {batch}", fix="Leave --batch out"
         )
-    return (batch, *shape[1:])
+    return InputShapes(batched, chosen.guessed, chosen.unknown)
 
 
 def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:
@@ -76,3 +78,18 @@ def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:
     return len(declared) == len(shape) and all(
         dim is None or dim == size for dim, size in zip(declared, shape, strict=True)
     )
+
+
+def filled_arrays(
+    specs: Sequence[TensorSpec],
+    subject: Subject,
+    arrays: Mapping[str, Array],
+    shapes: Mapping[str, Sequence[int]],
+    seed: int,
+) -> dict[str, Array]:
+    """Arrays for all inputs: `arrays` that are there, those that a subject says, random ones."""
+    generator = np.random.default_rng(seed)
+    feeds = given_arrays(specs, subject.input_request, arrays, shapes, generator)
+    left = [spec for spec in specs if spec.name not in feeds]
+    # Not `spec.random`: the engine says whether an input takes the shape.
+    return feeds | {spec.name: spec.data_type.random(generator, shapes[spec.name]) for spec in left}

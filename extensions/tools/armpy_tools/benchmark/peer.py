@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
-import numpy as np
-
+from armpy.cli.inputs.complete import said_shapes
+from armpy.cli.inputs.values import arrays_with_shapes
 from armpy.errors import BackendUnavailableError
 from armpy.execution import TensorSpec
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
 from armpy_conformance.measure.engines import EngineInput, IEngine, open_engine, refusal
-from armpy_tools.benchmark.inputs import Array, chosen_shapes
-from armpy_tools.benchmark.subject_model import ISubjectModel, items_of, read_arrays
+from armpy_tools.benchmark.inputs import Array, chosen_shapes, filled_arrays
+from armpy_tools.benchmark.subject_model import ISubjectModel, items_of
 from armpy_tools.benchmark.subjects import Subject
 
 
@@ -24,14 +23,17 @@ def load_peer(subject: Subject) -> PeerSubjectModel:
     return PeerSubjectModel(subject, engine)
 
 
-def _random(generator: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """Random elements: from -1 to 1, bytes of any value, 0 or 1 for other integers."""
-    if dtype.kind == "f":
-        return generator.uniform(-1.0, 1.0, shape).astype(dtype)
-    if dtype.itemsize == 1 and dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return generator.integers(limits.min, limits.max, shape, dtype, endpoint=True)
-    return generator.integers(0, 2, shape).astype(dtype)
+_TYPES = {
+    data_type.dtype: data_type
+    for data_type in DataType
+    if not (data_type.is_quantized or data_type.is_narrow or data_type.is_bit_pattern)
+}
+
+
+def _spec(engine_input: EngineInput) -> TensorSpec:
+    """An input of an engine as armpy describes one."""
+    data_type = _TYPES.get(engine_input.dtype, DataType.STRING)
+    return TensorSpec(engine_input.name, TensorInfo(engine_input.shape, data_type))
 
 
 class PeerSubjectModel(ISubjectModel):
@@ -48,34 +50,21 @@ class PeerSubjectModel(ISubjectModel):
     def prepare_inputs(self, seed: int) -> None:
         """Make inputs, and bind them."""
         inputs = self._engine.inputs
-        arrays = read_arrays(self._subject.arrays, [engine_input.name for engine_input in inputs])
-        generator = np.random.default_rng(seed)
-        shapes = self._shapes(inputs, arrays)
-        for engine_input in inputs:
-            array = arrays.get(engine_input.name)
-            if array is None:
-                array = _random(generator, engine_input.dtype, shapes[engine_input.name])
-            self._arrays.append(array)
+        specs = [_spec(engine_input) for engine_input in inputs]
+        request = self._subject.input_request
+        arrays = arrays_with_shapes(specs, request)
+        names = {engine_input.name: engine_input.dimension_names for engine_input in inputs}
+        defaults = [None] * len(specs)
+        said, batch = said_shapes(specs, request, arrays), self._subject.batch
+        shapes = chosen_shapes(specs, defaults, said, batch, lambda: names).by_name
+        feeds = filled_arrays(specs, self._subject, arrays, shapes, seed)
+        self._arrays = [feeds[spec.name] for spec in specs]
         try:
             self._engine.bind(self._arrays)
         except BackendUnavailableError:
             raise
         except Exception as error:  # engines raise any error
             raise refusal(self._subject.engine, error) from error
-
-    def _shapes(
-        self, inputs: Sequence[EngineInput], arrays: Mapping[str, Array]
-    ) -> Mapping[str, tuple[int, ...]]:
-        """Shapes as armpy's rows have them."""
-        specs = [
-            # Of types, armpy's rows have the file's own ones; shapes do not depend on them.
-            TensorSpec(name, TensorInfo(shape, DataType.FLOAT32))
-            for name, shape, *_ in inputs
-        ]
-        given = {**self._subject.shapes, **{name: a.shape for name, a in arrays.items()}}
-        names = {engine_input.name: engine_input.dimension_names for engine_input in inputs}
-        defaults = [None] * len(specs)
-        return chosen_shapes(specs, defaults, given, self._subject.batch, lambda: names).by_name
 
     def caller(self) -> Callable[[], object]:
         """As the engine runs it."""

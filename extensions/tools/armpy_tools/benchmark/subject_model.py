@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import tokenize
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-import numpy as np
-
-from armpy.errors import InvalidArgumentError
-from armpy_tools.benchmark.inputs import Array
 from armpy_tools.benchmark.subjects import Subject
 
 
@@ -64,44 +59,3 @@ def items_of(subject: Subject, shapes: Sequence[Sequence[int]]) -> int:
         return subject.batch
     sizes = {shape[0] for shape in shapes if len(shape) > 1}
     return sizes.pop() if subject.shapes and len(sizes) == 1 else 1
-
-
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    SyntaxError,
-    TypeError,
-    OverflowError,
-    MemoryError,  # a declared shape larger than the file
-    tokenize.TokenError,  # a header that ends early
-)
-"""What reading a damaged array may raise."""
-
-
-def read_arrays(files: Mapping[str, str], names: Sequence[str]) -> dict[str, Array]:
-    """Arrays of files, by the inputs that they are for.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no such input, or a file holds no array.
-    """
-    arrays = {}
-    for name, path in files.items():
-        if name not in names:
-            raise InvalidArgumentError(
-                "the model has no such input",
-                where="--input",
-                expected=", ".join(f"'{known}'" for known in names),
-                actual=f"'{name}'",
-            )
-        try:
-            with open(path, "rb") as file:
-                arrays[name] = np.lib.format.read_array(file, allow_pickle=False)
-        except _UNREADABLE as error:
-            reason = error.args[0] if isinstance(error, tokenize.TokenError) else error
-            raise InvalidArgumentError(
-                f"the file holds no array: {reason}", where=f"--input {name}={path}"
-            ) from error
-    return arrays

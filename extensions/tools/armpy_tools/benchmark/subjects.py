@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
+from armpy.cli.inputs.request import InputRequest
 from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
 from armpy.errors import InvalidArgumentError
@@ -30,8 +31,9 @@ class Subject:
     callers: int = 1  # threads that call the model at the same time
     batch: int | None = None  # size of the first axis of every input; None for the model's own
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # shapes of inputs by name
-    # Files of the inputs that are not random, by name.
-    arrays: Mapping[str, str] = field(default_factory=dict)
+    size: tuple[int, int] | None = None  # height and width of images with open sizes
+    inputs: tuple[str, ...] = ()  # each ``NAME=VALUE``, as of ``--input``; others are random
+    quantize_inputs: bool = False  # whether real numbers for quantised inputs are quantised
     variant: str = ""  # what its options are called; empty for none
     # Values by backend id and name.
     backend_options: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
@@ -39,6 +41,14 @@ class Subject:
     # ``preference``, ``trusted_keys``, ``code``; and ``on_fallback`` and ``dynamic_backends_path``
     # of `armpy.RuntimeOptions`.
     load_options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def input_request(self) -> InputRequest:
+        """Return the request for its inputs, without `batch`, which also changes fixed sizes."""
+        shapes = {name: tuple(shape) for name, shape in self.shapes.items()}
+        return InputRequest(
+            tuple(self.inputs), self.quantize_inputs, (shapes,) if shapes else (), self.size
+        )
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -121,6 +131,7 @@ def _traits(subject: Subject) -> tuple[str, ...]:
         "" if threads is None else counted(threads, "thread"),
         counted(callers, "caller"),
         "own batch" if subject.batch is None else f"batch {subject.batch}",
+        "" if subject.size is None else "x".join(map(str, subject.size)),
         " ".join(f"{name} {'x'.join(map(str, s))}" for name, s in subject.shapes.items()),
         subject.variant,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
+from armpy.cli.inputs.options import input_options
 from armpy.cli.options import (
     BACKENDS,
     MODEL_FILE,
@@ -14,8 +15,6 @@ from armpy.cli.options import (
     WRITABLE_FILE,
     json_option,
     loading_options,
-    seed_option,
-    shapes_option,
     verbosity_options,
 )
 from armpy.cli.values import FiniteRange, parse_name_lists
@@ -71,8 +70,16 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
     callback=_counts,
     help="Size of the first axis of every input.",
 )
-@shapes_option(
-    "(224 for images). A name that comes again begins a further set, which is measured beside."
+@input_options(
+    "input",
+    "shape",
+    "size",
+    "seed",
+    own={"batch": "several first sizes, measured beside each other, of fixed ones too"},
+    without={"image": "times do not depend on pictures: `--size` gives their size"},
+    more_on_shapes="(224 for images). A name that comes again begins a further set, which is "
+    "measured beside.",
+    several_shapes=True,
 )
 @click.option(
     "--variant",
@@ -88,14 +95,6 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
     type=click.Choice(_PEERS),
     help="Measure another engine beside, if it is installed; may be repeated.",
 )
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE.npy",
-    help="An array for one input; the others are random.",
-)
-@seed_option()
 @click.option(
     *SECONDS,
     type=FiniteRange(min=0, min_open=True),

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from armpy.cli.inputs.request import InputRequest
+from armpy.cli.inputs.values import array_files
 from armpy.cli.load_request import CliLoadRequest
 from armpy.cli.options import (
     EXIT_PROBLEMS,
@@ -17,7 +19,6 @@ from armpy.cli.options import (
 )
 from armpy.cli.printer import print_json
 from armpy.cli.registry import find_origin, parse_backend_options, registry_of, split_option
-from armpy.cli.values import Shapes
 from armpy.types import REFERENCE_BACKEND_ID
 from armpy_conformance.pages import render_page
 from armpy_tools.benchmark import BenchmarkResult, Plan, Subject, benchmark
@@ -39,23 +40,26 @@ def benchmark_command(
     processes: int,
     baseline: int,
     with_layers: bool,
-    seed: int,
+    inputs: InputRequest,
     csv_path: str | None,
     page_path: str | None,
     as_json: bool,
     **choices: Any,  # Any: what to measure, by the names of the options
 ) -> None:
     """Measure what each MODEL takes to load, to run first, and to run."""
-    arrays = [text.rpartition("=")[2] for text in choices["inputs"]]
-    check_outputs({"--csv": csv_path, "--html": page_path}, [*models, *arrays])
+    files = array_files(inputs)
+    check_outputs({"--csv": csv_path, "--html": page_path}, [*models, *files])
+    for path in files:
+        if not Path(path).is_file():
+            raise click.UsageError(f"--input: there is no file '{path}'. Check the path.")
     if page_path is not None:
         render_page("", [])  # reports missing packages before anything is measured
-    subjects = subjects_of(models, **choices)
+    subjects = subjects_of(models, inputs=inputs, **choices)
     if baseline > len(subjects):
         raise click.UsageError(
             f"--baseline: there is no such row. Expected 1 to {len(subjects)}; got {baseline}."
         )
-    plan = Plan(seconds, runs, warm_up_s, processes, seed, baseline - 1, with_layers)
+    plan = Plan(seconds, runs, warm_up_s, processes, inputs.seed, baseline - 1, with_layers)
     result = _measured(subjects, plan)
     written = [path for path in (csv_path, page_path) if path is not None]
     if csv_path is not None:
@@ -88,10 +92,9 @@ def subjects_of(
     threads: Sequence[int],
     callers: Sequence[int],
     batch: Sequence[int],
-    shape_sets: Sequence[Shapes],
     variants: Sequence[str],
     peers: Sequence[str],
-    inputs: Sequence[str],
+    inputs: InputRequest,
     **loading: Any,  # Any: as they go to `request_of`
 ) -> list[Subject]:
     """Every combination of the settings to measure.
@@ -105,10 +108,10 @@ def subjects_of(
     """
     if takes_every_device and (backend_lists or variants):
         raise click.UsageError("--every-device does not go with --backends or --variant.")
-    _check(models, backend_lists, batch, shape_sets, inputs)
+    _hint_at_comparisons(backend_lists)
     request = request_of(models[0], **loading)
-    arrays = _arrays(inputs)
-    common = {"arrays": arrays, "load_options": _load_options(request)}
+    load_options = _load_options(request)
+    requests = inputs.for_each_set() or [inputs]
     shared = _ways(threads, callers, batch)
     lists: Sequence[tuple[str, ...] | None] = backend_lists or [None]
     configurations = (
@@ -118,22 +121,19 @@ def subjects_of(
     )
     entries: list[Subject] = []
     for model in models:
-        for (names, name, options), ways, shapes in product(
-            configurations, shared, shape_sets or [{}]
-        ):
-            way = _way(ways, shapes)
+        for (names, name, options), ways, one in product(configurations, shared, requests):
             entries.append(
                 Subject(
                     model,
                     backends=names,
                     variant=name,
                     backend_options=options,
-                    **way,
-                    **common,  # type: ignore[arg-type]  # both are as their names say
+                    load_options=load_options,
+                    **_way(ways, one),
                 )
             )
-        for peer, ways, shapes in product(peers, shared, shape_sets or [{}]):
-            entries.append(Subject(model, engine=peer, arrays=arrays, **_way(ways, shapes)))
+        for peer, ways, one in product(peers, shared, requests):
+            entries.append(Subject(model, engine=peer, **_way(ways, one)))
     if len(entries) > _MOST_SUBJECTS:
         raise click.UsageError(
             f"These are {len(entries)} combinations; at most {_MOST_SUBJECTS} are measured at once."
@@ -150,27 +150,22 @@ def _ways(
     return [*product(any_threads, callers or [1], any_batch)]
 
 
-def _way(ways: Sequence[int | None], shapes: Shapes) -> dict[str, Any]:  # Any: fields by name
+def _way(ways: Sequence[int | None], inputs: InputRequest) -> dict[str, Any]:  # Any: fields by name
     """Fields of a subject that peers have as well."""
     num_threads, callers, batch = ways
-    return {"num_threads": num_threads, "callers": callers, "batch": batch, "shapes": shapes}
+    return {
+        "num_threads": num_threads,
+        "callers": callers,
+        "batch": batch,
+        "shapes": inputs.shapes,
+        "size": inputs.size,
+        "inputs": inputs.arrays,
+        "quantize_inputs": inputs.quantize_inputs,
+    }
 
 
-def _check(
-    models: Sequence[str],
-    backend_lists: Sequence[tuple[str, ...]],
-    batch: Sequence[int],
-    shape_sets: Sequence[Shapes],
-    inputs: Sequence[str],
-) -> None:
-    """Refuse what does not go together, and hint at what may be meant otherwise."""
-    if batch and (shape_sets or inputs):
-        other = "--shape" if shape_sets else "--input"
-        raise click.UsageError(f"--batch does not go with {other}, which says it as well.")
-    if shape_sets and inputs:
-        raise click.UsageError("--shape does not go with --input, whose arrays have shapes.")
-    if inputs and len(models) > 1:
-        raise click.UsageError("--input goes with one model.")
+def _hint_at_comparisons(backend_lists: Sequence[tuple[str, ...]]) -> None:
+    """Print a hint where one order of preference may be meant as several."""
     if len(backend_lists) == 1 and len(backend_lists[0]) > 1:
         flags = " ".join(f"--backends {name}" for name in backend_lists[0])
         click.echo(
@@ -178,17 +173,6 @@ def _check(
             f"compare them: {flags}",
             err=True,
         )
-
-
-def _arrays(inputs: Sequence[str]) -> dict[str, str]:
-    """Files by the inputs that they are for."""
-    files: dict[str, str] = {}
-    for text in inputs:
-        name, _, path = text.rpartition("=")
-        if not (name and path.endswith(".npy") and Path(path).is_file()):
-            raise click.UsageError(f"--input {text}: expected NAME=FILE.npy, and a file there.")
-        files[name] = str(Path(path).resolve())
-    return files
 
 
 def _load_options(request: CliLoadRequest) -> dict[str, object]:
