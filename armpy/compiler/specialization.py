@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -16,7 +18,12 @@ from armpy.compiler.folding.constants import (
     is_small,
 )
 from armpy.core.symbolic import Size, SymbolicTrace, is_traced
-from armpy.errors import ArmpyError
+from armpy.errors import (
+    ArmpyError,
+    LayerValidationError,
+    ParserError,
+    UnsupportedOperatorError,
+)
 from armpy.graph import Graph, Layer, Rewriter, SizesValue, Value, graphs_of
 from armpy.graph.network import Network, OperatorBuilder
 from armpy.graph.rewriter import live_layers
@@ -26,7 +33,7 @@ from armpy.ops.control_flow import ControlFlow, If, While
 from armpy.ops.operation import Array, Operation, as_attribute, located
 from armpy.ops.trimming import trimmed
 from armpy.profiling import phase
-from armpy.tensor import Quantization, TensorInfo
+from armpy.tensor import Quantization, TensorInfo, format_shape
 from armpy.types import DataType
 
 
@@ -52,6 +59,50 @@ def specialize(
         layers' ids and names kept.
     """
     return _Specializer(graph, evaluator, {}).run(shapes, values)
+
+
+_MOST_NAMED = 3
+"""Inputs that an error names."""
+
+
+@contextmanager
+def call_shapes_named(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Iterator[None]:
+    """Name the shapes of a call in errors of specialising a graph for them.
+
+    Raises LayerValidationError if a layer, or a part of the file that waits for shapes, does not
+    take them. Its fix is to choose other shapes, not to correct the file, unless all shapes are
+    the file's own.
+    """
+    try:
+        yield
+    except UnsupportedOperatorError:
+        raise
+    except LayerValidationError as error:
+        fix = _other_shapes(graph, shapes)
+        error.fix = ". ".join(filter(None, [error.fix.rstrip("."), fix]))
+        raise
+    except ParserError as error:
+        # Parts of a file that wait for shapes are read now: its other parts have been before.
+        plain = copy(error)
+        fix = _other_shapes(graph, shapes)
+        plain.fix = "" if fix else error.fix
+        reason = str(plain).rstrip(".")
+        raise LayerValidationError(f"the inputs' shapes do not fit: {reason}", fix=fix) from error
+
+
+def _other_shapes(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> str:
+    """Return the fix to choose other shapes; empty if the file says them."""
+    inputs = zip(graph.inputs, shapes, graph.default_shapes, strict=True)
+    chosen = [
+        f"'{value.name}' {format_shape(shape)}"
+        for value, shape, default in inputs
+        if not value.info.is_fully_shaped and shape != default
+    ]
+    if not chosen:
+        return ""
+    more = f" and {len(chosen) - _MOST_NAMED} more" if len(chosen) > _MOST_NAMED else ""
+    named = ", ".join(chosen[:_MOST_NAMED])
+    return f"This is for the shapes of the call, {named}{more}: choose others"
 
 
 _LoopKey: TypeAlias = tuple[ControlFlow, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]

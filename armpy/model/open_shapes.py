@@ -46,11 +46,11 @@ class InputShapes:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Add the fix to errors of layers that do not take the guessed shapes."""
+        """Let the fix be that of errors of layers, which may not take the guessed shapes."""
         try:
             yield
         except LayerValidationError as error:
-            error.fix = error.fix or self.fix
+            error.fix = self.fix or error.fix
             raise
 
 

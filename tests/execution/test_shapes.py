@@ -7,7 +7,13 @@ import weakref
 import numpy as np
 import pytest
 
-from armpy.errors import InvalidArgumentError, LayerValidationError, UnimplementedError
+from armpy.compiler.specialization import call_shapes_named
+from armpy.errors import (
+    InvalidArgumentError,
+    LayerValidationError,
+    ParserError,
+    UnimplementedError,
+)
 from armpy.execution import LoadedNetwork
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.graph_split import split_at_unknown
@@ -122,6 +128,54 @@ def test_a_shape_that_cannot_be_prepared_is_rejected(
     with pytest.raises(InvalidArgumentError, match=text):
         model.prepare(shapes)
     model(np.zeros((1, 3), np.float32))
+
+
+def test_errors_of_layers_name_the_shapes_of_the_call() -> None:
+    net = Network()
+    a, b = (net.input(name, f32(None)) for name in ("a", "b"))
+    net.output("y", net.add(ADD, a, b))
+    model = Model(net, runtime_of())
+    words = r"agree\. This is for the shapes of the call, 'a' \(2,\), 'b' \(3,\): choose others"
+    with pytest.raises(LayerValidationError, match=words):
+        model(floats(1, 2), floats(1, 2, 3))
+    with pytest.raises(LayerValidationError, match=words):
+        model.prepare({"a": (2,), "b": (3,)})
+    np.testing.assert_array_equal(model(floats(1, 2), floats(3, 4)), floats(4, 6))
+
+
+def test_shapes_of_the_file_are_not_the_calls() -> None:
+    net = Network()
+    net.output("y", net.add(RELU, net.input("a", f32(None), default_shape=(3,))))
+    graph = net.build()
+    for shape, is_named in {(3,): False, (4,): True}.items():
+        with (
+            pytest.raises(LayerValidationError) as caught,
+            call_shapes_named(graph, [shape]),
+        ):
+            raise LayerValidationError("the window does not fit")
+        assert ("of the call, 'a' (4,): choose others" in str(caught.value)) is is_named
+
+
+def test_a_part_of_a_file_that_waits_for_shapes_does_not_blame_the_file() -> None:
+    net = Network()
+    net.output("y", net.add(RELU, net.input("a", f32(None))))
+    with (
+        pytest.raises(LayerValidationError) as caught,
+        call_shapes_named(net.build(), [(4,)]),
+    ):
+        raise ParserError("the axis is not there", fix="Export the model again")
+    assert str(caught.value) == (
+        "the inputs' shapes do not fit: the axis is not there. "
+        "This is for the shapes of the call, 'a' (4,): choose others."
+    )
+
+
+def test_reshaping_open_inputs_does_not_blame_the_file() -> None:
+    net = Network()
+    a, b = (net.input(name, f32(None)) for name in ("a", "b"))
+    net.output("y", net.add(ADD, a, b))
+    with pytest.raises(InvalidArgumentError, match=r"Choose other shapes\.$"):
+        Model(net, runtime_of()).reshape({"a": (2,), "b": (3,)})
 
 
 def test_the_least_recently_used_program_goes_first() -> None:

@@ -100,10 +100,14 @@ def with_input_shapes(
         return specialize(changed)
     except ArmpyError as error:
         said = ", ".join(f"{name} {tuple(shape)}" for name, shape in shapes.items())
+        infos = {value.name: value.info for value in graph.inputs}
+        is_open = all(shapes_agree(infos[name].shape, shape) for name, shape in chosen.items())
         raise InvalidArgumentError(
             f"the model cannot be given these shapes ({said}): {error}",
             where="reshape",
-            fix="That layer was made for the file's own shapes: convert the model again, with the "
+            fix="Choose other shapes"
+            if is_open
+            else "That layer was made for the file's own shapes: convert the model again, with the "
             "dimension open",
         ) from error
 

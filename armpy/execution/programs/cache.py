@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from armpy.compiler import Evaluator, specialize
-from armpy.errors import LayerValidationError, ParserError, UnsupportedOperatorError
+from armpy.compiler.specialization import call_shapes_named
 from armpy.execution.programs.compiled_program import CompiledProgram
 from armpy.execution.programs.graph_split import (
     deciding_inputs,
@@ -202,14 +202,8 @@ class ProgramCache:
         self._check_shapes(shapes)
         if self._graph.is_fully_shaped:
             return self._graph
-        try:
+        with call_shapes_named(self._graph, shapes):
             return specialize(self._graph, shapes, (), self._evaluator)
-        except UnsupportedOperatorError:
-            raise
-        except ParserError as error:
-            # Parts of a file that wait for shapes are read now: its other parts have been before.
-            reason = str(error).rstrip(".")
-            raise LayerValidationError(f"the inputs' shapes do not fit: {reason}") from error
 
     def _check_shapes(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Check some input shapes against the graph's."""
