@@ -190,7 +190,7 @@ def prepare_for(
         If there is no such input, a shape does not fit, or nothing says a shape that is needed.
     """
     chosen = input_shapes(model, shapes, batch)
-    if chosen.unknown and not shapes and batch is None:
+    if chosen.unknown and not shapes:
         raise InvalidArgumentError(
             "an input has no shape yet", where=f"input '{chosen.unknown[0].name}'", fix=chosen.fix
         )

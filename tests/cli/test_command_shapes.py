@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 import armpy
+from armpy.cli.app import app
+from armpy.cli.inputs.options import input_notes
 from armpy_testing.command_line import Cli
 from armpy_testing.models.onnx_texts import HEAD
 
@@ -73,6 +76,33 @@ def test_the_shape_of_one_input_is_enough_where_names_say_the_others(
     code, out, err = cli(*filled(command, model), *SHAPE)
     # Exit status 1 of `accuracy`: CpuRef is judged by nothing but itself.
     assert code == (1 if "accuracy" in command else 0), out + err
+    assert "FAILED" not in out
+    assert MISSING not in out + err
+
+
+def _takes(command: tuple[str, ...], option: str) -> bool:
+    """Return whether a command of the list takes an option for inputs."""
+    names = [word for word in command[:2] if not word.startswith(("{", "-"))]
+    found: click.Command | None = app
+    for name in names:
+        assert isinstance(found, click.Group)
+        _, found, _ = found.resolve_command(click.Context(found), [name])
+    notes = None if found is None else input_notes(found)
+    assert notes is not None
+    return option in (*notes.taken, *notes.own)
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *OTHERS])
+@pytest.mark.parametrize(
+    ("option", "given"), [("input", ("--input", "state=@ones")), ("batch", ("--batch", "2"))]
+)
+def test_shapes_go_together_with_the_other_options(
+    cli: Cli, model: Path, command: tuple[str, ...], option: str, given: tuple[str, ...]
+) -> None:
+    if not _takes(command, option):
+        pytest.skip("the command says why it lacks the option")
+    code, out, err = cli(*filled(command, model), *SHAPE, *given)
+    assert code == 0, out + err
     assert "FAILED" not in out
     assert MISSING not in out + err
 

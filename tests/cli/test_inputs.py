@@ -144,6 +144,20 @@ def test_a_model_is_prepared_for_the_sizes() -> None:
         assert latest.shapes == ((2, 6, 7, 3), (2, 2))
 
 
+def test_a_batch_alone_leaves_other_sizes_to_be_said() -> None:
+    with model_of(x=f32(None, None)) as model:
+        with pytest.raises(InvalidArgumentError, match=r"no shape yet.*--shape x=1,128"):
+            prepare_requested(model, InputRequest(batch=2))
+        prepare_requested(model, InputRequest(batch=2, shape_sets=({"x": (2, 5)},)))
+
+
+def test_random_inputs_are_named_beside_those_that_are_given() -> None:
+    with model_of(**AUDIO) as model:
+        inputs = complete_inputs(model, InputRequest(("sr=16000",), seed=3))
+        assert inputs.origin == "sr=16000, random numbers for 'audio', 'state', seed 3"
+        assert complete_inputs(model, InputRequest()).origin == "random numbers, seed 0"
+
+
 def test_a_picture_is_for_the_input_that_is_left(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     path = str(tmp_path / "x.png")

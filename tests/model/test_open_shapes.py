@@ -122,3 +122,23 @@ def test_errors_of_layers_name_the_option_only_where_a_size_was_guessed() -> Non
         with pytest.raises(LayerValidationError) as caught, shapes.explained():
             raise LayerValidationError("the window does not fit")
         assert ("--shape input=1,128" in str(caught.value)) is is_guessed
+
+
+def test_a_batch_is_the_first_open_size_and_that_of_dimensions_with_its_name() -> None:
+    inputs = specs(INPUTS)
+    found = choose_shapes(inputs, [None] * 4, {}, lambda: NAMES, batch=7)
+    assert found.by_name == {"input": (7, 1), "state": (2, 7, 128), "rate": (), "any": ()}
+    assert [spec.name for spec in found.guessed] == ["input", "any"]
+    found = choose_shapes(inputs, [(3, 9), None, None, None], {}, lambda: NAMES, batch=7)
+    assert found.by_name["input"] == (7, 9)
+
+
+def test_a_shape_that_is_given_goes_before_the_batch() -> None:
+    found = choose_shapes(specs(INPUTS), [None] * 4, {"input": (3, 5)}, lambda: NAMES, batch=7)
+    assert found.by_name["input"] == (3, 5)
+    assert found.by_name["state"] == (2, 3, 128)
+
+
+def test_a_batch_that_no_input_takes_is_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match=r"--batch 7: no input leaves.*'x' \(1, 2\)"):
+        choose_shapes(specs({"x": (1, 2), "y": ()}), [None, None], {}, dict, batch=7)

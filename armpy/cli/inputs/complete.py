@@ -185,7 +185,7 @@ def complete_inputs(
     if left:
         names = ", ".join(repr(spec.name) for spec in left)
         of_some = f" for {names}" if origins else ""
-        origins.append(f"random numbers, seed {request.seed}{of_some}")
+        origins.append(f"random numbers{of_some}, seed {request.seed}")
     in_order = {spec.name: arrays[spec.name] for spec in model.inputs}
     return CommandInputs(in_order, ", ".join(origins), hints, shapes)
 

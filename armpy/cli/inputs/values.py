@@ -161,7 +161,9 @@ def _refused(spec: TensorSpec, value: str, expected: str) -> InvalidArgumentErro
         expected=f"{expected}, or a file FILE.npy, for {spec.data_type.name} "
         + format_shape(spec.shape),
         actual=f"'{value}'",
-        fix="Check the path of the file" if "." in value else "Write --input NAME=VALUE",
+        fix="Check the path of the file"
+        if Path(value).suffix[1:].isalpha()
+        else "Change the value",
     )
 
 
