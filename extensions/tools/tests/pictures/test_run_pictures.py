@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from armpy import ops
+from armpy.cli.inputs.request import InputRequest
 from armpy.errors import InvalidArgumentError
 from armpy.graph.network import Network
 from armpy.model import Model
@@ -21,7 +22,7 @@ from armpy_testing.command_line import armpy_command
 from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.networks import ADD, RELU, f32
 from armpy_testing.models.tflite_writer import TfliteModel
-from armpy_tools.cli.pictures.one_picture import PictureRequest
+from armpy_tools.cli.pictures.one_picture import PictureRequest, run_one
 from armpy_tools.cli.pictures.run_pictures import PictureRun
 from armpy_tools.pictures.ground_truth import Truths
 
@@ -201,6 +202,36 @@ def test_pictures_go_in_together_where_the_model_takes_several(
     assert report.input == f"float32 {(2, *shape[1:])}"
     assert [p.outputs[0].max for p in report.pictures] == pytest.approx([0, 0.2, 1])
     assert [p.outputs[0].shape[0] for p in report.pictures] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "option"),
+    [
+        (InputRequest(("x=@ones",)), "--input"),
+        (InputRequest(shape_sets=({"x": (1, 2, 2, 1)},)), "--shape"),
+    ],
+)
+def test_other_inputs_than_several_pictures_are_refused(
+    inputs: InputRequest, option: str, tmp_path: Path
+) -> None:
+    paths = greys(tmp_path, 0, 51)
+    request = PictureRequest(image=paths[0], inputs=inputs)
+    with pytest.raises(InvalidArgumentError, match=f"{option} does not go with several pictures"):
+        PictureRun(scaled_model((None, 2, 2, 1)), request)
+
+
+def test_one_picture_goes_beside_other_inputs(tmp_path: Path) -> None:
+    net = Network("scaled")
+    picture, scale = net.input("x", f32(1, 2, 2, 1)), net.input("scale", f32(1))
+    multiply = ops.ElementwiseBinary(ops.BinaryOperation.MUL)
+    net.output("y", net.add(multiply, picture, scale))
+    (path,) = greys(tmp_path, 255)
+    drawn = str(tmp_path / "drawn")
+    inputs = InputRequest(("scale=3",))
+    request = PictureRequest(image=path, inputs=inputs, save_pictures=drawn)
+    report, _ = run_one(Model(net), request)
+    assert report.outputs[0].max == pytest.approx(3)
+    assert report.inputs.endswith("as FLOAT32 (1, 2, 2, 1), scale=3")
 
 
 @pytest.mark.parametrize("keep_dims", [True, False])

@@ -109,7 +109,8 @@ def _find_and_draw(
     path: str, request: PictureRequest, outputs: RunOutputs
 ) -> tuple[Findings | None, list[str]]:
     """Return the findings in a picture; paths of drawings, if there is a folder for them."""
-    (elements,) = outputs.inputs.values()
+    given = request.inputs.values([spec.name for spec in outputs.reader.model.inputs])
+    (elements,) = (array for name, array in outputs.inputs.items() if name not in given)
     shown, min_score = shown_size(elements), request.min_score
     findings = findings_of(outputs.reader, outputs.results, shown, Frame(), min_score)
     if findings is None and request.save_pictures is None:

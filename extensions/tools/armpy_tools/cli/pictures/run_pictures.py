@@ -71,7 +71,7 @@ class PictureRun:
     Raises
     ------
     InvalidArgumentError
-        If the model takes no pictures, or not so many together.
+        If the model takes no pictures, or not so many together, or the request has other inputs.
 
     Notes
     -----
@@ -96,6 +96,17 @@ class PictureRun:
                 where="--image",
                 actual=f"{len(model.inputs)}: " + ", ".join(f"'{s.name}'" for s in model.inputs),
             )
+        for option, value in {
+            "--input": request.inputs.arrays,
+            "--shape": request.inputs.shape_sets,
+        }.items():
+            if value:
+                raise InvalidArgumentError(
+                    f"{option} does not go with several pictures",
+                    where="armpy pictures",
+                    expected="--size and --batch for the model's only input",
+                    fix=f"Leave {option} out, or give one picture",
+                )
         self._model = model
         self._request = request
         self._spec: TensorSpec = model.inputs[0]
