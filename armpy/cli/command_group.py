@@ -214,6 +214,12 @@ def usage_message(error: click.ClickException) -> str:
 def _with_fix(error: click.ClickException) -> str:
     """The text of an error of click, reworded where click names no fix."""
     if isinstance(error, click.NoSuchOption):
+        command = None if error.ctx is None else error.ctx.command
+        # Of commands that take options for inputs, and say why they lack others.
+        notes = getattr(getattr(command, "callback", None), "input_notes", None)
+        reason = "" if notes is None else notes.without.get(error.option_name.strip("-"), "")
+        if reason:
+            return f"{error.message} The command {reason.replace('`', '')}."
         fix = "Check its name, or leave it out."
         return f"{error.message} {did_you_mean(error.option_name, error.possibilities or (), fix)}"
     text = error.format_message()

@@ -71,6 +71,7 @@ WRONG: list[object] = [
     ("run", "Missing argument 'MODEL'"),
     ("run nothing.tflite", "'nothing.tflite' does not exist"),
     ("run {model} --bogus", "No such option"),
+    ("compile {model} --input x=3", "'--input'. The command runs nothing: --shape gives the shape"),
     ("walk", "No such command 'walk'. Choose one that armpy --help lists"),
     ("runn", "No such command 'runn'. Did you mean 'run'?"),
     # Names of extensions are known where these are not installed, too.

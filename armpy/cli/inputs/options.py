@@ -86,7 +86,7 @@ def input_options(
     own : mapping of str to str
         Options of these names that the command declares itself, with their meaning.
     without : mapping of str to str
-        Options that the command lacks, each with the reason, for the documentation.
+        Options that the command lacks, each with the reason, which completes "The command ...".
     more_on_shapes : str
         More text for the help of ``--shape``.
     several_shapes : bool

@@ -124,7 +124,7 @@ _SOME = click.IntRange(min=1)
     without={
         "image": "runs nothing: `--size` gives the size of pictures",
         "input": "runs nothing: `--shape` gives the shape of an array",
-        "batch": "`--max-batch` is the most rows that the server joins",
+        "batch": "takes `--max-batch`, the most rows that the server joins",
         "seed": "runs nothing",
     },
     more_on_shapes="A name that comes again begins a further set that the model is prepared for. "

@@ -76,7 +76,7 @@ def _counts(context: click.Context, param: click.Parameter, text: str | None) ->
     "size",
     "seed",
     own={"batch": "several first sizes, measured beside each other, of fixed ones too"},
-    without={"image": "times do not depend on pictures: `--size` gives their size"},
+    without={"image": "measures times, which do not depend on pictures: `--size` gives their size"},
     more_on_shapes="(224 for images). A name that comes again begins a further set, which is "
     "measured beside.",
     several_shapes=True,
