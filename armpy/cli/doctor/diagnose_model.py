@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Sequence
 
 from armpy.cli.doctor.diagnose import COMMAND
@@ -92,7 +93,8 @@ def _remedy(report: InspectionReport, open_inputs: Sequence[TensorReport]) -> st
     if report.facts.unsupported:
         return operators_remedy(report.facts.unsupported)
     if report.placed is None and open_inputs:
-        shapes = " ".join(f"--shape {tensor.name}=SIZES" for tensor in open_inputs)
+        names = [shlex.quote(f"{tensor.name}=SIZES") for tensor in open_inputs]
+        shapes = " ".join(f"--shape {name}" for name in names)
         return f"Give the open shapes to see where layers would run: armpy inspect {shapes} FILE"
     return ""
 
