@@ -153,7 +153,7 @@ class Refusals:
             raise error
         if reasons:
             fix = "Correct these nodes where the model is exported"
-            raise ParserError(f"the model cannot be converted: {reasons}", fix=fix)
+            raise ParserError(f"nodes cannot be converted: {reasons}", fix=fix)
 
 
 @dataclass(eq=False, slots=True)
