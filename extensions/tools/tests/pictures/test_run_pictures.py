@@ -231,7 +231,7 @@ def test_one_picture_goes_beside_other_inputs(tmp_path: Path) -> None:
     request = PictureRequest(image=path, inputs=inputs, save_pictures=drawn)
     report, _ = run_one(Model(net), request)
     assert report.outputs[0].max == pytest.approx(3)
-    assert report.inputs.endswith("as FLOAT32 (1, 2, 2, 1), scale=3")
+    assert report.inputs.endswith("as float32 (1, 2, 2, 1), scale=3")
 
 
 @pytest.mark.parametrize("keep_dims", [True, False])
