@@ -2,22 +2,27 @@
 
 Usage::
 
-    python scripts/release.py [--out FOLDER] [--tag TAG] [--extra NAME ...]
+    python scripts/release.py [--out FOLDER] [--tag TAG] [--extra NAME ...] [--rehearse]
 
 1. Every distribution of the repository has the same version and pins the others to it, and
    CHANGELOG.md has a dated section for it; a tag, if one is given, names it.
-2. Source archives and wheels of all distributions are built, and pass ``twine check --strict``.
+2. Source archives and wheels of all distributions are built. Each wheel gets a bill of materials
+   (`bill_of_materials.py`); all pass ``twine check --strict``, and the checks of what wheels hold
+   (`wheel_contents.py`).
 3. Each extra that users install is installed from them in a fresh environment, where it has to run
    a model on both backends.
 4. A bill of materials (CycloneDX, JSON) of an environment with all these extras is written.
 
-Needs the extra ``release`` and a package index.
+Needs the extra ``release`` and a package index. A rehearsal needs neither, only ``build`` and
+``setuptools``: it builds from a copy of the tree and checks what wheels hold, and leaves out the
+date of the changelog's section, twine, and what is installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +31,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from bill_of_materials import add_bill
+from try_sources import build as build_copy
 from try_wheels import BACKEND_IDS, DIGITS, wrong_in
+from wheel_contents import problems_in
 
 ROOT = Path(__file__).parents[1]
 DEVELOPMENT = {"bench", "browser", "dev", "docs", "release", "test", "torch"}
@@ -41,18 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go")
     parser.add_argument("--tag", default="", help="what is released; empty for no tag")
     parser.add_argument("--extra", action="append", help="try only this one; may be repeated")
+    parser.add_argument("--rehearse", action="store_true", help="build and check wheels alone")
     options = parser.parse_args(arguments)
     projects = read_projects(ROOT)
     version = projects[ROOT]["project"]["version"]
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    problems = [
-        *version_problems(projects.values()),
-        *changelog_problems(changelog, version),
-        *tag_problems(options.tag, version),
-    ]
-    if not problems:
-        problems = build(projects, options.out)
-    if not problems:
+    problems = [*version_problems(projects.values()), *tag_problems(options.tag, version)]
+    if options.rehearse:
+        problems = problems or rehearse(projects, options.out)
+    else:
+        problems += changelog_problems(changelog, version)
+        problems = problems or build(projects, options.out)
+    if not problems and not options.rehearse:
         extras = user_extras(projects[ROOT])
         for extra in options.extra or ["", *extras]:
             problems += try_extra(extra, version, options.out)
@@ -114,8 +122,28 @@ def build(folders: Iterable[Path], out: Path) -> list[str]:
         problems = run([sys.executable, "-m", "build", "--outdir", str(out), str(folder)])
         if problems:
             return problems
+    problems = finish_wheels(out)
     files = sorted(str(path) for path in out.iterdir() if path.suffix in (".whl", ".gz"))
-    return run([sys.executable, "-m", "twine", "check", "--strict", *files])
+    return problems or run([sys.executable, "-m", "twine", "check", "--strict", *files])
+
+
+def rehearse(folders: Iterable[Path], out: Path) -> list[str]:
+    """Build everything from copies, with what is installed here, and check the wheels."""
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as work:
+        for folder in folders:
+            build_copy(folder, Path(work))
+        for path in Path(work, "dist").iterdir():
+            shutil.copy(path, out)
+    return finish_wheels(out)
+
+
+def finish_wheels(out: Path) -> list[str]:
+    """Give each wheel its bill of materials; return what is wrong with them."""
+    wheels = sorted(out.glob("*.whl"))
+    for wheel in wheels:
+        add_bill(wheel)
+    return [f"{wheel.name}: {problem}" for wheel in wheels for problem in problems_in(wheel)]
 
 
 def try_extra(extra: str, version: str, out: Path) -> list[str]:

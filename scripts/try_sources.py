@@ -43,7 +43,7 @@ LEFT_OUT = ("backends/litert", "backends/numba_acc", "backends/onnxruntime", "ba
 _NOT_COPIED = shutil.ignore_patterns(
     "__pycache__", "*.egg-info", "build", ".cache", "dynamic_examples"
 )
-_OF_ARMPY = ("pyproject.toml", "setup.cfg", "README.md", "LICENSE", "armpy", "backends")
+_OF_ARMPY = ("pyproject.toml", "setup.cfg", "README.md", "LICENSE", "NOTICE", "armpy", "backends")
 """What armpy's own wheel is built from."""
 
 Projects = dict[str, tuple[Path, dict[str, Any]]]  # Any: a table of TOML

@@ -87,7 +87,7 @@ def make_core_project(folder: Path) -> None:
     """Write the project of armpy without its backends, on which it depends instead."""
     skipped = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "armpy", folder / "armpy", ignore=skipped)
-    for name in ("README.md", "LICENSE", "setup.cfg"):
+    for name in ("README.md", "LICENSE", "NOTICE", "setup.cfg"):
         shutil.copy(ROOT / name, folder)
     project = (ROOT / "pyproject.toml").read_text("utf-8")
     (folder / "pyproject.toml").write_text(core_project(project), "utf-8")

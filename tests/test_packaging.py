@@ -123,7 +123,6 @@ def test_a_backends_own_project_states_what_the_root_states(name: str) -> None:
         dependency for dependency in own["dependencies"] if not dependency.startswith("armpy")
     ]
     assert set(others) <= set(root["dependencies"])
-    assert (ROOT / "backends" / folder / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
 
 
 def test_the_core_by_itself_depends_on_the_backends_and_has_none() -> None:
@@ -221,6 +220,24 @@ def test_every_project_packs_its_tests_and_runs_them_as_one_run_of_all_does() ->
         assert options["pythonpath"] == ["."]
         assert options["testpaths"] == ["tests"]
         assert "graft tests\n" in (project / "MANIFEST.in").read_text("utf-8")
+
+
+def test_every_project_packs_the_licence_and_the_notice() -> None:
+    files = [ROOT / "pyproject.toml", ROOT / "testing" / "pyproject.toml"]
+    files += [
+        path for place in ("extensions", "backends") for path in ROOT.glob(f"{place}/*/*.toml")
+    ]
+    files.append(ROOT / "extensions" / "compat" / "pyarmnn_distribution" / "pyproject.toml")
+    projects = [path.parent for path in files if "dynamic_examples" not in path.parts]
+    assert len(projects) > 14
+    for folder in projects:
+        project = project_of(folder)
+        assert (project["license"], project["license-files"]) == (
+            "Apache-2.0",
+            ["LICENSE", "NOTICE"],
+        )
+        for name in project["license-files"]:
+            assert (folder / name).read_bytes() == (ROOT / name).read_bytes(), folder
 
 
 def test_tables_of_extensions_are_what_their_projects_announce() -> None:
