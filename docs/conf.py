@@ -28,13 +28,13 @@ include_patterns = [
     "extensions/*/README.md",
     "examples/**/README.md",
 ]
-exclude_patterns = [".*", "build", "dist", "tests", "benchmarks", "**/.venv", "**/*.egg-info"]
+exclude_patterns = ["**/.*", "build", "dist", "tests", "benchmarks", "**/*.egg-info"]
 
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
-    "site_extension",
+    "website",
 ]
 
 myst_heading_anchors = 4

@@ -1,4 +1,4 @@
-// What scrolls sideways can be scrolled by keyboard, and the captions of the navigation have a level.
+// What scrolls sideways can be scrolled by keyboard.
 "use strict";
 
 function reach() {
@@ -8,8 +8,5 @@ function reach() {
   }
 }
 
-for (const caption of document.querySelectorAll('[role="heading"]:not([aria-level])')) {
-  caption.setAttribute("aria-level", "2");
-}
 reach();
 window.addEventListener("resize", reach);

@@ -1,0 +1,60 @@
+"""Parts of the documentation site that armpy's own scripts make."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+nodes = pytest.importorskip("docutils.nodes", reason="needs the extra docs")
+addnodes = pytest.importorskip("sphinx.addnodes", reason="needs the extra docs")
+
+from sphinx.errors import ExtensionError  # noqa: E402  # after the check that it is there
+
+from scripts.website import commands, navigation  # noqa: E402
+
+
+def test_a_command_that_fails_ends_the_build_with_its_output(tmp_path: Path) -> None:
+    assert commands.run(["echo first"], tmp_path) == [("echo first", "first\n")]
+    with pytest.raises(ExtensionError, match=r"exit code 3 of: .*\nthe reason"):
+        commands.run(["echo first", "echo the reason >&2; exit 3"], tmp_path)
+
+
+def environment(children: dict[str, list[str]]) -> Any:
+    """Sphinx's environment, as far as the list of pages reads it."""
+    tables = {}
+    for page, below in children.items():
+        tables[page] = nodes.bullet_list()
+        tables[page] += addnodes.toctree(entries=[(None, child) for child in below])
+    return SimpleNamespace(
+        config=SimpleNamespace(root_doc="root"),
+        toctree_includes=children,
+        tocs=tables,
+        titles={page: nodes.title(text=page.upper()) for page in children},
+    )
+
+
+def links(page: str) -> list[str]:
+    """Addresses in the list that a page has, for pages on three levels."""
+    below = {"root": ["a", "b"], "a": ["a1"], "a1": ["a11"], "a11": [], "b": []}
+    lines = navigation.List(environment(below), page, "{}.html".format).lines()
+    return re.findall(r'<a [^>]*href="(.*?)"', "".join(lines))
+
+
+def test_pages_on_the_third_level_are_listed_where_the_reader_is_within_them() -> None:
+    assert links("b") == ["a.html", "a1.html", "b.html"]
+    assert links("a1") == links("a11") == ["a.html", "a1.html", "a11.html", "b.html"]
+
+
+def test_a_search_leaves_out_pages_about_the_past() -> None:
+    kept: list[str] = []
+    pages = ["docs/index", "docs/decisions/0001-x", "docs/performance_log", "CHANGELOG"]
+    app: Any = SimpleNamespace(
+        builder=SimpleNamespace(indexer=SimpleNamespace(prune=kept.extend)),
+        env=SimpleNamespace(all_docs=pages),
+    )
+    assert navigation.forget_pages_that_are_not_searched(app) == []
+    assert kept == ["docs/index"]
