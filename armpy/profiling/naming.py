@@ -37,13 +37,19 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     themselves back, and a number at last.
     """
     full = list(dict.fromkeys(names))
-    short = {name: _without(name.split(";")[-1] or name) for name in full}
+    short = {name: _without(_last_part(name)) for name in full}
     common = _common_folder(list(short.values()))
     short = {name: text.removeprefix(common) or text for name, text in short.items()}
     _make_distinct(short, dict(zip(full, full, strict=True)))
     cut = {name: _cut(text, longest) for name, text in short.items()}
     _make_distinct(cut, short)
     return cut
+
+
+def _last_part(name: str) -> str:
+    """The last name of a joined one; converters append numbers to tell equal names apart."""
+    parts = [part for part in name.split(";") if part.strip() and not part.strip().isdigit()]
+    return parts[-1] if parts else name
 
 
 def _without(name: str) -> str:
