@@ -17,23 +17,23 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def bytes_text(size_bytes: float) -> str:
-    """``3.4 MiB``."""
+    """``3.4 MiB``: at most three digits."""
     for unit, name in _BYTES:
         if abs(size_bytes) >= unit:
-            return f"{size_bytes / unit:.4g} {name}"
-    return f"{size_bytes:.4g} B"
+            return f"{_at_most_three_digits(size_bytes / unit)} {name}"
+    return f"{size_bytes:.0f} B"
 
 
 def count_text(number: float) -> str:
-    """``3.4 M``."""
+    """``3.4 M``: at most three digits."""
     for unit, name in _COUNTS:
         if abs(number) >= unit:
-            return f"{number / unit:.4g}{name}"
+            return f"{_at_most_three_digits(number / unit)}{name}"
     return f"{number:.4g}"
 
 
 def time_text(us: float) -> str:
-    """``3.4 ms``."""
+    """``3.40 ms``: three digits, as times are measured."""
     if us >= 999_500:
         unit, name = 1e6, "s"
     elif us >= 999.5:
@@ -41,7 +41,15 @@ def time_text(us: float) -> str:
     else:
         unit, name = 1.0, "µs"
     number = us / unit
-    return f"{number:.3g} {name}" if number < 999.5 else f"{number:,.0f} {name}"
+    if number < 0.1:
+        return f"{number:.2g} {name}"
+    decimals = sum(number < limit for limit in (0.9995, 9.995, 99.95))
+    return f"{number:,.{decimals}f} {name}"
+
+
+def _at_most_three_digits(number: float) -> str:
+    """Without zeros at the end; more digits before the point where a number has them."""
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 
 def percent_text(part: float) -> str:

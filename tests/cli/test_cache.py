@@ -242,7 +242,7 @@ def test_what_is_kept_is_summed_up_per_model(cli: Cli, use: Callable[..., None])
         ["2", "KiB", "2", "mobilenet", "things", "(2)"],
         ["5", "B", "1", "unknown", "things"],
     ]
-    assert lines[4].split() == ["2.103", "KiB", "4", "all", "together"]
+    assert lines[4].split() == ["2.1", "KiB", "4", "all", "together"]
     files = cli.out("cache", "list", "--backends", "Keeping", "--files").split("\n\n")[0]
     assert [line.split()[-1] for line in files.splitlines()[1:]] == ["2", "1", "3", "4"]
 

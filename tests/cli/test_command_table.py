@@ -249,7 +249,7 @@ PRINTED: list[object] = [
         r"serving_default +image +output_0\n",
         r"\n0  CONV_2D +\(1, 16, 16, 16\)  int8 .* CpuRef +\S",
         r"\n9  SOFTMAX +\(1, 10\) +int8 .* CpuRef +\S",
-        r"memory: weights 6.633 KiB, working memory [\d.]+ KiB per execution",
+        r"memory: weights 6.63 KiB, working memory [\d.]+ KiB per execution",
     ),
     (
         "inspect {model} --layers",
