@@ -9,10 +9,10 @@ from typing import ClassVar
 
 from armpy.core.dataclass import dataclass
 from armpy_conformance.pages.colours import NUM_COLOURS
+from armpy_conformance.pages.scales import NUM_TICKS, number_text, round_numbers
 
 WIDTH, HEIGHT = 900, 300
 LEFT, RIGHT, TOP, BOTTOM = 76, 12, 12, 44
-NUM_TICKS = 6
 MAX_DECADES = 18
 """Values further below the largest one of a logarithmic axis lie at its lower end."""
 
@@ -53,6 +53,8 @@ class Lines:
         Whether to draw points in the place of lines.
     limits : sequence of (str, float)
         Lines across the chart, such as a tolerance.
+    y_from : float
+        Where a linear y-axis begins, unless a value is lower.
     """
 
     template: ClassVar[str] = "lines"
@@ -64,6 +66,7 @@ class Lines:
     is_log: bool = False
     has_points: bool = False
     limits: Sequence[tuple[str, float]] = ()
+    y_from: float = 0.0
 
     @cached_property
     def chart(self) -> LineChart:
@@ -116,20 +119,21 @@ class LineChart:
         ys = [y for series in lines.series for y in series.ys if math.isfinite(y)]
         ys += [limit for _, limit in lines.limits]
         self._xs = (min(xs, default=0.0), max(xs, default=1.0))
-        self._ys = _log_range(ys) if lines.is_log else (min(0.0, min(ys, default=0.0)), _top(ys))
+        low = min((lines.y_from, *ys))
+        self._ys = _log_range(ys) if lines.is_log else (low, _top(ys, low))
         self.lines = [self._line(number, series) for number, series in enumerate(lines.series)]
 
     @property
     def x_ticks(self) -> list[Tick]:
         """Numbers below the chart."""
-        return [Tick(self._x(x), f"{x:g}") for x in _round_numbers(*self._xs)]
+        return [Tick(self._x(x), number_text(x)) for x in round_numbers(*self._xs)]
 
     @property
     def y_ticks(self) -> list[Tick]:
         """Numbers at its left."""
         low, high = self._ys
         if not self._lines.is_log:
-            return [Tick(self._y(y), f"{y:g}") for y in _round_numbers(low, high)]
+            return [Tick(self._y(y), number_text(y)) for y in round_numbers(low, high)]
         every = max(1, math.ceil((high - low) / NUM_TICKS))
         decades = range(round(low), round(high) + 1, every)
         return [Tick(self._y(10.0**decade), f"1e{decade}") for decade in decades]
@@ -171,12 +175,13 @@ class LineChart:
     def _text(self, series: Series, index: int, x: float, y: float) -> str:
         """Return the text of a point."""
         label = series.labels[index] if series.labels else f"{self._lines.x_label} {x:g}"
-        return f"{label}: {y:.4g} {self._lines.y_label}".strip()
+        return f"{label}: {number_text(float(f'{y:.4g}'))} {self._lines.y_label}".strip()
 
 
-def _top(ys: Sequence[float]) -> float:
-    """The upper end of an axis that begins with 0."""
-    return max(ys, default=1.0) * 1.05 or 1.0
+def _top(ys: Sequence[float], low: float) -> float:
+    """The upper end of a linear axis."""
+    highest = max(ys, default=low)
+    return low + 1.05 * (highest - low) if highest > low else low + 1.0
 
 
 def _log_range(ys: Sequence[float]) -> tuple[float, float]:
@@ -187,14 +192,3 @@ def _log_range(ys: Sequence[float]) -> tuple[float, float]:
     high = math.ceil(max(positive))
     low = max(math.floor(min(positive)), high - MAX_DECADES)
     return (float(low - 1 if low == high else low), float(high))
-
-
-def _round_numbers(low: float, high: float) -> list[float]:
-    """Some round numbers between two others."""
-    if high <= low:
-        return [low]
-    raw = (high - low) / NUM_TICKS
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * unit for unit in (1, 2, 5, 10) if power * unit >= raw)
-    first = math.ceil(low / step)
-    return [float(f"{n * step:.12g}") for n in range(first, math.floor(high / step) + 1)]

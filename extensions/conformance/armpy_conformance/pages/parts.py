@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias, Union
 
 from armpy.core.dataclass import dataclass
 from armpy_conformance.pages.colours import NUM_COLOURS
+from armpy_conformance.pages.scales import round_numbers
 
 if TYPE_CHECKING:
     from armpy_conformance.pages.graph import GraphView
@@ -29,13 +30,27 @@ class Text:
     Parameters
     ----------
     text : str
-    kind : {"", "note", "good", "bad"}
-        Whether it stands out, and how.
+    kind : {"", "lead", "note", "good", "bad"}
+        Whether it stands out, and how; a lead is the page in a sentence.
     """
 
     template: ClassVar[str] = "text"
     text: str
     kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cautions:
+    """A box that lists everything that makes the figures of a page less certain.
+
+    Parameters
+    ----------
+    lines : sequence of str
+        Whole sentences, the most important first; there is no box without them.
+    """
+
+    template: ClassVar[str] = "cautions"
+    lines: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +157,8 @@ class Bar:
         Between which values the true one is likely to be.
     is_grey : bool
         In a `Stack`, whether it is grey.
+    inside : sequence of Bar
+        In `Bars`, the bars that make it up, which can be folded out below it.
     """
 
     name: str
@@ -150,6 +167,7 @@ class Bar:
     group: str = ""
     interval: tuple[float, float] | None = None
     is_grey: bool = False
+    inside: Sequence[Bar] = ()
 
 
 @dataclass(frozen=True)
@@ -164,6 +182,9 @@ class Bars:
         Headings of the names and of the values.
     shown : int
         How many are seen at first; the others can be folded out.
+    dots_from : float, optional
+        Draw a dot in the place of each bar, on an axis from this value, or from the least one if
+        that is lower. Values whose distance from 0 means nothing are drawn so.
     """
 
     template: ClassVar[str] = "bars"
@@ -172,20 +193,39 @@ class Bars:
     label: str = "name"
     value_label: str = "value"
     shown: int = 30
+    dots_from: float | None = None
 
     @cached_property
     def groups(self) -> list[str]:
         """The groups that there are, in order of appearance."""
-        return list(dict.fromkeys(bar.group for bar in self.bars if bar.group))
+        bars = [inner for bar in self.bars for inner in (bar, *bar.inside)]
+        return list(dict.fromkeys(bar.group for bar in bars if bar.group))
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Numbers along the axis of dots, and where they stand in percent; none of bars."""
+        if self.dots_from is None:
+            return []
+        numbers = round_numbers(self._shortest, self._longest)
+        return [(self.percent(number), f"{number:g}") for number in numbers]
 
     def colour(self, bar: Bar) -> int:
         """Number of a bar's colour."""
         return self.groups.index(bar.group) % NUM_COLOURS if bar.group else 0
 
     def percent(self, value: float) -> float:
-        """Return how far a value is along the longest bar, in percent."""
-        longest = self._longest
-        return round(100 * min(max(value / longest, 0.0), 1.0), 3) if longest else 0.0
+        """Return how far a value is along the longest bar, or the axis of dots, in percent."""
+        low, high = self._shortest, self._longest
+        return (
+            round(100 * min(max((value - low) / (high - low), 0.0), 1.0), 3) if high > low else 0.0
+        )
+
+    @cached_property
+    def _shortest(self) -> float:
+        """Where the axis begins."""
+        if self.dots_from is None:
+            return 0.0
+        return min(self.dots_from, *(bar.value for bar in self.bars))
 
     @cached_property
     def _longest(self) -> float:
@@ -266,6 +306,69 @@ class Headlines:
     headlines: Sequence[Headline]
 
 
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """A cell of a `Matrix`.
+
+    Parameters
+    ----------
+    kind : str
+        One of the matrix's kinds; it has that one's colour.
+    text : str
+        A few characters.
+    title : str
+        The cell in words.
+    lines : sequence of (str, str)
+        What a click shows: each line with its subject.
+    """
+
+    kind: str
+    text: str
+    title: str
+    lines: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A table of coloured cells; a click on a cell shows its lines.
+
+    Parameters
+    ----------
+    caption : str
+    label : str
+        Heading of the rows.
+    columns : sequence of str
+    rows : sequence of (str, sequence of (MatrixCell or None))
+        Each row with its cells, None for empty ones.
+    kinds : sequence of (str, str)
+        Kinds of cells, in the order of the legend, each with its colour's class: ``good``,
+        ``bad``, ``worse``, ``known``, ``other`` or ``grey``.
+    """
+
+    template: ClassVar[str] = "matrix"
+    caption: str
+    label: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[MatrixCell | None]]]
+    kinds: Sequence[tuple[str, str]]
+
+    @cached_property
+    def colours(self) -> dict[str, str]:
+        """The colour's class by kind."""
+        return dict(self.kinds)
+
+    @cached_property
+    def legend(self) -> list[tuple[str, str]]:
+        """The kinds that there are, with their colours."""
+        there = {cell.kind for _, cells in self.rows for cell in cells if cell is not None}
+        return [(kind, colour) for kind, colour in self.kinds if kind in there]
+
+    @property
+    def data(self) -> list[list[tuple[str, str]]]:
+        """The lines of all cells, row by row."""
+        return [[*cell.lines] for _, cells in self.rows for cell in cells if cell is not None]
+
+
 @dataclass(frozen=True)
 class Details:
     """Parts that are folded away until they are asked for.
@@ -283,7 +386,9 @@ class Details:
     is_open: bool = False
 
 
-Part: TypeAlias = Union[Text, Facts, Headlines, Table, Bars, Stack, "Lines", Details, "GraphView"]
+Part: TypeAlias = Union[
+    Text, Cautions, Facts, Headlines, Table, Bars, Stack, "Lines", Details, "GraphView", Matrix
+]
 
 
 @dataclass(frozen=True)

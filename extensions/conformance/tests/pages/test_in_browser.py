@@ -58,6 +58,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             Table("Times", ["layer", "us>"], [("a", 10), ("b", 9), ("c", "1,200")]),
             Lines("Lines", [Series("line", [0, 1], [2.0, 3.0])], "x", "ms"),
             Bars("Bars", [Bar(f"bar {n}", float(n)) for n in range(9, 0, -1)], shown=4),
+            Bars("Folded", [Bar("block", 3.0, inside=[Bar("a", 1.0), Bar("b", 2.0)])]),
         ],
         "hostile": [
             chain(2, [HOSTILE, "other"]),
@@ -241,10 +242,41 @@ def test_the_contents_lead_to_a_section_that_was_not_drawn_yet(
 
 def test_long_charts_are_folded_out_when_asked(page: Any, pages: dict[str, str]) -> None:
     page.goto(pages["small"])
-    rows = page.locator("table.bars tbody tr:visible")
+    rows = page.locator("table.bars[data-shown] tbody tr:visible")
     assert rows.count() == 4
     page.get_by_role("button", name="Show 5 more").click()
     assert rows.count() == 9
+
+
+def test_the_bars_inside_another_one_are_folded_out_by_a_click(
+    page: Any, pages: dict[str, str]
+) -> None:
+    page.goto(pages["small"])
+    inner = page.locator("tr.inner:visible")
+    assert inner.count() == 0
+    page.get_by_role("button", name="block").click()
+    assert inner.count() == 2
+    page.get_by_role("button", name="block").click()
+    assert inner.count() == 0
+
+
+def test_the_layer_under_the_pointer_is_named(page: Any, pages: dict[str, str]) -> None:
+    page.goto(pages["small"])
+    tip = page.locator(".tip")
+    assert not tip.is_visible()
+    page.mouse.move(*place(page, 3))
+    assert tip.text_content() == "layer_3: CONV_2D"
+    page.mouse.move(1, 1)
+    assert not tip.is_visible()
+
+
+def test_the_nearest_point_of_a_chart_is_named(page: Any, pages: dict[str, str]) -> None:
+    page.goto(pages["small"])
+    point = page.locator(".lines circle").last
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
+    page.mouse.move(box["x"] - 12, box["y"] + 30)
+    assert page.locator(".tip").text_content() == "x 1: 3 ms"
 
 
 @pytest.mark.parametrize("width", [360, 1600])

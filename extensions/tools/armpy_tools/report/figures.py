@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from armpy.core.dataclass import dataclass
+from armpy.core.units import time_text
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy_conformance.pages import Bar, Bars, Mark, Part, Table, Text, read_page_data
 
-_FORMAT = "armpy report 1"
+_FORMAT = "armpy report 2"
 _MOST_LAYERS = 40
 
 
@@ -21,7 +22,7 @@ class LayerFigures:
     operator: str
     backend: str
     time_us: float | None
-    """Median of a run; None if it was not measured by itself."""
+    """In a run; None if it was not measured by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +32,18 @@ class ReportFigures:
     model: str
     machine: str
     date: str
-    run_us: tuple[float, float, float]
-    """First quartile, median and third quartile of a run."""
+    run_us: float
+    """Of a run; `basis` says of which runs."""
+    basis: str
+    quartiles_us: tuple[float, float]
+    """The first and the third one of all runs."""
     parameters: int
     file_bytes: int
     peak_bytes: int
     largest_error: float | None
     """Of a layer by itself against CpuRef, relative; None if it was not measured."""
+    kinds: Mapping[str, float]
+    """Microseconds of a run by kind of layer, and of what is around layers."""
     layers: Mapping[str, LayerFigures]
     """By short name."""
 
@@ -75,21 +81,28 @@ def read_figures(path: str | os.PathLike[str]) -> ReportFigures:
 
 
 def _figures(data: Mapping[str, object]) -> ReportFigures:
-    low, median, high = (_number(value, "run_us") for value in _listed(data, "run_us", 3))
-    layers = data["layers"]
-    if not isinstance(layers, dict):
-        raise InvalidArgumentError("layers is not a mapping", actual=type(layers).__name__)
+    low, high = (_number(value, "quartiles_us") for value in _listed(data, "quartiles_us", 2))
     return ReportFigures(
         str(data["model"]),
         str(data["machine"]),
         str(data["date"]),
-        (low, median, high),
+        _number(data["run_us"], "run_us"),
+        str(data["basis"]),
+        (low, high),
         int(_number(data["parameters"], "parameters")),
         int(_number(data["file_bytes"], "file_bytes")),
         int(_number(data["peak_bytes"], "peak_bytes")),
         _number_or_none(data["largest_error"], "largest_error"),
-        {name: _layer(value, name) for name, value in layers.items()},
+        {name: _number(us, f"kinds of {name}") for name, us in _mapped(data, "kinds").items()},
+        {name: _layer(value, name) for name, value in _mapped(data, "layers").items()},
     )
+
+
+def _mapped(data: Mapping[str, object], name: str) -> dict[str, object]:
+    value = data[name]
+    if not isinstance(value, dict):
+        raise InvalidArgumentError(f"{name} is not a mapping", actual=type(value).__name__)
+    return value
 
 
 def _layer(value: object, name: str) -> LayerFigures:
@@ -133,33 +146,50 @@ def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[
         for noun, first, other in (
             ("models", new.model, old.model),
             ("machines", new.machine, old.machine),
+            ("choices of runs", new.basis, old.basis),
         )
         if first != other
     ]
     bars = [
-        Bar(name, figures.run_us[1], f"{figures.run_us[1]:,.1f} µs", interval=figures.run_us[::2])
+        Bar(name, figures.run_us, time_text(figures.run_us))
         for name, figures in (("this page", new), (old_name, old))
     ]
-    rows = _layer_rows(new, old)
-    shown = "" if len(rows) <= _MOST_LAYERS else f" ({_MOST_LAYERS} of {len(rows)})"
-    return [
+    parts = [
+        Text(_verdict(new, old, old_name), "lead"),
         *notes,
-        Bars("Median time of a run, with its quartiles", bars, "report", "time"),
+        Bars("Time of a run", bars, "report", "time"),
         Table("Two reports side by side", ["", *times, "this by other>"], _whole_rows(new, old)),
         Table(
-            f"Layers side by side in microseconds, the largest differences first{shown}",
-            columns,
-            rows[:_MOST_LAYERS],
+            "Kinds of layers side by side in microseconds, the largest differences first",
+            ["kind", *times, "difference>"],
+            _kind_rows(new, old),
         ),
     ]
+    if new.layers.keys() & old.layers.keys():
+        rows = _layer_rows(new, old)
+        shown = "" if len(rows) <= _MOST_LAYERS else f" ({_MOST_LAYERS} of {len(rows)})"
+        caption = f"Layers side by side in microseconds, the largest differences first{shown}"
+        parts.append(Table(caption, columns, rows[:_MOST_LAYERS]))
+    return parts
+
+
+def _verdict(new: ReportFigures, old: ReportFigures, old_name: str) -> str:
+    """Say in a sentence which of two reports has the quicker run."""
+    if not (new.run_us and old.run_us):
+        return "There are no times to compare."
+    ratio = new.run_us / old.run_us
+    text = f"{time_text(new.run_us)} a run, {time_text(old.run_us)} in {old_name}"
+    if ratio <= 1:
+        return f"{text}: {1 / ratio:.3g} times as fast."
+    return f"{text}: {ratio:.3g} times as slow."
 
 
 def _whole_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ...]]:
     """One line for each figure of the whole model."""
     lines = [
-        ("first quartile of the runs, µs", new.run_us[0], old.run_us[0]),
-        ("median of the runs, µs", new.run_us[1], old.run_us[1]),
-        ("third quartile of the runs, µs", new.run_us[2], old.run_us[2]),
+        ("a run, µs", new.run_us, old.run_us),
+        ("first quartile of the runs, µs", new.quartiles_us[0], old.quartiles_us[0]),
+        ("third quartile of the runs, µs", new.quartiles_us[1], old.quartiles_us[1]),
         ("peak memory, KiB", new.peak_bytes / 1024, old.peak_bytes / 1024),
         ("file, KiB", new.file_bytes / 1024, old.file_bytes / 1024),
         ("parameters, thousands", new.parameters / 1000, old.parameters / 1000),
@@ -177,6 +207,32 @@ def _whole_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ..
     return [*rows, ("date", new.date, old.date, "")]
 
 
+def _kind_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ...]]:
+    """One line for each kind of layer in either report, the largest difference first."""
+    kinds = dict.fromkeys((*new.kinds, *old.kinds))
+    pairs = [(kind, new.kinds.get(kind), old.kinds.get(kind)) for kind in kinds]
+    pairs.sort(key=lambda pair: -abs((pair[1] or 0.0) - (pair[2] or 0.0)))
+    return [
+        (
+            kind,
+            "" if first is None else f"{first:,.2f}",
+            "" if other is None else f"{other:,.2f}",
+            _difference((first or 0.0) - (other or 0.0)),
+        )
+        for kind, first, other in pairs
+    ]
+
+
+def _difference(us: float) -> Mark:
+    """A difference of times, coloured by its sign."""
+    kind = "dim"
+    if us < 0:
+        kind = "good"
+    elif us > 0:
+        kind = "bad"
+    return Mark(f"{us:+,.2f}", kind)
+
+
 def _layer_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ...]]:
     """One line for each layer, matched by name."""
     missing = LayerFigures("", "not there", None)
@@ -184,11 +240,6 @@ def _layer_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ..
     for name in dict.fromkeys((*new.layers, *old.layers)):
         first, other = new.layers.get(name, missing), old.layers.get(name, missing)
         difference_us = (first.time_us or 0.0) - (other.time_us or 0.0)
-        kind = "dim"
-        if difference_us < 0:
-            kind = "good"
-        elif difference_us > 0:
-            kind = "bad"
         row = (
             name,
             first.operator or other.operator,
@@ -196,7 +247,7 @@ def _layer_rows(new: ReportFigures, old: ReportFigures) -> list[tuple[object, ..
             other.backend if first.backend == other.backend else Mark(other.backend, "bad"),
             _layer_time(first),
             _layer_time(other),
-            Mark(f"{difference_us:+,.2f}", kind),
+            _difference(difference_us),
         )
         rows.append((abs(difference_us), row))
     rows.sort(key=lambda pair: -pair[0])

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from armpy.core.units import bytes_text, count_text, time_text, type_name
 from armpy.inspect import LayerStatus, ModelFacts, TensorFacts
-from armpy.profiling import Quartiles
 from armpy_conformance.pages import (
     GraphEdge,
     GraphNode,
@@ -143,11 +142,11 @@ def _facts(facts: ModelFacts, group: Sequence[LayerRow]) -> list[tuple[str, str]
     if last.inside:
         node_facts.append(("inside", last.inside))
     node_facts += [(f"refused by {r.backend}", r.text) for layer in layers for r in layer.refusals]
-    if (quartiles := _quartiles(group)) is not None:
-        spread = f"{time_text(quartiles.low)} to {time_text(quartiles.high)}"
-        node_facts += [
-            ("time", f"{time_text(quartiles.median)} (median; half of the runs {spread})")
-        ]
+    if (timed := _timed(group)) is not None and timed.time_us is not None:
+        node_facts.append(("time", time_text(timed.time_us)))
+        if timed.quartiles_us is not None:
+            ends = map(time_text, timed.quartiles_us[::2])
+            node_facts.append(("half of the runs", " to ".join(ends)))
     if macs := sum(layer.macs for layer in layers):
         node_facts.append(("multiply-adds", count_text(macs)))
     node_facts.append(("operations", count_text(sum(layer.operations for layer in layers))))
@@ -169,9 +168,9 @@ def _where(group: Sequence[LayerRow]) -> str:
     return (ran or group)[0].where
 
 
-def _quartiles(group: Sequence[LayerRow]) -> Quartiles | None:
-    """The time of layers that ran as one: each of them has it."""
-    return next((row.quartiles_us for row in group if row.quartiles_us is not None), None)
+def _timed(group: Sequence[LayerRow]) -> LayerRow | None:
+    """One of the layers that ran as one and were measured: each of them has the time of all."""
+    return next((row for row in group if row.time_us is not None), None)
 
 
 def _error(group: Sequence[LayerRow]) -> float | None:
@@ -204,10 +203,9 @@ def _colourings(
         )
 
     colourings = []
-    times = [_quartiles(group) for group in groups]
+    times = [None if (timed := _timed(group)) is None else timed.time_us for group in groups]
     if any(time is not None for time in times):
-        medians = [None if time is None else time.median for time in times]
-        colourings.append(amounts("time", medians, time_text))
+        colourings.append(amounts("time", times, time_text))
     kinds = [TOGETHER.join(row.facts.operator for row in group) for group in groups]
     colourings += [
         classes("backend", [_where(group) for group in groups]),

@@ -8,43 +8,93 @@ from typing import TYPE_CHECKING
 from armpy.core.units import bytes_text, count_text, time_text
 from armpy_conformance.measure.limits import limit_of, main_limit
 from armpy_conformance.pages import Bar, Headline
-from armpy_tools.report.layers import LayerRow, times_by_backend
+from armpy_tools.report.layers import LayerRow, LayerRows, times_by_backend
 
 if TYPE_CHECKING:
     from armpy.compiler import Placement
     from armpy.inspect import ModelFacts
-    from armpy.profiling import Summary
+    from armpy.profiling import Share, Summary
+    from armpy_tools.report.run_times import RunTimes
 
 
 _FEW_RUNS = 10
+_MOST_KINDS = 2
+_MUCH = 0.5
+"""Share of the time that is worth the verdict's sentence."""
 
 
-def speed_headline(summary: Summary) -> Headline:
+def speed_headline(times: RunTimes) -> Headline:
     """Return how long a run takes, how much that varies, and what limits it."""
-    low, median, high = summary.run_us
-    times: dict[str, float] = {}
-    runs = max(summary.num_executions, 1)
+    summary, whole_us = times.summary, times.whole_us or 1.0
+    by_limit: dict[str, float] = {}
     for share in summary.layers:
-        time_us = share.quartiles_us(runs).median
-        compute_us, memory_us = (
-            share.details.get(name, 0.0) / runs for name in ("compute_us", "memory_us")
-        )
-        limit = limit_of(time_us, compute_us, memory_us)
-        times[limit] = times.get(limit, 0.0) + time_us
-    around_us, waiting_us = (
-        sum(share.quartiles_us(runs).median for share in shares)
-        for shares in (summary.overhead, summary.waiting)
-    )
-    whole_us = sum(times.values()) + around_us + waiting_us or 1.0
-    lines = [f"half of the runs take {time_text(low)} to {time_text(high)}"]
-    if runs < _FEW_RUNS:
-        ends = [time_text(find(summary.run_ns) / 1e3) for find in (min, max)]
-        lines = [f"runs take {ends[0]} to {ends[1]}"] if runs > 1 else []
-        lines.append("few runs: use --runs for more")
-    lines += [f"{100 * around_us / whole_us:.0f} % of a run is overhead around layers"]
-    lines += [main_limit(times)]
-    about = f"median of {runs} runs" if runs > 1 else "one run"
-    return Headline("How fast?", [(time_text(median), about)], lines)
+        limit = limit_of(times.time_us(share), *_least_us(share, summary))
+        by_limit[limit] = by_limit.get(limit, 0.0) + times.time_us(share)
+    overhead_us = sum(map(times.time_us, summary.overhead))
+    lines = [f"{100 * overhead_us / whole_us:.0f} % of a run is overhead around layers"]
+    lines.append(main_limit(by_limit))
+    if summary.num_executions > 1:
+        low, _, high = summary.run_us
+        subject = "half of the disturbed runs took" if times.is_busy else "half of the runs take"
+        lines.insert(0, f"{subject} {time_text(low)} to {time_text(high)}")
+    return Headline("How fast?", [(time_text(whole_us), times.basis)], lines)
+
+
+def _least_us(share: Share, summary: Summary) -> tuple[float, float]:
+    """The least that the machine needs for a layer: for arithmetic and for memory; 0 if unknown."""
+    runs = max(summary.num_executions, 1)
+    compute_us, memory_us = (share.details.get(name, 0.0) for name in ("compute_us", "memory_us"))
+    return compute_us / runs, memory_us / runs
+
+
+def few_runs(summary: Summary) -> str:
+    """Remark on a number of runs that is too low to trust; empty if it is not."""
+    count = summary.num_executions
+    if count >= _FEW_RUNS:
+        return ""
+    about = "1 run of the model is little" if count == 1 else f"{count} runs of the model are few"
+    return f"{about}; --runs {2 * _FEW_RUNS} makes more."
+
+
+def verdict(times: RunTimes, known: LayerRows) -> str:
+    """Say in a sentence how near a run comes to what the machine can do, and what takes the time.
+
+    Notes
+    -----
+    The roofline is the least time for the arithmetic and the memory accesses of the layers. It is
+    left out where backends do not state the work of a tenth of the time or more.
+    """
+    parts = []
+    stated = {id(s): max(_least_us(s, times.summary)) for s in times.summary.layers}
+    unknown_us = sum(times.time_us(s) for s in times.summary.layers if not stated[id(s)])
+    least_us = sum(stated.values())
+    if least_us and unknown_us < times.whole_us / 10:
+        parts.append(f"{_digits(times.whole_us / least_us)} times the roofline")
+    by_kind: dict[str, float] = {}
+    for share in times.summary.layers:
+        kind = known.kind(share)
+        by_kind[kind] = by_kind.get(kind, 0.0) + times.time_us(share)
+    by_kind["the overhead around layers"] = times.whole_us - times.layers_us
+    kinds = sorted(by_kind, key=by_kind.__getitem__, reverse=True)
+    for count in range(1, _MOST_KINDS + 1):
+        time_us = sum(by_kind[kind] for kind in kinds[:count])
+        if time_us >= _MUCH * times.whole_us > 0:
+            named = " and ".join(kinds[:count])
+            verb = "is" if count == 1 else "are"
+            parts.append(f"{named} {verb} where the time goes ({_percent(time_us, times)})")
+            break
+    text = "; ".join(parts)
+    return text and f"{text[0].upper()}{text[1:]}."
+
+
+def _digits(number: float) -> str:
+    """One digit after the point, or all before it."""
+    return f"{number:.1f}" if number < 9.95 else f"{number:,.0f}"
+
+
+def _percent(time_us: float, times: RunTimes) -> str:
+    """A share of a run, rounded."""
+    return f"{100 * time_us / times.whole_us:.0f} %"
 
 
 def placement_text(placement: Placement) -> str:
@@ -57,15 +107,15 @@ def placement_text(placement: Placement) -> str:
 
 
 def place_headline(
-    placement: Placement | None, rows: Sequence[LayerRow], summary: Summary
+    placement: Placement | None, rows: Sequence[LayerRow], times: RunTimes
 ) -> Headline:
     """Which backends ran the model, and the first reason why one did not take a layer."""
     question = "Where did it run?"
     if placement is None:
         return Headline(question, [("not known", "the shapes of the inputs are not known")])
     counts = {name: count for name, count in placement.layers_by_backend.items() if count}
-    times = times_by_backend(summary)
-    bars = [Bar(name, times.get(name, 0.0), layers_text(n)) for name, n in counts.items()]
+    time_of = times_by_backend(times)
+    bars = [Bar(name, time_of.get(name, 0.0), layers_text(n)) for name, n in counts.items()]
     unit = "the time in layers"
     if not any(bar.value for bar in bars):
         unit = "the layers"

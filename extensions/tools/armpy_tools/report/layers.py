@@ -15,7 +15,8 @@ from armpy_conformance.pages import shape_text
 if TYPE_CHECKING:
     from armpy.graph import Graph
     from armpy.model import Model
-    from armpy.profiling import Share, Summary
+    from armpy.profiling import Share
+    from armpy_tools.report.run_times import RunTimes
 
 TOGETHER = " + "
 """Between the names of layers that a backend computes as one."""
@@ -28,17 +29,14 @@ class LayerRow:
     facts: LayerFacts
     short: str  # its name, as short as it stays its own
     inputs: list[int] = field(default_factory=list)  # numbers of the layers that it reads from
-    # Of one execution, together with the layers in `company`.
+    # Of one execution, together with the layers in `company`: the report's estimate, and the
+    # quartiles of all runs.
+    time_us: float | None = None
     quartiles_us: Quartiles | None = None
     company: tuple[str, ...] = ()  # short names of the layers that its backend computes with it
     # Relative to the numbers of CpuRef: of the layer by itself, and of all up to it.
     error: float | None = None
     total_error: float | None = None
-
-    @property
-    def time_us(self) -> float | None:
-        """The median of one execution."""
-        return None if self.quartiles_us is None else self.quartiles_us.median
 
     @property
     def title(self) -> str:
@@ -94,12 +92,13 @@ class LayerRows:
                 return [self._by_name[name]]
         return []
 
-    def add_times(self, summary: Summary) -> None:
+    def add_times(self, times: RunTimes) -> None:
         """Add the times of a profile to the layers."""
-        for share in summary.layers:
+        for share in times.summary.layers:
             members = self.members(share.layer) if share.layer else []
-            quartiles = share.quartiles_us(summary.num_executions)
+            quartiles = share.quartiles_us(times.summary.num_executions)
             for row in members:
+                row.time_us = (row.time_us or 0.0) + times.time_us(share)
                 known = row.quartiles_us or (0.0, 0.0, 0.0)
                 row.quartiles_us = Quartiles(*map(sum, zip(known, quartiles, strict=True)))
                 row.company = tuple(other.short for other in members if other is not row)
@@ -109,6 +108,11 @@ class LayerRows:
         members = self.members(share.layer) if share.layer else []
         kinds = dict.fromkeys(row.facts.operator for row in members)
         return TOGETHER.join(kinds) or share.name
+
+    def path(self, share: Share) -> str:
+        """The name of the first layer that a share is of, after those of its control flow."""
+        members = self.members(share.layer)
+        return _path(members[0].facts, members[0].facts.name) if members else share.layer
 
     def title(self, share: Share) -> str:
         """Return the title of a share of the time: kind and short names."""
@@ -162,10 +166,9 @@ def names_of(graph: Graph) -> list[str]:
     return [f"{layer.operation.name} {shorts[layer.name]}" for layer in graph.layers]
 
 
-def times_by_backend(summary: Summary) -> dict[str, float]:
-    """Microseconds of a run in layers, by the backend that ran them: medians of all runs."""
+def times_by_backend(times: RunTimes) -> dict[str, float]:
+    """Microseconds of a run in layers, by the backend that ran them."""
     by_backend: dict[str, float] = {}
-    for share in summary.layers:
-        time_us = share.quartiles_us(summary.num_executions).median
-        by_backend[share.backend] = by_backend.get(share.backend, 0.0) + time_us
+    for share in times.summary.layers:
+        by_backend[share.backend] = by_backend.get(share.backend, 0.0) + times.time_us(share)
     return by_backend

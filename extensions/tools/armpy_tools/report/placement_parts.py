@@ -13,11 +13,11 @@ from armpy_tools.report.layers import LayerRow, times_by_backend
 
 if TYPE_CHECKING:
     from armpy.compiler import Placement
-    from armpy.profiling import Summary
+    from armpy_tools.report.run_times import RunTimes
 
 
 def placement_parts(
-    placement: Placement | None, rows: Sequence[LayerRow], summary: Summary
+    placement: Placement | None, rows: Sequence[LayerRow], times: RunTimes
 ) -> list[Part]:
     """Return the page's parts of placement, with the reason of each refusal."""
     if placement is None:
@@ -37,8 +37,8 @@ def placement_parts(
             "Layers by backend", [Bar(name, float(n), str(n)) for name, n in counts.items() if n]
         ),
     ]
-    if len(times := times_by_backend(summary)) > 1:
-        bars = [Bar(name, us, time_text(us)) for name, us in times.items()]
+    if len(time_of := times_by_backend(times)) > 1:
+        bars = [Bar(name, us, time_text(us)) for name, us in time_of.items()]
         parts.append(Stack("Time in layers by backend", bars))
     parts += _refusals(rows)
     if placement.alternatives:

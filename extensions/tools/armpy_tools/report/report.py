@@ -18,6 +18,7 @@ from armpy.core.units import type_name
 from armpy.errors import InvalidArgumentError
 from armpy.inspect import ModelFacts, describe_model
 from armpy_conformance.pages import (
+    Cautions,
     Facts,
     Headlines,
     Part,
@@ -39,18 +40,25 @@ from armpy_tools.report.accuracy_parts import (
 from armpy_tools.report.comparison import compare_backends, comparison_parts
 from armpy_tools.report.figures import LayerFigures, ReportFigures, side_by_side
 from armpy_tools.report.graph_part import graph_part
-from armpy_tools.report.headlines import layers_text, place_headline, size_headline, speed_headline
+from armpy_tools.report.headlines import (
+    few_runs,
+    layers_text,
+    place_headline,
+    size_headline,
+    speed_headline,
+    verdict,
+)
 from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import memory_kinds, memory_parts
 from armpy_tools.report.placement_parts import placement_parts
-from armpy_tools.report.time_parts import kind_stack, loading_parts, time_parts
+from armpy_tools.report.run_times import RunTimes
+from armpy_tools.report.time_parts import kind_stack, kind_times, loading_parts, time_parts
 
 if TYPE_CHECKING:
     from armpy.execution import TensorSpec
     from armpy.model import Model
     from armpy.ops.operation import Array
     from armpy.plugins.hooks.outline import FileOutline
-    from armpy.profiling import Summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +126,10 @@ def make_report(
             expected="a ReportSubject with `load`, which loads the model for a backend",
         )
     model = subject.model
-    summary, busy = _profiled(subject, num_runs, on_progress)
+    times, busy = _profiled(subject, num_runs, on_progress)
     facts = describe_model(model, subject.outline, file_bytes=subject.file_bytes)
     known = LayerRows(facts)
-    known.add_times(summary)
+    known.add_times(times)
     accuracy = _accuracy(subject, known, on_progress) if with_accuracy else None
     comparison: list[Part] = []
     if backends and subject.load is not None:
@@ -132,37 +140,38 @@ def make_report(
     on_progress("the page")
     headlines = Headlines(
         [
-            speed_headline(summary),
-            place_headline(model.placement, known.rows, summary),
+            speed_headline(times),
+            place_headline(model.placement, known.rows, times),
             size_headline(facts, memory_kinds(model)),
             accuracy_headline(accuracy),
         ]
     )
     overview: list[Part] = [
-        *([Text(busy, "note")] if busy else []),
+        Text(verdict(times, known), "lead"),
+        Cautions([line for line in (busy, few_runs(times.summary)) if line]),
         headlines,
-        kind_stack(summary, known),
+        kind_stack(times, known),
         *_about(subject, facts),
     ]
-    figures = _figures(subject, facts, summary, known, accuracy)
+    figures = _figures(subject, facts, times, known, accuracy)
     sections = [
         Section("Overview", overview),
         Section("Side by side", [] if other is None else side_by_side(figures, other[1], other[0])),
         Section("Graph", [graph_part(facts, known.rows)]),
-        Section("Placement", placement_parts(model.placement, known.rows, summary)),
-        Section("Time", time_parts(summary, known)),
+        Section("Placement", placement_parts(model.placement, known.rows, times)),
+        Section("Time", time_parts(times, known)),
         Section("Memory", memory_parts(model, known.rows)),
         Section("Backends compared", comparison),
         Section("Accuracy", [] if accuracy is None else accuracy_parts(accuracy, known)),
-        Section("Loading", loading_parts(summary)),
+        Section("Loading", loading_parts(times.summary)),
     ]
     return Report(sections, figures)
 
 
 def _profiled(
     subject: ReportSubject, num_runs: int, on_progress: Callable[[str], None]
-) -> tuple[Summary, str]:
-    """Run the model: the profile, and a note if the machine was busy with something else."""
+) -> tuple[RunTimes, str]:
+    """Run the model: the times, and a note if the machine was busy with something else."""
     model, arrays = subject.model, dict(subject.arrays)
     profiler = model.profiler
     if profiler is None:
@@ -180,27 +189,34 @@ def _profiled(
         on_progress(f"run {number + 1} of {num_runs}")
         model.run(arrays)
     load.end(time.perf_counter() - began_s, time.process_time() - own_s)
-    return profiler.summary(), busy_note(load.state)
+    busy = busy_note(load.state)
+    if busy:
+        busy += " So this page counts every part of a run at its shortest in all runs."
+    return RunTimes(profiler.summary(), is_busy=bool(busy)), busy
 
 
 def _figures(
     subject: ReportSubject,
     facts: ModelFacts,
-    summary: Summary,
+    times: RunTimes,
     known: LayerRows,
     accuracy: ModelErrors | None,
 ) -> ReportFigures:
     """The figures of the report."""
+    low_us, _, high_us = times.summary.run_us
     errors = [] if accuracy is None else [error.alone for error in accuracy.errors]
     return ReportFigures(
         subject.name,
         describe_machine(),
         _now(),
-        (*summary.run_us,),
+        times.whole_us,
+        times.basis,
+        (low_us, high_us),
         facts.parameters,
         subject.file_bytes,
         sum(size for _, size in memory_kinds(subject.model)),
         max(errors, default=None),
+        kind_times(times, known),
         {row.short: LayerFigures(row.facts.operator, row.where, row.time_us) for row in known.rows},
     )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
 from armpy.core.units import count_text, percent_text, time_text
+from armpy.profiling import short_names
 from armpy_conformance.pages import (
     Bar,
     Bars,
@@ -20,48 +21,50 @@ from armpy_conformance.pages import (
     Text,
 )
 from armpy_tools.report.layers import LayerRow, LayerRows
+from armpy_tools.report.name_groups import name_groups
+from armpy_tools.report.run_times import RunTimes
 
 if TYPE_CHECKING:
     from armpy.profiling import Share, Summary
 
 OVERHEAD, WAITING = "overhead", "waiting"
+_FEWEST_GROUPS = 3
 _MOST_SLICES = 9
 """Kinds of operations with a part of the bar of their own; the others share one."""
 
 
-def time_parts(summary: Summary, known: LayerRows) -> list[Part]:
+def time_parts(times: RunTimes, known: LayerRows) -> list[Part]:
     """Return the page's parts of the time of executions.
 
     Parameters
     ----------
-    summary : Summary
-        Of at least one execution.
+    times : RunTimes
+        The time of a run.
     known : LayerRows
         The layers, for their names.
     """
+    summary = times.summary
     durations = [time_ns / 1000 for time_ns in summary.run_ns]
-    around = [TimePart.of(s, summary) for s in (*summary.overhead, *summary.waiting)]
-    layers = [TimePart.of(share, summary, known.title(share)) for share in summary.layers]
-    kinds = [*_by_kind(summary, known), *around]
+    around = [TimePart.of(share, times) for share in times.around]
+    layers = [TimePart.of(share, times, known.title(share)) for share in summary.layers]
+    kinds = [*_by_kind(times, known), *around]
     parts: list[Part] = [
         Facts(
             [
+                ("a run", f"{time_text(times.whole_us)}, {times.basis}"),
                 ("runs that were profiled", str(summary.num_executions)),
                 ("shortest and longest run", _range_text(durations)),
-                ("in layers", _share_text(summary.layers, summary)),
-                (OVERHEAD, _share_text(summary.overhead, summary)),
-                (WAITING, _share_text(summary.waiting, summary)),
+                ("in layers", _share_text(summary.layers, times)),
+                (OVERHEAD, _share_text(summary.overhead, times)),
+                (WAITING, _share_text(summary.waiting, times)),
             ]
-        ),
-        Text(
-            "Times of layers are medians of all runs. Their sum, which charts call 100 %, is near "
-            "the median of a run."
         ),
     ]
     if summary.num_dropped:
         parts.append(Text(f"{summary.num_dropped} events were not kept.", "note"))
     parts += [
         _bars("Time of one run by kind of layer", "kind", kinds),
+        *_folded(times, known),
         _bars("Time of one run by layer", "layer", [*layers, *around]),
         _in_order(known.rows),
         Details("Every layer with its figures", [_table(known.rows)]),
@@ -71,6 +74,48 @@ def time_parts(summary: Summary, known: LayerRows) -> list[Part]:
         series = [Series("run", numbers, [us / 1e3 for us in durations])]
         parts.append(Lines("Run by run", series, "run", "ms"))
     return parts
+
+
+def _folded(times: RunTimes, known: LayerRows) -> list[Bars]:
+    """The time of layers, folded by what their names begin with; nothing where that says little."""
+    shares = [share for share in times.summary.layers if share.layer]
+    paths = [known.path(share) for share in shares]
+    short = short_names(paths, longest=1000)
+    by_name: dict[str, list[Share]] = {}
+    for share, path in zip(shares, paths, strict=True):
+        by_name.setdefault(short[path], []).append(share)
+    groups = name_groups({name: sum(map(times.time_us, s)) for name, s in by_name.items()})
+    if not _FEWEST_GROUPS <= len(groups) < len(by_name):
+        return []
+    nameless = [share for share in times.summary.layers if not share.layer]
+    bars = [_share_bar(share, times, known) for share in (*nameless, *times.around)]
+    for group in groups:
+        inside = [
+            _share_bar(share, times, known) for name in group.names for share in by_name[name]
+        ]
+        bars.append(inside[0] if len(inside) == 1 else _group_bar(group.prefix, inside, times))
+    bars.sort(key=lambda bar: -bar.value)
+    caption = "Time of one run by the beginning of layers' names: 100 %"
+    return [Bars(caption, bars, "name", "time", shown=20)]
+
+
+def _share_bar(share: Share, times: RunTimes, known: LayerRows) -> Bar:
+    """The bar of a layer, or of what is around layers."""
+    time_us, name = times.time_us(share), known.title(share)
+    return Bar(name, time_us, _time_and_share(time_us, times), share.backend or "armpy")
+
+
+def _group_bar(prefix: str, inside: Sequence[Bar], times: RunTimes) -> Bar:
+    """The bar of layers whose names begin alike."""
+    backends = dict.fromkeys(bar.group for bar in inside)
+    name = f"{prefix.rstrip('/._:') or 'all'} ({len(inside)} layers)"
+    time_us = sum(bar.value for bar in inside)
+    backend = next(iter(backends)) if len(backends) == 1 else "several"
+    return Bar(name, time_us, _time_and_share(time_us, times), backend, inside=inside)
+
+
+def _time_and_share(time_us: float, times: RunTimes) -> str:
+    return f"{time_text(time_us)}, {percent_text(time_us / (times.whole_us or 1.0))}"
 
 
 def loading_parts(summary: Summary) -> list[Part]:
@@ -96,9 +141,9 @@ def _range_text(durations: Sequence[float]) -> str:
     return f"{time_text(min(durations))} to {time_text(max(durations))}" if durations else "-"
 
 
-def _share_text(shares: Iterable[Share], summary: Summary) -> str:
+def _share_text(shares: Iterable[Share], times: RunTimes) -> str:
     """All of some shares together, as part of the whole."""
-    return percent_text(sum(share.total_ns for share in shares) / (summary.wall_ns or 1))
+    return percent_text(sum(map(times.time_us, shares)) / (times.whole_us or 1.0))
 
 
 @dataclass(slots=True)
@@ -107,31 +152,36 @@ class TimePart:
 
     name: str
     backend: str  # empty for armpy itself
-    time_us: float  # median
+    time_us: float
 
     @classmethod
-    def of(cls, share: Share, summary: Summary, name: str = "") -> TimePart:
+    def of(cls, share: Share, times: RunTimes, name: str = "") -> TimePart:
         """The part that a profile has as a share."""
-        time_us = share.quartiles_us(summary.num_executions).median
-        return cls(name or share.name, share.backend, time_us)
+        return cls(name or share.name, share.backend, times.time_us(share))
 
 
-def kind_stack(summary: Summary, known: LayerRows) -> Stack:
+def kind_stack(times: RunTimes, known: LayerRows) -> Stack:
     """Draw the time of a run by kind of layer: the picture of the first screen."""
-    around = [TimePart.of(share, summary) for share in (*summary.overhead, *summary.waiting)]
-    parts = [*_by_kind(summary, known), *around]
-    whole_us = sum(part.time_us for part in parts)
+    around = [TimePart.of(share, times) for share in times.around]
     return Stack(
-        f"Where the time of a run goes ({time_text(whole_us)})",
-        _slices(parts, {share.name for share in summary.overhead}),
+        f"Where the time of a run goes ({time_text(times.whole_us)})",
+        _slices([*_by_kind(times, known), *around], {s.name for s in times.summary.overhead}),
     )
 
 
-def _by_kind(summary: Summary, known: LayerRows) -> list[TimePart]:
+def kind_times(times: RunTimes, known: LayerRows) -> dict[str, float]:
+    """Microseconds of a run by kind of layer, and of each part around layers."""
+    by_kind: dict[str, float] = {}
+    for part in (*_by_kind(times, known), *(TimePart.of(share, times) for share in times.around)):
+        by_kind[part.name] = by_kind.get(part.name, 0.0) + part.time_us
+    return by_kind
+
+
+def _by_kind(times: RunTimes, known: LayerRows) -> list[TimePart]:
     """The time of layers by the file's kinds of operators, and backends."""
     by_kind: dict[tuple[str, str], TimePart] = {}
-    for share in summary.layers:
-        part = TimePart.of(share, summary, known.kind(share))
+    for share in times.summary.layers:
+        part = TimePart.of(share, times, known.kind(share))
         whole = by_kind.setdefault(
             (part.name, part.backend), TimePart(part.name, part.backend, 0.0)
         )
@@ -199,8 +249,9 @@ def _in_order(rows: Sequence[LayerRow]) -> Lines:
 def _table(rows: Sequence[LayerRow]) -> Table:
     """All layers."""
     columns = [
-        "number>", "layer", "operation", "shape", "type", "backend", "median µs>", "quartiles µs>",
-        "operations>", "per ns>", "KiB moved>", "KiB weights>", "with",
+        "number>", "layer", "operation", "shape", "type", "backend", "µs>",
+        "quartiles of all runs, µs>", "operations>", "per ns>", "KiB moved>", "KiB weights>",
+        "with",
     ]  # fmt: skip
     lines = [
         (
@@ -210,7 +261,7 @@ def _table(rows: Sequence[LayerRow]) -> Table:
             row.shape,
             row.type,
             row.where,
-            "" if row.quartiles_us is None else f"{row.quartiles_us.median:.2f}",
+            "" if row.time_us is None else f"{row.time_us:.2f}",
             "" if row.quartiles_us is None else "{:.2f} to {:.2f}".format(*row.quartiles_us[::2]),
             count_text(row.facts.operations),
             _rate(row),

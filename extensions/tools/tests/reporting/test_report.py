@@ -23,6 +23,7 @@ from armpy_conformance.measure.limits import main_limit
 from armpy_conformance.pages import (
     Bar,
     Bars,
+    Cautions,
     Facts,
     GraphView,
     Headline,
@@ -41,11 +42,19 @@ from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
 from armpy_tools.report.accuracy_parts import float_errors
+from armpy_tools.report.figures import side_by_side
 from armpy_tools.report.graph_part import graph_part
-from armpy_tools.report.headlines import placement_text, size_headline, speed_headline
+from armpy_tools.report.headlines import (
+    few_runs,
+    placement_text,
+    size_headline,
+    speed_headline,
+    verdict,
+)
 from armpy_tools.report.layers import LayerRows
 from armpy_tools.report.memory_parts import needed_bytes
-from armpy_tools.report.time_parts import kind_stack
+from armpy_tools.report.run_times import RunTimes
+from armpy_tools.report.time_parts import kind_stack, kind_times, time_parts
 
 
 def profiled(path: Path, **options: object) -> Model:
@@ -103,7 +112,7 @@ def test_the_graph_can_be_coloured_by_backend_time_and_precision(sections: Secti
     assert all(time is not None for time in colourings["time"].amounts[1:-1])
 
 
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", [0, 1, 2])
 def test_bars_of_time_add_up_to_the_whole(sections: Sections, number: int) -> None:
     facts = parts_of(sections, "Time", Facts)[0]
     bars = parts_of(sections, "Time", Bars)[number]
@@ -253,7 +262,7 @@ def test_fused_layers_share_their_time_with_the_others_named() -> None:
     layers = (layer(0, "a"), layer(1, "b", operator="CONV_2D"), layer(2, "c"))
     known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
     share = Share("Convolution2d 'b + a'", "A", "Convolution2d", "b + a", 2, 8000)
-    known.add_times(Summary(2, 8000, 8000, (share,), (), (), (), (), (), 0))
+    known.add_times(RunTimes(Summary(2, 8000, 8000, (share,), (), (), (), (), (), 0)))
     assert [(row.time_us, row.company) for row in known.rows] == [
         (4.0, ("b",)),
         (4.0, ("a",)),
@@ -271,7 +280,8 @@ def answers_of(sections: Sections) -> dict[str, Headline]:
 def test_the_first_screen_answers_four_questions(sections: Sections) -> None:
     answers = answers_of(sections)
     assert list(answers) == ["How fast?", "Where did it run?", "How big?", "How exact?"]
-    assert answers["How fast?"].figures[0][1] == "median of 3 runs"
+    of_runs = ("median of 3 runs", "every part at its shortest in 3 runs")  # on a busy machine
+    assert answers["How fast?"].figures[0][1] in of_runs
     assert answers["Where did it run?"].figures == [("CpuRef", "100 % of the time in layers")]
     assert list(answers["Where did it run?"].lines) == ["no layer fell back"]
     assert answers["How exact?"].figures[0][0] == "reference"
@@ -335,9 +345,12 @@ def test_a_page_of_a_busy_machine_says_so(monkeypatch: pytest.MonkeyPatch) -> No
     with profiled(DIGITS, backends=["CpuRef"]) as model:
         subject = ReportSubject(model, "digits", zeros(model))
         report_sections = make_report(subject, num_runs=1, with_accuracy=False).sections
-    (text,) = parts_of(report_sections, "Overview", Text)
-    assert isinstance(text, Text)
-    assert text.text.startswith("The machine was busy: other processes took ")
+    (cautions,) = parts_of(report_sections, "Overview", Cautions)
+    assert isinstance(cautions, Cautions)
+    note, few = cautions.lines
+    assert note.startswith("The machine was busy: other processes took ")
+    assert note.endswith("counts every part of a run at its shortest in all runs.")
+    assert few == "1 run of the model is little; --runs 20 makes more."
 
 
 def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None:
@@ -360,12 +373,14 @@ def test_layers_that_ran_as_one_are_one_node_with_their_time_and_edges() -> None
     facts = ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, tensors, (), (0,), (3,), True)
     known = LayerRows(facts)
     share = Share("b + c", "A", "Convolution2d", "b + c", 3, 6000, run_ns=[1000, 2000, 3000])
-    known.add_times(Summary(3, 6000, 6000, (share,), (), (), (), (), (), 0))
+    ran = (3000, 4000, 5000)
+    known.add_times(RunTimes(Summary(3, 6000, 6000, (share,), (), (), (), (), (), 0, run_ns=ran)))
     view = graph_part(facts, known.rows)
     assert [node.title for node in view.nodes] == ["t0", "a", "b", "t3"]
     fused = view.nodes[2]
     assert fused.subtitle == "CONV_2D + ADD 1"
-    assert dict(fused.facts)["time"] == "2 µs (median; half of the runs 1.5 µs to 2.5 µs)"
+    assert dict(fused.facts)["time"] == "2.00 µs"
+    assert dict(fused.facts)["half of the runs"] == "1.50 µs to 2.50 µs"
     assert dict(fused.facts)["quantisation"] == "scale 0.5, zero point 3"
     assert [(edge.source, edge.target) for edge in view.edges] == [(0, 1), (1, 2), (2, 3)]
     assert view.colourings[0].name == "time"
@@ -392,15 +407,19 @@ def summary_of(runs: int) -> Summary:
     return Summary(runs, 0, 0, (layer_share,), (), (around,), (), (), (), 0, run_ns=ends)
 
 
+def rows_of(*layers: LayerFacts) -> LayerRows:
+    return LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", layers, (), (), (), (), True))
+
+
 def test_the_share_around_layers_is_that_of_the_bar() -> None:
-    known = LayerRows(ModelFacts(0, 0, 0, 0, 0, {}, {}, "", (layer(0, "a"),), (), (), (), (), True))
-    headline = speed_headline(summary_of(10))
+    times = RunTimes(summary_of(10))
+    headline = speed_headline(times)
     assert list(headline.lines[:2]) == [
-        "half of the runs take 10 µs to 10 µs",
+        "half of the runs take 10.0 µs to 10.0 µs",
         "79 % of a run is overhead around layers",
     ]
-    stack = kind_stack(summary_of(10), known)
-    assert stack.caption == "Where the time of a run goes (10 µs)"
+    stack = kind_stack(times, rows_of(layer(0, "a")))
+    assert stack.caption == "Where the time of a run goes (10.0 µs)"
     assert [(bar.name, bar.is_grey) for bar in stack.parts] == [
         ("around layers", True),
         ("ADD", False),
@@ -409,11 +428,65 @@ def test_the_share_around_layers_is_that_of_the_bar() -> None:
 
 
 def test_few_runs_are_said_to_be_few() -> None:
-    headline = speed_headline(summary_of(2))
-    assert headline.lines[:2] == ["runs take 9 µs to 11 µs", "few runs: use --runs for more"]
-    assert headline.figures == [("10 µs", "median of 2 runs")]
-    one = speed_headline(replace(summary_of(2), num_executions=1, run_ns=(9000,)))
-    assert one.lines[0] == "few runs: use --runs for more"
+    assert few_runs(summary_of(2)) == "2 runs of the model are few; --runs 20 makes more."
+    assert not few_runs(summary_of(10))
+    assert speed_headline(RunTimes(summary_of(2))).figures == [("10.0 µs", "mean of 2 runs")]
+    one = replace(summary_of(2), num_executions=1, run_ns=(9000,))
+    assert speed_headline(RunTimes(one)).figures[0][1] == "one run"
+
+
+def disturbed_summary() -> Summary:
+    """Four runs of two layers, of which every run but the first is disturbed in some part."""
+    slow = Share("Add 'a'", "A", "Add", "a", 4, 0, run_ns=[2000, 2000, 9000, 2000])
+    quick = Share("Mul 'b'", "A", "Mul", "b", 4, 0, run_ns=[1000, 5000, 1000, 6000])
+    around = Share("around layers", run_ns=[500, 500, 500])  # the last run had none
+    runs = (3500, 7500, 10_500, 8000)
+    return Summary(4, 29_500, 0, (slow, quick), (), (around,), (), (), (), 0, run_ns=runs)
+
+
+@pytest.mark.parametrize(
+    ("is_busy", "whole_us", "basis"),
+    [
+        (False, 7.75, "mean of the middle 2 of 4 runs"),  # the second and the last one
+        (True, 3.0, "every part at its shortest in 4 runs"),
+    ],
+)
+def test_headline_strip_and_bars_have_one_time(is_busy: bool, whole_us: float, basis: str) -> None:
+    times = RunTimes(disturbed_summary(), is_busy)
+    known = rows_of(layer(0, "a", operator="ADD"), layer(1, "b", operator="MUL"))
+    known.add_times(times)
+    text = time_text(whole_us)
+    assert speed_headline(times).figures == [(text, basis)]
+    stack = kind_stack(times, known)
+    assert stack.whole == pytest.approx(whole_us)
+    assert text in stack.caption
+    facts, by_kind, by_layer, *_ = time_parts(times, known)
+    assert isinstance(facts, Facts)
+    assert dict(facts.facts)["a run"] == f"{text}, {basis}"
+    for bars in (by_kind, by_layer):
+        assert isinstance(bars, Bars)
+        assert sum(bar.value for bar in bars.bars) == pytest.approx(whole_us)
+    assert sum(kind_times(times, known).values()) == pytest.approx(whole_us)
+
+
+def test_the_verdict_names_the_roofline_and_what_takes_the_time() -> None:
+    known = rows_of(layer(0, "a", operator="ADD"), layer(1, "b", operator="MUL"))
+    summary = disturbed_summary()
+    assert verdict(RunTimes(summary), known) == "MUL is where the time goes (71 %)."
+    for share in summary.layers:  # of four runs together
+        share.details.update({"compute_us": 2.0, "memory_us": 3.0})
+    text = "2.0 times the roofline; ADD is where the time goes (67 %)."
+    assert verdict(RunTimes(summary, is_busy=True), known) == text
+
+
+def test_the_verdict_names_two_kinds_where_one_takes_less_than_half() -> None:
+    shares = tuple(
+        Share(name, "A", name, name, 1, 0, run_ns=[time_ns])
+        for name, time_ns in (("a", 4000), ("b", 3000), ("c", 3000))
+    )
+    known = rows_of(*(layer(n, name, operator=name.upper()) for n, name in enumerate("abc")))
+    summary = Summary(1, 10_000, 0, shares, (), (), (), (), (), 0, run_ns=(10_000,))
+    assert verdict(RunTimes(summary), known) == "A and B are where the time goes (70 %)."
 
 
 def test_one_backend_with_all_layers_is_named_once() -> None:
@@ -446,7 +519,14 @@ def test_parameters_are_in_full_until_they_are_many(parameters: int, text: str) 
 
 
 @pytest.mark.parametrize(
-    ("us", "text"), [(0.12345, "0.123 µs"), (999.4, "999 µs"), (999.6, "1 ms"), (2e9, "2,000 s")]
+    ("us", "text"),
+    [
+        (0.12345, "0.123 µs"),
+        (999.4, "999 µs"),
+        (999.6, "1.00 ms"),
+        (7000.0, "7.00 ms"),
+        (2e9, "2,000 s"),
+    ],
 )
 def test_times_have_three_digits(us: float, text: str) -> None:
     assert time_text(us) == text
@@ -468,19 +548,26 @@ def test_two_reports_are_compared_side_by_side(tmp_path: Path) -> None:
         assert sum(layer.time_us or 0 for layer in figures.layers.values()) > 0
         slow = next(iter(figures.layers))
         layers = dict(figures.layers) | {"gone": replace(figures.layers[slow], time_us=1e9)}
-        other = replace(figures, model="another", run_us=(1.0, 2.0, 4.0), layers=layers)
+        other = replace(
+            figures, model="another", run_us=2.0, kinds={"ADD": 5.0, "NEW": 1e6}, layers=layers
+        )
         later = digits_report(model, other=("earlier.html", other))
     section = next(section for section in later.sections if section.title == "Side by side")
-    whole, by_layer = (part for part in section.parts if isinstance(part, Table))
-    median, later_us = whole.rows[1], later.figures.run_us[1]
-    assert median[0] == "median of the runs, µs"
-    assert median[1:] == (f"{later_us:,.1f}", "2.0", f"{later_us / 2:.3f}")
+    whole, by_kind, by_layer = (part for part in section.parts if isinstance(part, Table))
+    one, later_us = whole.rows[0], later.figures.run_us
+    assert one[0] == "a run, µs"
+    assert [str(cell) for cell in by_kind.rows[0]] == ["NEW", "", "1,000,000.00", "-1,000,000.00"]
+    assert one[1:] == (f"{later_us:,.1f}", "2.0", f"{later_us / 2:.3f}")
     assert by_layer.rows[0][0] == "gone"
     assert str(by_layer.rows[0][-1]) == "-1,000,000,000.00"
     assert by_layer.columns[4:6] == ["this page>", "earlier.html>"]
     assert {row[0] for row in by_layer.rows} == {*later.figures.layers, "gone"}
-    notes = [part.text for part in section.parts if isinstance(part, Text)]
-    assert notes == ["The models differ: digits and another."]
+    lead, note, *_ = (part for part in section.parts if isinstance(part, Text))
+    assert lead.text.startswith(f"{time_text(later_us)} a run, 2.00 µs in earlier.html: ")
+    assert note.text == "The models differ: digits and another."
+    strangers = replace(other, layers={"gone": figures.layers[slow]})
+    parts = side_by_side(later.figures, strangers, "earlier.html")
+    assert sum(isinstance(part, Table) for part in parts) == 2  # no layer is in both
 
 
 @pytest.mark.parametrize(
@@ -490,14 +577,14 @@ def test_two_reports_are_compared_side_by_side(tmp_path: Path) -> None:
         ('<script type="application/json" id="page-data">{"a": </script>', "cannot be read"),
         ('<script type="application/json" id="page-data">[1]</script>', "not a mapping"),
         (
-            '<script type="application/json" id="page-data">{"format": "armpy report 1",'
-            ' "run_us": [1, "x", 3]}</script>',
-            "run_us is not a number",
+            '<script type="application/json" id="page-data">{"format": "armpy report 2",'
+            ' "quartiles_us": ["x", 3]}</script>',
+            "quartiles_us is not a number",
         ),
         (
-            '<script type="application/json" id="page-data">{"format": "armpy report 1",'
-            ' "run_us": [1, 2, 3]}</script>',
-            "damaged: 'layers'",
+            '<script type="application/json" id="page-data">{"format": "armpy report 2",'
+            ' "quartiles_us": [1, 2]}</script>',
+            "damaged: 'model'",
         ),
     ],
 )

@@ -501,6 +501,7 @@
         else area.classList.add("moving");
       });
       area.addEventListener("pointermove", (event) => {
+        this.hover(event, pointers.size ? -1 : this.at(...place(event)));
         const before = pointers.get(event.pointerId);
         if (!before) return;
         const [x, y] = place(event);
@@ -520,8 +521,18 @@
           this.tellMatches();
         }
       };
+      area.addEventListener("pointerleave", (event) => this.hover(event, -1));
       area.addEventListener("pointerup", end);
       area.addEventListener("pointercancel", end);
+    }
+
+    hover(event, node) {
+      // The whole name of the layer under the pointer, which its box may not have room for.
+      const amount = node < 0 ? "" : this.colouring.texts?.[node];
+      const names = node < 0 ? [] : this.data.facts[node].filter(([name]) => this.data.factNames[name] === "name");
+      const full = names.map(([, name]) => name).join(" + ") || this.data.titles[node];
+      const text = node < 0 ? "" : `${full}: ${this.data.subtitles[node]}${amount ? `, ${amount}` : ""}`;
+      document.dispatchEvent(new CustomEvent("armpy-tip", { detail: { text, event } }));
     }
 
     onWheel(event) {

@@ -56,6 +56,51 @@
     });
   }
 
+  // A line beside the pointer that names what is under it.
+  const tip = document.body.appendChild(document.createElement("div"));
+  tip.className = "tip";
+  tip.hidden = true;
+  tip.setAttribute("aria-hidden", "true"); // tables and panels have the same
+  const point = (text, event) => {
+    tip.textContent = text;
+    tip.hidden = !text;
+    if (!text) return;
+    const { width, height } = tip.getBoundingClientRect();
+    const left = Math.min(event.clientX + 14, innerWidth - width - 4);
+    const top = event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18;
+    [tip.style.left, tip.style.top] = [`${Math.max(left, 4)}px`, `${top}px`];
+  };
+  document.addEventListener("armpy-tip", ({ detail }) => point(detail.text, detail.event));
+
+  // The point of a chart that is nearest to the pointer.
+  for (const chart of document.querySelectorAll(".lines svg")) {
+    let near = null;
+    let places = null;
+    const leave = () => {
+      near?.classList.remove("near");
+      near = null;
+      point("");
+    };
+    chart.addEventListener("pointermove", (event) => {
+      places ??= [...chart.querySelectorAll("circle")].map((circle) =>
+        ({ circle, x: circle.cx.baseVal.value, y: circle.cy.baseVal.value }));
+      const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
+      let [best, least] = [null, 40 ** 2];
+      for (const place of places) {
+        const distance = (place.x - x) ** 2 + ((place.y - y) / 4) ** 2;
+        if (distance < least) [best, least] = [place.circle, distance];
+      }
+      if (best !== near) leave();
+      if (!best) return;
+      near = best;
+      near.classList.add("near");
+      const { line } = near.parentElement.dataset;
+      const text = near.dataset.text;
+      point(chart.querySelectorAll("[data-line]").length > 1 ? `${line}, ${text}` : text, event);
+    });
+    chart.addEventListener("pointerleave", leave);
+  }
+
   // What a chart shows is read out of it when its table is asked for.
   const tabled = (figure) => {
     const table = document.createElement("table");
@@ -70,7 +115,7 @@
     for (const point of figure.querySelectorAll("circle")) {
       const row = body.insertRow();
       row.insertCell().textContent = point.parentElement.dataset.line;
-      row.insertCell().textContent = point.textContent;
+      row.insertCell().textContent = point.dataset.text;
     }
     return table;
   };
@@ -78,8 +123,56 @@
     details.addEventListener("toggle", () => details.append(tabled(details.closest("figure"))), { once: true });
   }
 
+  for (const row of document.querySelectorAll("tr[data-inside]")) {
+    const heading = row.querySelector("th");
+    const control = document.createElement("button");
+    control.type = "button";
+    control.append(...heading.childNodes);
+    heading.append(control);
+    const inner = [];
+    for (let next = row.nextElementSibling; next?.classList.contains("inner"); next = next.nextElementSibling) inner.push(next);
+    const fold = (isFolded) => {
+      for (const part of inner) part.hidden = isFolded;
+      control.setAttribute("aria-expanded", String(!isFolded));
+    };
+    control.addEventListener("click", () => fold(control.getAttribute("aria-expanded") === "true"));
+    fold(true);
+  }
+
+  // The lines of a matrix's cell, in a row of their own below it.
+  for (const matrix of document.querySelectorAll(".matrix")) {
+    const texts = JSON.parse(matrix.querySelector("script").textContent);
+    const buttons = [...matrix.querySelectorAll("td button")];
+    const opened = document.createElement("tr");
+    opened.className = "lines";
+    const show = (button, lines) => {
+      const cell = document.createElement("td");
+      cell.colSpan = button.closest("tr").cells.length;
+      const panel = cell.appendChild(document.createElement("div"));
+      panel.appendChild(document.createElement("p")).textContent = button.title;
+      const list = panel.appendChild(document.createElement("dl"));
+      for (const [subject, text] of lines) {
+        list.appendChild(document.createElement("dt")).textContent = subject;
+        if (text) list.appendChild(document.createElement("dd")).textContent = text;
+      }
+      opened.replaceChildren(cell);
+      button.closest("tr").after(opened);
+    };
+    buttons.forEach((button, n) => {
+      button.setAttribute("aria-expanded", "false");
+      button.addEventListener("click", () => {
+        const isOpen = button.getAttribute("aria-expanded") === "true";
+        for (const other of buttons) other.setAttribute("aria-expanded", "false");
+        opened.remove();
+        if (isOpen) return;
+        button.setAttribute("aria-expanded", "true");
+        show(button, texts[n]);
+      });
+    });
+  }
+
   for (const table of document.querySelectorAll("table[data-shown]")) {
-    const rows = [...table.tBodies[0].rows].slice(Number(table.dataset.shown));
+    const rows = [...table.tBodies[0].querySelectorAll("tr:not(.inner)")].slice(Number(table.dataset.shown));
     const control = document.createElement("button");
     control.type = "button";
     const fold = (isFolded) => {
