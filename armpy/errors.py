@@ -285,6 +285,12 @@ def did_you_mean(
     str
         Text for the `fix` of an error.
     """
+    near = nearest_name(name, known, cutoff)
+    return otherwise if near is None else f"Did you mean '{near}'?"
+
+
+def nearest_name(name: object, known: Iterable[object], cutoff: float = 0.6) -> object | None:
+    """Return the known name that is spelled most like an unknown one; None if none is near."""
     import difflib  # noqa: PLC0415  # for those who mistype
 
     # Without style, so that numThreads finds num_threads.
@@ -292,7 +298,7 @@ def did_you_mean(
     for other in known:
         spelled.setdefault(_without_style(other), other)
     near = difflib.get_close_matches(_without_style(name), spelled, 1, cutoff)
-    return f"Did you mean '{spelled[near[0]]}'?" if near else otherwise
+    return spelled[near[0]] if near else None
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

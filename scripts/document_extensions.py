@@ -64,6 +64,11 @@ class Project:
         requirements = self.table.get("dependencies", ())
         return tuple(re.split(r"[^\w-]", text, maxsplit=1)[0] for text in requirements)
 
+    @property
+    def backend_ids(self) -> list[str]:
+        """The ids of the backends that it brings."""
+        return [*self.table.get("entry-points", {}).get("armpy.backends", {})]
+
     def plugins(self, group: str) -> Iterator[Any]:
         """The objects that it announces in a group of entry points."""
         for reference in self.table.get("entry-points", {}).get(group, {}).values():
@@ -126,6 +131,7 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
     announced = _table(ROOT / "pyproject.toml")["entry-points"]["armpy.backends"].values()
     with_armpy = {reference.partition(":")[0] for reference in announced}
     own = [project for project in backends if project.package in with_armpy]
+    others = [project for project in backends if project.backend_ids and project not in own]
     names = {project.name for project in extensions}
     tables = [
         _mapping(
@@ -163,6 +169,16 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
             "FOLDERS",
             {p.name: _quoted(p.folder) for p in [*extensions, *own]},
             "Folders of distributions in a checkout.",
+        ),
+        _mapping(
+            "BACKENDS",
+            {name: _quoted(p.name) for p in others for name in p.backend_ids},
+            "Distributions by the backends that they bring, without those of armpy's own.",
+        ),
+        _mapping(
+            "BACKEND_FOLDERS",
+            {p.name: _quoted(p.folder) for p in others},
+            "Folders of these distributions in a checkout.",
         ),
     ]
     return "\n".join([HEAD, *tables])

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from armpy.errors import InvalidArgumentError, did_you_mean
+from armpy.errors import InvalidArgumentError, did_you_mean, nearest_name
 from armpy.plugins.extension_tables import COMMANDS
-from armpy.plugins.extensions import install_line
+from armpy.plugins.extensions import install_line, suggest_name
+
+if TYPE_CHECKING:
+    from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint
 
 _PLUGIN_VARIABLES = ("ARMPY_DYNAMIC_BACKENDS_PATH", "ARMPY_TRUST_FILE")
 """Of the environment: plugins, or what finding them complains about, may be there."""
@@ -89,10 +92,8 @@ class CommandGroup(OnceGroup):
                 "doctor explains, or armpy's metadata is older than its code. Install armpy again"
             )
         if name and not name.startswith("-") and self.get_command(context, name) is None:
-            known = {*self.list_commands(context), *COMMANDS}
-            raise click.UsageError(
-                f"No such command '{name}'. {did_you_mean(name, sorted(known), _LISTED)}", context
-            )
+            fix = suggest_name(name, self.list_commands(context), COMMANDS, _LISTED)
+            raise click.UsageError(f"No such command '{name}'. {fix}", context)
         return super().resolve_command(context, arguments)
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
@@ -119,13 +120,10 @@ def _plugin_commands(own_names: frozenset[str], *, with_own: bool) -> dict[str, 
     `with_own`, and there is nothing to complain about either, what finds them is not imported:
     armpy's help is as quick as its own commands.
     """
-    from armpy.plugins.discovery import entry_point_cache  # not for own commands  # noqa: PLC0415
-
     is_asked_for = any(os.environ.get(name) for name in _PLUGIN_VARIABLES)
-    entries = () if is_asked_for else entry_point_cache.installed().entry_points
     hooks = {
-        entry_point_cache.HOOK_OF_GROUP.get(entry.group)
-        for entry in entries
+        entry.hook
+        for entry in (() if is_asked_for else _entry_points())
         if with_own or entry.distribution != "armpy"
     }
     if not is_asked_for and not hooks & {"", "armpy_add_cli_commands"}:
@@ -133,6 +131,12 @@ def _plugin_commands(own_names: frozenset[str], *, with_own: bool) -> dict[str, 
     from armpy.cli.plugin_commands import plugin_commands  # noqa: PLC0415
 
     return plugin_commands(own_names)
+
+
+def _entry_points() -> Sequence[InstalledEntryPoint]:
+    from armpy.plugins.discovery import entry_point_cache  # not for own commands  # noqa: PLC0415
+
+    return entry_point_cache.installed().entry_points
 
 
 def refuse_missing(name: str) -> None:
@@ -154,6 +158,30 @@ def refuse_missing(name: str) -> None:
             f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
             f"loaded, which armpy doctor explains. Run: {install_line(distribution)}"
         )
+
+
+def refuse_misspelled(group: click.Group, word: str) -> None:
+    """Refuse a word that is spelled like a command of a group and is not a backend's id.
+
+    For groups that take either.
+
+    Raises
+    ------
+    click.UsageError
+        If it is; the error names the command, and how to install what adds it if that is missing.
+    """
+    elsewhere = {
+        command: distribution
+        for name, distribution in COMMANDS.items()
+        for owner, _, command in [name.partition(" ")]
+        if owner == group.name and command and command not in group.commands
+    }
+    is_near = nearest_name(word, [*group.commands, *elsewhere]) is not None
+    # Ids of modules in directories are not known without importing them, and begin upper-case.
+    if not is_near or word[:1].isupper() or word in (entry.name for entry in _entry_points()):
+        return
+    fix = suggest_name(word, group.commands, elsewhere, "")
+    raise click.UsageError(f"There is no command and no backend '{word}'. {fix}")
 
 
 def imported_when_run(place: str) -> Callable[[Callable[[], None]], Callable[..., object]]:

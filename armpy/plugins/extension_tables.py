@@ -74,3 +74,24 @@ FOLDERS: Mapping[str, str] = {
     "armpy-tools": "extensions/tools",
 }
 """Folders of distributions in a checkout."""
+
+BACKENDS: Mapping[str, str] = {
+    "LiteRt": "armpy-litert",
+    "OpenVino": "armpy-openvino",
+    "OrtCoreMl": "armpy-onnxruntime",
+    "OrtCpu": "armpy-onnxruntime",
+    "OrtCuda": "armpy-onnxruntime",
+    "OrtDirectMl": "armpy-onnxruntime",
+    "OrtOpenVino": "armpy-onnxruntime",
+    "OrtQnn": "armpy-onnxruntime",
+    "OrtTensorRt": "armpy-onnxruntime",
+    "OrtWebGpu": "armpy-onnxruntime",
+}
+"""Distributions by the backends that they bring, without those of armpy's own."""
+
+BACKEND_FOLDERS: Mapping[str, str] = {
+    "armpy-litert": "backends/litert",
+    "armpy-onnxruntime": "backends/onnxruntime",
+    "armpy-openvino": "backends/openvino",
+}
+"""Folders of these distributions in a checkout."""

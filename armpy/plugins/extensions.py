@@ -1,11 +1,52 @@
-"""Commands that install armpy's extensions, for fixes of errors."""
+"""Commands that install armpy's extensions and backends, for fixes of errors."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from armpy.core.installation import install_command
-from armpy.plugins.extension_tables import FOLDERS, NEEDED
+from armpy.errors import did_you_mean, nearest_name
+from armpy.plugins.extension_tables import BACKEND_FOLDERS, BACKENDS, FOLDERS, NEEDED
 
 
 def install_line(distribution: str) -> str:
-    """Return the command that installs an extension, and the extensions that it depends on."""
-    return install_command({name: FOLDERS[name] for name in NEEDED[distribution]})
+    """Return the command that installs a distribution, and the extensions that it depends on."""
+    folders = {**FOLDERS, **BACKEND_FOLDERS}
+    return install_command(
+        {name: folders[name] for name in NEEDED.get(distribution, (distribution,))}
+    )
+
+
+def suggest_name(
+    name: str, installed: Collection[str], distributions: Mapping[str, str], otherwise: str
+) -> str:
+    """Suggest a name for an unknown one, and how to install what brings it if that is missing.
+
+    Parameters
+    ----------
+    name : str
+        The unknown name.
+    installed : collection of str
+        Names that can be used here.
+    distributions : mapping of str to str
+        Distributions of this project by the names that they bring.
+    otherwise : str
+        Remedy if no name is near.
+
+    Returns
+    -------
+    str
+        Text for the `fix` of an error.
+    """
+    near = nearest_name(name, [*installed, *distributions])
+    distribution = distributions.get(str(near), "")
+    if near is None or near in installed or not distribution:
+        return did_you_mean(name, installed, otherwise)
+    source = f"comes with {distribution}, which is missing. Run: {install_line(distribution)}"
+    return f"It {source}" if near == name else f"Did you mean '{near}'? It {source}"
+
+
+def suggest_backend(backend_id: str, installed: Collection[str]) -> str:
+    """Return the fix of an error about an unknown backend."""
+    otherwise = f"Choose an expected one, or install the package that brings '{backend_id}'"
+    return suggest_name(backend_id, installed, BACKENDS, otherwise)

@@ -7,10 +7,11 @@ from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
-from armpy.errors import BackendUnavailableError, InvalidArgumentError, did_you_mean
+from armpy.errors import BackendUnavailableError, InvalidArgumentError
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
 from armpy.plugins.discovery.discover import Discovery, discover
+from armpy.plugins.extensions import suggest_backend
 from armpy.plugins.loader import BackendFactory, BackendLoader, BackendRecord
 from armpy.plugins.options import PathText, PluginOptions
 from armpy.plugins.proxy.guarded_call import ask_backend, describe
@@ -297,7 +298,7 @@ class BackendRegistry:
         return BackendUnavailableError(
             f"there is no backend '{backend_id}'",
             expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
-            fix=did_you_mean(backend_id, self.backend_ids, f"Install the package of '{backend_id}'")
+            fix=suggest_backend(backend_id, self.backend_ids)
             + ("".join(f"; left out is {reason}" for reason in unknown)),
         )
 

@@ -71,6 +71,11 @@ class InstalledEntryPoint(NamedTuple):
     distribution: str
     version: str
 
+    @property
+    def hook(self) -> str | None:
+        """The one hook that a plugin implements; empty for any, None for other entry points."""
+        return HOOK_OF_GROUP.get(self.group)
+
 
 class InstalledEntryPoints(NamedTuple):
     """Installed entry points, and the distributions beside them."""

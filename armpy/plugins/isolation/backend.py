@@ -35,13 +35,13 @@ from armpy.errors import (
     DeadObjectError,
     InvalidArgumentError,
     PreparationTimeoutError,
-    did_you_mean,
 )
 from armpy.graph import Layer, SubgraphView
 from armpy.graph.subgraph_view import view_of_layers
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
+from armpy.plugins.extensions import suggest_backend
 from armpy.plugins.isolation.limits import Isolation, IsolationLimits, IsolationStatus, is_isolated
 from armpy.plugins.isolation.messages import SUPPORT, BackendSource, facts_from, unreadable
 from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_sendable, pack
@@ -369,5 +369,5 @@ def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> Non
                 f"there is no backend '{name}'",
                 where="isolation",
                 expected=", ".join(registry.backend_ids),
-                fix=did_you_mean(name, registry.backend_ids, f"Install the package of '{name}'"),
+                fix=suggest_backend(name, registry.backend_ids),
             )
