@@ -41,9 +41,10 @@ _WIDTH = 110  # columns
 _FONT = re.compile(r"@font-face \{.*?\}\n?", re.S)  # from the network
 _MOST_LINES = 40  # of a failed command's output
 _STYLE = re.compile(r"<style>.*?</style>", re.S)
+_BACKGROUND = re.compile(r'<rect [^>]*style="fill:#fff;stroke:none"/>')
 _COLOURS = (
     ".graph text{font:12px sans-serif;text-anchor:middle;fill:#1c1c1c}"
-    ".graph .o{font-weight:bold}.graph .t,.graph .l{text-anchor:start}"
+    ".graph .o{font-weight:bold;font-size:11px}.graph .t,.graph .l{text-anchor:start}"
     ".graph .s{font-size:10px}.graph .l{fill:var(--color-foreground-secondary)}"
     ".graph rect{stroke:#555}.graph path{fill:none;stroke:var(--color-foreground-muted)}"
 )
@@ -159,4 +160,5 @@ def _raw(html: str) -> str:
 
 def _adapted(drawing: str) -> str:
     """A drawing of a graph in the page's colours, which follow its scheme."""
-    return _STYLE.sub(f"<style>{_COLOURS}</style>", drawing, count=1)
+    styled = _STYLE.sub(f"<style>{_COLOURS}</style>", drawing, count=1)
+    return f'<div class="graph">{_BACKGROUND.sub("", styled)}</div>'

@@ -30,7 +30,7 @@ ELSEWHERE = {
 
 NOT_RUN = {
     "TensorFlow's name would be taken for the pages after this one": 1,
-    "installs from a package index, which .ci/run does": 15,
+    "installs from a package index, which .ci/run does": 16,
     "opens a browser": 1,
     "prints times": 1,
     "needs tracefs, perf and the rights to use them": 1,

@@ -14,7 +14,7 @@ addnodes = pytest.importorskip("sphinx.addnodes", reason="needs the extra docs")
 
 from sphinx.errors import ExtensionError  # noqa: E402  # after the check that it is there
 
-from scripts.website import commands, navigation  # noqa: E402
+from scripts.website import commands, navigation, speeds  # noqa: E402
 
 
 def test_a_command_that_fails_ends_the_build_with_its_output(tmp_path: Path) -> None:
@@ -58,3 +58,24 @@ def test_a_search_leaves_out_pages_about_the_past() -> None:
     )
     assert navigation.forget_pages_that_are_not_searched(app) == []
     assert kept == ["docs/index"]
+
+
+def test_the_chart_has_a_dot_for_each_network_that_was_measured() -> None:
+    text = speeds.PERFORMANCE.read_text("utf-8")
+    processors = speeds.read(text)
+    assert ("hello_world_float", 0.27) in processors["Intel Sapphire Rapids (AMX)"]
+    assert ("hello_world_float", 2.25) in processors["AMD Zen 4 (AVX-512, VNNI)"]
+    assert speeds.draw(processors).count("<circle") == sum(map(len, processors.values())) > 100
+    with pytest.raises(ValueError, match="other columns"):
+        speeds.read(
+            text.replace("| Zen 4 µs | best peer | ratio |", "| Zen 4 µs | ratio | best peer |")
+        )
+
+
+def test_dots_of_the_chart_do_not_overlap_and_lie_on_a_logarithmic_axis() -> None:
+    svg = speeds.draw({"processor": [("a", 2.0), ("b", 2.0), ("c", 4.0), ("d", 8.0)]})
+    places = re.findall(r'cx="(.*?)%" cy="(.*?)"', svg)
+    assert len(set(places)) == 4
+    (a, _), (b, _), (c, _), (d, _) = [(float(x), y) for x, y in places]
+    assert a == b
+    assert c - a == pytest.approx(d - c, abs=0.02)
