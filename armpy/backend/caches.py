@@ -39,13 +39,15 @@ class CacheUse:
     """Hit or miss of a cache lookup, with the reason of a miss."""
 
     backend_id: BackendId
-    what: str  # for people: ``2 layers from 'conv_1'``, ``7 kernels``
+    # For people, beginning with a number and a noun, which placement reports sum: ``2 layers from
+    # 'conv_1'``, ``7 kernels from packs``.
+    what: str
     is_hit: bool  # whether it was there
     reason: str = ""  # why it was not there, or is not kept; empty for a hit that needs no words
 
     def __str__(self) -> str:
         reason = f" ({self.reason})" if self.reason else ""
-        return f"{self.backend_id}: {self.what}: {'hit' if self.is_hit else 'miss'}{reason}"
+        return f"{self.backend_id}: {self.what}: {'found' if self.is_hit else 'compiled'}{reason}"
 
 
 # In the context: backends report from deep inside, and other threads load, too.

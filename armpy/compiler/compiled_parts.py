@@ -23,6 +23,7 @@ from armpy.backend import (
     report_cache_use,
 )
 from armpy.compiler.substitute import check_answer
+from armpy.core.units import counted
 from armpy.core.vlog import wants_traceback
 from armpy.errors import ArmpyError, BackendError
 from armpy.graph import Graph, Layer, SubgraphView
@@ -112,7 +113,7 @@ class ArchivedParts:
             return otherwise()
         views, reason = self._taken(graph, backend, view, request, of_backend)
         shown = f"from the compiled model{': ' if reason else ''}{reason}"
-        title = f"{len(view.layers)} layers from '{view.layers[0].name}'"
+        title = f"{counted(len(view.layers), 'layer')} from '{view.layers[0].name}'"
         report_cache_use(CacheUse(backend.get_id(), title, views is not None, shown))
         return otherwise() if views is None else views
 

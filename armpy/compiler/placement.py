@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -14,6 +15,9 @@ from armpy.core.documents import document_of
 from armpy.core.units import counted
 from armpy.plugins.placement import Alternative
 from armpy.types import BackendId, Preference
+
+_COUNTED = re.compile(r"(\d+) (\w+?)s?\b( from (?!')[^':]*)?")
+"""Number, noun and origin in `CacheUse.what`; a name of a layer is no origin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +183,14 @@ class Placement:
         if self.alternatives:
             text += f"; {self.preference}, {self.basis}: "
             text += ", ".join(map(_short, self.alternatives))
-        # A miss is one of what can be a hit: the next load finds nothing else either.
+        # Not what is never kept: the next load compiles it again.
         looked_up = [
             use for use in self.cache_uses if use.is_hit or not use.reason.endswith(KEEPS_NOTHING)
         ]
-        if looked_up:
-            hits = sum(use.is_hit for use in looked_up)
-            misses = len(looked_up) - hits
-            text += f"; cache: {counted(hits, 'hit')}, {counted(misses, 'miss', 'misses')}"
+        for where, is_hit in (("found on disk", True), ("compiled now", False)):
+            parts = [use.what for use in looked_up if use.is_hit is is_hit]
+            if parts:
+                text += f"; {where}: {', '.join(_summed(parts))}"
         if self.compilation is not None:
             text += f"; {self.compilation}"
         return text
@@ -226,6 +230,16 @@ class Placement:
     def to_json(self, indent: int | None = None) -> str:
         """The complete report as JSON text."""
         return json.dumps(document_of(self) | {"peak_bytes": self.peak_bytes}, indent=indent)
+
+
+def _summed(parts: Iterable[str]) -> Iterable[str]:
+    """Sums of what looking into caches was for, by noun and origin: ``11 kernels from packs``."""
+    sums: Counter[tuple[str, str]] = Counter()
+    for what in parts:
+        match = _COUNTED.match(what)
+        sums[(match[2], match[3] or "") if match else (what, "")] += int(match[1]) if match else 0
+    for (noun, origin), count in sums.items():
+        yield f"{counted(count, noun)}{origin}" if count else noun
 
 
 def _short(alternative: Alternative) -> str:

@@ -28,6 +28,7 @@ from armpy.backend import (
     SavedProgram,
 )
 from armpy.compiler import OptimizerOptions
+from armpy.compiler.placement import Placement
 from armpy.errors import BackendCapabilityError, BackendError, InvalidArgumentError
 from armpy.execution import NetworkProperties, Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView
@@ -345,18 +346,34 @@ def test_layers_that_were_left_as_they_are_come_back_like_that(tmp_path: Path) -
 
 
 def test_the_report_sums_up(tmp_path: Path) -> None:
-    assert "cache: 0 hits, 1 miss" in str(load(npu(), tmp_path).placement)
+    assert str(load(npu(), tmp_path).placement).endswith("; compiled now: 4 layers")
     placement = load(npu(), tmp_path).placement
     assert placement is not None
-    assert "cache: 1 hit, 0 misses" in str(placement)
+    assert str(placement).endswith("; found on disk: 4 layers")
     assert '"is_hit": true' in placement.to_json()
+
+
+def test_the_report_sums_what_was_found_by_noun_and_origin() -> None:
+    uses = (
+        CacheUse("A", "1 program of 10 layers from 'conv 1' for avx2", True),
+        CacheUse("A", "9 kernels from packs", True, "/packs/a"),
+        CacheUse("A", "11 kernels from packs", True, "/packs/b"),
+        CacheUse("A", "1 kernel from the cache", True),
+        CacheUse("A", "5 kernels", False),
+        CacheUse("B", "2 layers from 'conv_1'", False, "there is none"),
+        CacheUse("B", "the whole model", True),
+    )
+    text = str(Placement((), (), {}, 0, 0, 0, {}, cache_uses=uses))
+    found = "1 program, 20 kernels from packs, 1 kernel from the cache, the whole model"
+    assert text.endswith(f"; found on disk: {found}; compiled now: 5 kernels, 2 layers")
 
 
 def test_the_report_counts_no_misses_where_nothing_is_kept(tmp_path: Path) -> None:
     placement = load(npu({"save": answers(None)}), tmp_path).placement
     assert placement is not None
     assert len(placement.cache_uses) == 1
-    assert "cache" not in str(placement)
+    assert "found on disk" not in str(placement)
+    assert "compiled now" not in str(placement)
 
 
 def test_caching_that_is_switched_off_keeps_nothing(

@@ -47,14 +47,19 @@ def test_packs_are_built_for_several_targets_and_listed(
     reasons = {pack["target"]: pack["reason"] for pack in document["packs"]}
     assert reasons["host"] == ""
     assert "aarch64" in reasons["neoverse-n1"]
-    kernels = [use for use in document["uses"] if use["what"].endswith("kernels")]
+    kernels = [use for use in document["uses"] if "kernel" in use["what"]]
     assert [use["is_hit"] for use in kernels] == [True]
     assert str(tmp_path / "packs") in kernels[0]["reason"]
 
     assert armpy_command(["kernels", "list"]) == 0
     printed = capsys.readouterr().out
-    assert "NumbaAcc-host.kernels: used" in printed
+    assert "NumbaAcc-host.kernels" in printed
+    assert "neoverse-n1" not in printed
+    assert "packs for other machines (armpy kernels list --all says why)" in printed
+    assert armpy_command(["kernels", "list", "--all"]) == 0
+    printed = capsys.readouterr().out
     assert "NumbaAcc-neoverse-n1.kernels: not used: it is for aarch64" in printed
+    assert "left out" not in printed
 
 
 def test_where_there_are_none_it_says_how_to_get_some(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,6 +76,28 @@ def test_the_packs_that_come_with_the_backend_are_listed(
     rows = json.loads(capsys.readouterr().out)["packs"]
     assert {row["target"] for row in rows} >= {"x86-64-v3", "neoverse-n1"}
     assert all(row["is_sound"] and row["kernels"] > 50 for row in rows)
+
+
+def test_packs_for_other_machines_are_counted_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from armpy_numba_acc.commands.kernels import PackRow, print_packs
+
+    known = ("NumbaAcc", "target", 5, 100)
+    rows = [
+        PackRow("used.kernels", *known, True, ""),
+        PackRow("first.kernels", *known, True, "it is for aarch64"),
+        PackRow("second.kernels", *known, True, "it is for aarch64"),
+        PackRow("bad.kernels", *known, False, "it is damaged"),
+    ]
+    print_packs(rows)
+    printed = capsys.readouterr().out
+    assert "used.kernels" in printed
+    assert "bad.kernels: not used: it is damaged" in printed
+    assert "first.kernels" not in printed
+    assert "left out: 2 packs for other machines (armpy kernels list --all says why)" in printed
+    print_packs(rows, shows_all=True)
+    assert "second.kernels: not used: it is for aarch64" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -76,7 +76,8 @@ def test_what_is_packed_is_not_compiled(folder: Path, compiled: list[Kernel]) ->
     assert {k.symbol: codes[k] for k in KERNELS[:2]} == CODES
     assert compiled == KERNELS[2:]
     assert [(use.what, use.is_hit, use.reason) for use in uses] == [
-        ("3 kernels", False, f"2 from {folder / 'host.kernels'}, 1 compiled")
+        ("2 kernels from packs", True, str(folder / "host.kernels")),
+        ("1 kernel", False, ""),
     ]
 
 

@@ -43,7 +43,7 @@ def test_the_placement_report_shows_whether_a_program_was_stored() -> None:
     (first,), (second,) = uses(), uses()
     assert (first.backend_id, first.is_hit, first.reason) == ("NumbaAcc", False, "there is none")
     assert (second.is_hit, second.reason) == (True, "")
-    assert first.what.startswith("program of 3 layers")
+    assert first.what.startswith("1 program of 3 layers")
 
 
 def test_the_report_says_what_is_wrong_with_a_program(folder: Path) -> None:

@@ -19,7 +19,7 @@ from armpy.cli.progress import progress_shown
 from armpy.cli.registry import registry_of
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import why_exposed
-from armpy.core.units import bytes_text
+from armpy.core.units import bytes_text, counted
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, UnimplementedError
 from armpy.graph import SubgraphView
 from armpy.model import input_shapes
@@ -146,10 +146,11 @@ def list_command(
     context: click.Context,
     model: str | None,
     inputs: InputRequest,
+    shows_all: bool,
     dynamic_backends_path: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """List the packs that are found, and why one is not used here."""
+    """List the packs that are used here; all that are found if asked for, with the reasons."""
     rows = kernel_packs(PluginOptions(dynamic_backends_path=dynamic_backends_path))
     uses: tuple[CacheUse, ...] = ()
     if model is not None:
@@ -161,24 +162,30 @@ def list_command(
     if as_json:
         print_json({"packs": [asdict(row) for row in rows], "uses": [asdict(use) for use in uses]})
     else:
-        print_packs(rows)
+        print_packs(rows, shows_all=shows_all)
         for use in uses:
             click.echo(use)
     if not all(row.is_sound for row in rows):
         context.exit(EXIT_PROBLEMS)
 
 
-def print_packs(rows: Sequence[PackRow]) -> None:
-    """Print packs for people."""
+def print_packs(rows: Sequence[PackRow], *, shows_all: bool = False) -> None:
+    """Print packs for people; sound ones for other machines are counted unless asked for."""
     printer = Printer()
     if not rows:
         setting = os.environ.get(VARIABLE, "").strip()
         where = f" ({VARIABLE}={setting})" if setting else ""
         printer.line(f"there are no kernel packs{where}: make one by armpy kernels build")
         return
-    _print_table(rows)
-    for row in rows:
-        printer.line(f"{row.path}: {f'not used: {row.reason}' if row.reason else 'used'}")
+    shown = [row for row in rows if shows_all or not row.reason or not row.is_sound]
+    if shown:
+        _print_table(shown)
+    for row in shown:
+        if row.reason:
+            printer.line(f"{row.path}: not used: {row.reason}")
+    if left_out := len(rows) - len(shown):
+        packs = counted(left_out, "pack")
+        printer.line(f"left out: {packs} for other machines (armpy kernels list --all says why)")
 
 
 def _print_table(rows: Sequence[PackRow]) -> None:

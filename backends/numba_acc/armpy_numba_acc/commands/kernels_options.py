@@ -70,15 +70,18 @@ def build() -> None:
     """
 
 
-@command.command("list", short_help="List the packs that are found, and why one is not used.")
+@command.command("list", short_help="List the packs that are used here.")
 @click.argument("model", type=MODEL_FILE, required=False)
+@click.option(
+    "--all", "shows_all", is_flag=True, help="List also packs for other machines, with the reasons."
+)
 @input_options("shape", "size", "batch", without=_RUNS_NOTHING)
 @dynamic_backends_option
 @report_options
 @click.pass_context
 @imported_when_run("armpy_numba_acc.commands.kernels:list_command")
 def list_command() -> None:
-    """List the packs that are found, and why one is not used here.
+    """List the packs that are used here, and those that are damaged.
 
     With MODEL, load it, and say which kernels come from where.
     Exit code 1 if one cannot be used at all: it is damaged, or others can write to it.

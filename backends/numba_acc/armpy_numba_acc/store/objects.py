@@ -123,7 +123,7 @@ def object_codes(
     num_kept = len(codes)
     missing = [kernel for kernel in kernels if kernel not in codes]
     packed = store.packed_codes(missing, isa) if missing else {}
-    packs = Counter(f"from {code.where}" for code in packed.values())
+    packs = Counter(code.where for code in packed.values())
     codes |= {kernel: code.code for kernel, code in packed.items()}
     absent = [kernel for kernel in missing if kernel not in packed]
     if absent and (reason := missing_compiler()):
@@ -136,13 +136,9 @@ def object_codes(
     if absent:
         is_kept = entries is not None and all(keys.values()) and is_current()
         postpone_compilation("NumbaAcc", f"{len(absent)} kernels", is_kept=is_kept)
-    sources = {"kept": num_kept, **packs, "compiled": len(absent)}
-    origins = ", ".join(f"{count} {origin}" for origin, count in sources.items() if count)
-    if absent and entries is not None and entries.problem:
-        origins += f"; not kept: {entries.problem}"
     if entries is not None or packs:
-        reason = "" if num_kept == len(kernels) else origins
-        report_cache_use(CacheUse("NumbaAcc", f"{len(kernels)} kernels", not absent, reason))
+        problem = "" if entries is None else entries.problem
+        _report_sources(num_kept, packs, len(absent), f"not kept: {problem}" if problem else "")
     if entries is not None and all(keys.values()) and is_current():
         # Kernels of one name share what Numba translates: one process does most of them.
         absent.sort(key=lambda kernel: kernel.name)
@@ -153,6 +149,19 @@ def object_codes(
         codes[kernel] = _compiled(kernel, isa)
     _report(len(absent), len(absent))
     return codes
+
+
+def _report_sources(kept: int, packs: Mapping[str, int], compiled: int, problem: str) -> None:
+    """Report how many kernels come from the cache, from packs by path, and from the compiler."""
+    uses = [
+        (kept, "kernel from the cache", True, ""),
+        *((count, "kernel from packs", True, path) for path, count in packs.items()),
+        (compiled, "kernel", False, problem),
+    ]
+    for count, noun, is_hit, reason in uses:
+        if count:
+            what = f"{count} {noun if count == 1 else noun.replace('kernel', 'kernels')}"
+            report_cache_use(CacheUse("NumbaAcc", what, is_hit, reason))
 
 
 def _shared(

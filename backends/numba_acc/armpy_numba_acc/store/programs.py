@@ -11,6 +11,7 @@ import numpy as np
 
 from armpy.backend import CacheUse, model_name, report_cache_use
 from armpy.backend.control_flow import is_for_one_turn
+from armpy.core.units import counted
 from armpy.graph import SubgraphView
 from armpy.ops.operation import Array
 from armpy.store.entries import Entries
@@ -58,7 +59,7 @@ def compiled_program(
     key = program_key(region, isa, num_threads, model)
     if measured:
         key = tuned_key(key, measured)
-    about = f"program of {title_of(view, isa)}"
+    about = f"1 program of {title_of(view, isa)}"
     program, reason = _kept(entries, key)
     if program is not None:
         report_cache_use(CacheUse("NumbaAcc", about, True))
@@ -94,7 +95,7 @@ def title_of(view: SubgraphView, isa: Isa) -> str:
     name = view.layers[0].name if view.layers else ""
     if len(name) > _LONGEST_NAME:  # converters join many; the last one says most
         name = f"…{name[1 - _LONGEST_NAME :]}"
-    return f"{len(view.layers)} layers from '{name}' for {isa.name}"
+    return f"{counted(len(view.layers), 'layer')} from '{name}' for {isa.name}"
 
 
 def _lowered(
