@@ -1,4 +1,4 @@
-"""The list of commands in docs/index.md against the commands that exist."""
+"""The list of commands in docs/reference/commands.md against the commands that exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from armpy.plugins.extension_tables import COMMANDS
 _UNNAMED = {"conformance": {"cases"}, "profile": {"model"}}
 """Members whose names are left out: ``armpy conformance A`` and ``armpy profile MODEL``."""
 
-PAGE = Path(__file__).parents[2] / "docs" / "index.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 
 def listed_commands(text: str) -> dict[str, set[str]]:
