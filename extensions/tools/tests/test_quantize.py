@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,12 @@ import armpy
 from armpy_testing.command_line import armpy_command
 from armpy_testing.models.tflite_writer import OptionValue, TfliteModel
 
-for library in ("click", "rich", "PIL"):
-    pytest.importorskip(library)
+pytest.importorskip("click")
+pytest.importorskip("rich")
+pytest.importorskip("PIL")
+
+from armpy_tools.cli.quantize.quantize_file import QuantizeResult
+from armpy_tools.quantize import OutputAccuracy, QuantizeReport
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +70,58 @@ def test_a_folder_of_pictures_makes_a_model_and_a_report(
         armpy.load(float_model, backends=["CpuRef"]) as model,
     ):
         np.testing.assert_allclose(quantized(image), model(image), atol=0.15)
+
+
+def test_one_picture_is_taken_and_few_samples_are_warned_of(
+    float_model: str, pictures: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = str(tmp_path / "small.armpy")
+    arguments = ["--data", f"{pictures}/0.png", "--backends", "CpuRef", "-o", output]
+    assert armpy_command(["quantize", float_model, *arguments]) == 0
+    captured = capsys.readouterr()
+    assert "from 1 sample\n" in captured.out
+    warning = (
+        "armpy: warning: ranges are from 1 sample; other inputs will leave them. Give some 100"
+    )
+    assert f"{warning} typical inputs with --data." in captured.err
+
+
+def test_a_file_that_is_neither_a_picture_nor_arrays_is_refused(
+    float_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "notes.txt").write_text("none")
+    arguments = ["--data", str(tmp_path / "notes.txt"), "-o", str(tmp_path / "small.armpy")]
+    assert armpy_command(["quantize", float_model, *arguments]) == 2
+    assert "notes.txt: not a picture that can be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("sqnr_db", "num_samples", "texts"),
+    [
+        (30.0, 100, []),
+        (0.2, 100, ["output 'y' has a signal to noise ratio of 0.2 dB. Expected 10 dB or more"]),
+        (-math.inf, 100, ["ratio of -inf dB"]),
+        (math.nan, 100, ["ratio of nan dB"]),
+        (math.inf, 9, ["ranges are from 9 samples"]),
+        (3.0, 1, ["ranges are from 1 sample;", "--scheme int16x8"]),
+    ],
+)
+def test_results_of_no_use_are_warned_of(
+    sqnr_db: float, num_samples: int, texts: list[str]
+) -> None:
+    outputs = [
+        OutputAccuracy(name, ratio, 0.1, 0.1, 0.9, None, 0)
+        for name, ratio in (("x", 40.0), ("y", sqnr_db))
+    ]
+    report = QuantizeReport("int8", "mse", num_samples, 4, (), tuple(outputs), 8, 2)
+    warnings = QuantizeResult("m", "o", 8, 2, report).warnings
+    assert len(warnings) == len(texts)
+    assert all(text in warning for text, warning in zip(texts, warnings, strict=True))
+
+
+def test_no_ranges_are_no_reason_to_warn_of_few_samples() -> None:
+    report = QuantizeReport("float16", "none", 0, 0, (), (), 8, 4)
+    assert QuantizeResult("m", "o", 8, 4, report).warnings == ()
 
 
 def test_json_has_every_layer_and_the_files(

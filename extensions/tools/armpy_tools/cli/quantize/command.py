@@ -24,7 +24,7 @@ from armpy.cli.values import FiniteRange
     "--data",
     type=ExistingPath(exists=True),
     metavar="DIR|NPZ",
-    help="Typical inputs: a folder of pictures or of .npy arrays, or an .npz file with "
+    help="Typical inputs: a folder of pictures or of .npy arrays, a picture, or an .npz file with "
     "an array of samples for each input.",
 )
 @click.option(

@@ -62,6 +62,8 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
             ("compared on", f"{report.num_judged} samples"),
         ]
     )
+    for warning in result.warnings:
+        yield Text(warning, "bad")
     for hint in result.hints:
         yield Text(hint, "note")
     if report.outputs:

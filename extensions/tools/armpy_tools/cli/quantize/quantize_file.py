@@ -20,6 +20,7 @@ from armpy.cli.registry import find_origin, registry_of
 from armpy.cli.runtime import make_runtime
 from armpy.cli.values import Shapes
 from armpy.core.dataclass import dataclass
+from armpy.core.units import counted
 from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.graph import Graph
@@ -32,6 +33,15 @@ from armpy_tools.quantize.making import quantize
 if TYPE_CHECKING:
     from armpy.model import Model, ModelOrigin
     from armpy.ops.operation import Array
+
+_ARRAYS = (".npz", ".npy")
+"""Suffixes of files of arrays; another file is taken for a picture."""
+
+_FEW_SAMPLES = 10
+"""Fewer samples than these say little about the ranges of other inputs."""
+
+_LEAST_SQNR_DB = 10.0
+"""Below this ratio, noise is a third of an output's signal or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,30 @@ class QuantizeResult:
     report: QuantizeReport
     hints: tuple[str, ...] = ()  # assumptions
     metadata: tuple[str, ...] = ()  # taken from the model's file
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why the quantised model may not be of use, each with the remedy."""
+        return tuple(_warnings(self.report))
+
+
+def _warnings(report: QuantizeReport) -> Iterator[str]:
+    """Warn of few samples, and of outputs that are not those of the float model."""
+    if report.method != "none" and report.num_samples < _FEW_SAMPLES:
+        yield (
+            f"ranges are from {counted(report.num_samples, 'sample')}; other inputs will leave "
+            "them. Give some 100 typical inputs with --data"
+        )
+    bad = [output for output in report.outputs if not output.sqnr_db >= _LEAST_SQNR_DB]
+    if bad:
+        worst = min(bad, key=lambda output: output.sqnr_db)
+        yield (
+            f"the quantised model does not answer as the float model does: output '{worst.name}' "
+            f"has a signal to noise ratio of {worst.sqnr_db:.1f} dB. Expected "
+            f"{_LEAST_SQNR_DB:.0f} dB or more. Check that --data is typical and prepared as the "
+            "model expects (--range), try --scheme int16x8, or leave the least accurate layers as "
+            "they are with --keep-float LAYER"
+        )
 
 
 def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> QuantizeResult:
@@ -165,9 +199,11 @@ class _FileModel:
 
 
 def _pictures(data: str | None) -> list[Path]:
-    """The pictures in a folder, as `armpy run` finds them; none if it holds arrays, or is none."""
-    if data is None or not os.path.isdir(data):
+    """The picture, or those in a folder, as `armpy run` finds them; none if there are arrays."""
+    if data is None:
         return []
+    if not os.path.isdir(data):
+        return [] if data.endswith(_ARRAYS) else [Path(data)]
     has_arrays = any(Path(data).glob("*.npy"))
     try:
         paths = [Path(path) for path in find_pictures([data])]

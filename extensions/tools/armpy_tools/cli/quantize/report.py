@@ -27,6 +27,7 @@ def quantized_document(result: QuantizeResult) -> dict[str, object]:
         "model_bytes": result.model_bytes,
         "output_bytes": result.output_bytes,
         "metadata": list(result.metadata),
+        "warnings": list(result.warnings),
         **result.report.document(),
     }
 

@@ -30,6 +30,8 @@ def quantize(
     if page_path is not None:
         write_page(page_path, result)
     if sys.stderr is not None:
+        for warning in result.warnings:
+            print(f"armpy: warning: {warning}.", file=sys.stderr)
         for hint in result.hints:
             print(f"armpy: hint: {hint}", file=sys.stderr)
     if as_json:
