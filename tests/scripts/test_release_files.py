@@ -15,8 +15,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("scripts.bill_of_materials", reason="scripts/ is in a checkout of armpy alone")
-
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
 NAME = "a_model-1.2.0-py3-none-any.whl"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sizing = pytest.importorskip("benchmarks.sizing", reason="benchmarks/ is in a checkout of armpy")
+from benchmarks import sizing
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_int8.tflite"
 
