@@ -124,6 +124,18 @@ class LineChart:
         self.lines = [self._line(number, series) for number, series in enumerate(lines.series)]
 
     @property
+    def data(self) -> list[dict[str, object]]:
+        """Return the data of the page's program: the points of each line, with their texts."""
+        return [
+            {
+                "name": line.name,
+                "colour": line.colour,
+                "points": [[point.x, point.y, point.text] for point in line.points],
+            }
+            for line in self.lines
+        ]
+
+    @property
     def x_ticks(self) -> list[Tick]:
         """Numbers below the chart."""
         return [Tick(self._x(x), number_text(x)) for x in round_numbers(*self._xs)]
@@ -164,7 +176,9 @@ class LineChart:
         ]
         words = []
         for index, point in enumerate(points):
-            if not index:
+            if self._lines.has_points:
+                words.append(f"M{point.x} {point.y}h0")
+            elif not index:
                 words.append(f"M{point.x} {point.y}")
             elif self._lines.is_step:
                 words.append(f"H{point.x}V{point.y}")

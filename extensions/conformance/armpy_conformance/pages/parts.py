@@ -31,7 +31,7 @@ class Text:
     ----------
     text : str
     kind : {"", "lead", "note", "good", "bad"}
-        Whether it stands out, and how; a lead is the page in a sentence.
+        Whether it stands out, and how; a lead is the page in a sentence. Also several of them.
     """
 
     template: ClassVar[str] = "text"

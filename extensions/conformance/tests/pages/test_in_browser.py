@@ -16,6 +16,8 @@ from armpy_conformance.pages import (
     GraphNode,
     GraphView,
     Lines,
+    Matrix,
+    MatrixCell,
     NodeColours,
     Part,
     Section,
@@ -51,6 +53,7 @@ def chain(count: int, titles: list[str]) -> GraphView:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("pages")
+    failed = MatrixCell("failed", "1", "Add int8: 1 failed", [("add/1", "wrong")])
     small = [f"layer_{n}" for n in range(12)]
     parts: dict[str, list[Part]] = {
         "small": [
@@ -58,12 +61,27 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
             Table("Times", ["layer", "us>"], [("a", 10), ("b", 9), ("c", "1,200")]),
             Lines("Lines", [Series("line", [0, 1], [2.0, 3.0])], "x", "ms"),
             Bars("Bars", [Bar(f"bar {n}", float(n)) for n in range(9, 0, -1)], shown=4),
+            Matrix(
+                "Cases",
+                "operation",
+                ["int8", "float32"],
+                [("Add", [failed, None])],
+                [("failed", "bad")],
+            ),
             Bars("Folded", [Bar("block", 3.0, inside=[Bar("a", 1.0), Bar("b", 2.0)])]),
         ],
         "hostile": [
             chain(2, [HOSTILE, "other"]),
             Facts([(HOSTILE, HOSTILE)]),
             Table(HOSTILE, [HOSTILE], [(HOSTILE,)]),
+            Bars("Bars", [Bar("a", 1.0), Bar(HOSTILE, 1.0, inside=[Bar(HOSTILE, 1.0)])], shown=1),
+            Matrix(
+                HOSTILE,
+                HOSTILE,
+                [HOSTILE],
+                [(HOSTILE, [MatrixCell("bad", "1", HOSTILE, [(HOSTILE, HOSTILE)])])],
+                [("bad", "bad")],
+            ),
         ],
         "large": [chain(2000, [f"cell_{n // 10}/conv_{n}" for n in range(2000)])],
     }
@@ -242,7 +260,7 @@ def test_the_contents_lead_to_a_section_that_was_not_drawn_yet(
 
 def test_long_charts_are_folded_out_when_asked(page: Any, pages: dict[str, str]) -> None:
     page.goto(pages["small"])
-    rows = page.locator("table.bars[data-shown] tbody tr:visible")
+    rows = page.locator("table.bars").first.locator("tbody tr:visible")
     assert rows.count() == 4
     page.get_by_role("button", name="Show 5 more").click()
     assert rows.count() == 9
@@ -260,6 +278,16 @@ def test_the_bars_inside_another_one_are_folded_out_by_a_click(
     assert inner.count() == 0
 
 
+def test_a_click_on_a_cell_shows_its_reasons(page: Any, pages: dict[str, str]) -> None:
+    page.goto(pages["small"])
+    cell = page.get_by_role("button", name="Add int8: 1 failed")
+    cell.click()
+    assert page.locator(".matrix .lines").text_content() == "Add int8: 1 failedadd/1wrong"
+    assert cell.get_attribute("aria-expanded") == "true"
+    cell.click()
+    assert page.locator(".matrix .lines").count() == 0
+
+
 def test_the_layer_under_the_pointer_is_named(page: Any, pages: dict[str, str]) -> None:
     page.goto(pages["small"])
     tip = page.locator(".tip")
@@ -272,10 +300,10 @@ def test_the_layer_under_the_pointer_is_named(page: Any, pages: dict[str, str]) 
 
 def test_the_nearest_point_of_a_chart_is_named(page: Any, pages: dict[str, str]) -> None:
     page.goto(pages["small"])
-    point = page.locator(".lines circle").last
-    point.scroll_into_view_if_needed()
-    box = point.bounding_box()
-    page.mouse.move(box["x"] - 12, box["y"] + 30)
+    chart = page.locator(".lines svg")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + 0.97 * box["width"], box["y"] + 0.1 * box["height"])
     assert page.locator(".tip").text_content() == "x 1: 3 ms"
 
 
@@ -293,6 +321,11 @@ def test_a_hostile_model_runs_nothing_and_is_shown_as_it_is(
     page.mouse.click(*place(page, 0))
     assert page.locator(".chosen h3").text_content() == HOSTILE
     assert page.locator("td").first.text_content() == HOSTILE
+    page.get_by_role("button", name="Show 1 more").click()
+    page.locator("tr[data-inside] button").click()
+    assert page.locator("tr.inner th").text_content() == HOSTILE
+    page.locator(".matrix td button").click()
+    assert page.locator(".matrix dt").text_content() == HOSTILE
     assert page.locator("img").count() == 0
     page.get_by_role("searchbox").fill("<img src=x")
     assert page.get_by_role("status").text_content() == "1 of 1 found"

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -14,6 +15,7 @@ from armpy.errors import UnimplementedError
 from armpy_conformance.pages import (
     Bar,
     Bars,
+    Cautions,
     Details,
     Facts,
     GraphEdge,
@@ -22,7 +24,10 @@ from armpy_conformance.pages import (
     Headline,
     Headlines,
     Lines,
+    Matrix,
+    MatrixCell,
     NodeColours,
+    Part,
     Section,
     Series,
     Stack,
@@ -34,6 +39,7 @@ from armpy_conformance.pages import (
     rendering,
     shape_text,
 )
+from armpy_conformance.pages.scales import number_text
 
 HOSTILE = "</script><script>alert(1)</script>\"'<img src=x onerror=alert(2)>\u202e\x00"
 
@@ -64,13 +70,21 @@ def graph(title: str = "conv") -> GraphView:
     return GraphView(title, nodes, [GraphEdge(0, 1)], [NodeColours("backend", ["A", "B"])])
 
 
+def matrix(text: str) -> Matrix:
+    cell = MatrixCell(text, text, text, [(text, text)])
+    return Matrix(text, text, [text], [(text, [cell])], [(text, "good")])
+
+
 def every_part(text: str) -> list[Section]:
     parts = (
         Text(text, "note"),
         Facts([(text, text)]),
         Headlines([Headline(text, [(text, text)], [text], [Bar(text, 1.0)])]),
         Table(text, [text, f"{text}>"], [(TwoLines(text, text), 1.5)]),
-        Bars(text, [Bar(text, 1.0, text, text)], text, text),
+        Bars(text, [Bar(text, 1.0, text, text, inside=[Bar(text, 1.0)])], text, text),
+        Bars(text, [Bar(text, 1.0)] * 2, shown=1, dots_from=0.5),
+        Cautions([text]),
+        matrix(text),
         Stack(text, [Bar(text, 1.0, text)]),
         Lines(text, [Series(text, [0], [1], [text])], text, text, limits=[(text, 1.0)]),
         Details(text, [Text(text)]),
@@ -82,10 +96,12 @@ def every_part(text: str) -> list[Section]:
 def test_names_of_a_hostile_model_do_not_become_markup() -> None:
     page = Page(render_page(HOSTILE, every_part(HOSTILE), HOSTILE))
     assert "img" not in [tag for tag, _ in page.tags]
-    assert len([tag for tag, _ in page.tags if tag == "script"]) == 2  # the data and the program
+    scripts = [attrs for tag, attrs in page.tags if tag == "script"]
+    assert [attrs.get("type") for attrs in scripts] == ["application/json"] * 5 + [None]
     assert not [name for _, attrs in page.tags for name in attrs if name.startswith("on")]
+    (drawn,) = (script for script in page.scripts if '"titles"' in script)
     assert (
-        json.loads(page.scripts[0])["titles"]
+        json.loads(drawn)["titles"]
         == [HOSTILE.replace("\u202e", "\\u202e").replace("\x00", "\\x00")] * 2
     )
 
@@ -208,3 +224,41 @@ def test_a_missing_template_engine_is_named_with_what_to_install(
         UnimplementedError, match=r"jinja2.*pip install '\./extensions/conformance\[cli\]'"
     ):
         render_page("title", [])
+
+
+def test_thousands_of_bars_and_points_are_data_rather_than_elements() -> None:
+    bars = [Bar(f"layer {n}", float(n), inside=[Bar("part", 1.0)]) for n in range(2000)]
+    points = [float(n) for n in range(2000)]
+    parts: list[Part] = [
+        Bars("bars", bars, shown=20),
+        Lines("lines", [Series("line", points, points)], has_points=True),
+    ]
+    assert len(Page(render_page("title", [Section("s", parts)])).tags) < 500
+
+
+def test_a_box_of_cautions_without_lines_is_left_out() -> None:
+    assert "endangers" not in render_page("title", [Section("s", [Cautions([]), Text("x")])])
+
+
+def test_dots_lie_on_an_axis_that_begins_where_it_is_asked_to() -> None:
+    bars = Bars("dB", [Bar("a", 30.0), Bar("b", 40.0)], dots_from=20.0)
+    assert [bars.percent(bar.value) for bar in bars.bars] == [50.0, 100.0]
+    assert bars.ticks[0] == (0.0, "20")
+    lower = replace(bars, bars=[Bar("a", 10.0), *bars.bars])
+    assert lower.percent(10.0) == 0.0
+    assert Bars("us", bars.bars).ticks == []
+
+
+def test_a_linear_axis_begins_with_the_value_that_is_asked_for() -> None:
+    lines = Lines("dB", [Series("a", [0, 1], [30.0, 40.0])], y_from=20.0)
+    assert lines.chart.y_ticks[0].text == "20"
+    assert lines.chart.lines[0].points[0].y < lines.chart.bottom
+    below = replace(lines, series=[Series("a", [0, 1], [10.0, 40.0])])
+    assert below.chart.lines[0].points[0].y == lines.chart.bottom
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0"), (1234.5, "1,234.5"), (0.002, "0.002"), (2e9, "2e+09")]
+)
+def test_numbers_at_axes_are_written_in_full(number: float, text: str) -> None:
+    assert number_text(number) == text

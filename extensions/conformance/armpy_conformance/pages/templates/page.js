@@ -73,70 +73,104 @@
   document.addEventListener("armpy-tip", ({ detail }) => point(detail.text, detail.event));
 
   // The point of a chart that is nearest to the pointer.
-  for (const chart of document.querySelectorAll(".lines svg")) {
-    let near = null;
-    let places = null;
+  for (const figure of document.querySelectorAll("figure.lines")) {
+    const chart = figure.querySelector("svg");
+    const ring = chart.querySelector("circle");
+    const lines = JSON.parse(figure.querySelector("script").textContent);
     const leave = () => {
-      near?.classList.remove("near");
-      near = null;
+      ring.setAttribute("visibility", "hidden");
       point("");
     };
     chart.addEventListener("pointermove", (event) => {
-      places ??= [...chart.querySelectorAll("circle")].map((circle) =>
-        ({ circle, x: circle.cx.baseVal.value, y: circle.cy.baseVal.value }));
       const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
       let [best, least] = [null, 40 ** 2];
-      for (const place of places) {
-        const distance = (place.x - x) ** 2 + ((place.y - y) / 4) ** 2;
-        if (distance < least) [best, least] = [place.circle, distance];
+      for (const line of lines) {
+        for (const [px, py, text] of line.points) {
+          const distance = (px - x) ** 2 + ((py - y) / 4) ** 2;
+          if (distance < least) [best, least] = [{ line, px, py, text }, distance];
+        }
       }
-      if (best !== near) leave();
-      if (!best) return;
-      near = best;
-      near.classList.add("near");
-      const { line } = near.parentElement.dataset;
-      const text = near.dataset.text;
-      point(chart.querySelectorAll("[data-line]").length > 1 ? `${line}, ${text}` : text, event);
+      if (!best) {
+        leave();
+        return;
+      }
+      const { line, px, py, text } = best;
+      const marks = { class: `near c${line.colour}`, cx: px, cy: py, visibility: "visible" };
+      for (const [name, value] of Object.entries(marks)) ring.setAttribute(name, value);
+      point(lines.length > 1 ? `${line.name}, ${text}` : text, event);
     });
     chart.addEventListener("pointerleave", leave);
+
+    // The same as a table, once it is asked for.
+    const tabled = () => {
+      const table = document.createElement("table");
+      table.createCaption().textContent = figure.querySelector("figcaption").textContent;
+      const heads = table.createTHead().insertRow();
+      for (const text of ["line", "point"]) {
+        const heading = heads.appendChild(document.createElement("th"));
+        heading.scope = "col";
+        heading.textContent = text;
+      }
+      const body = table.createTBody();
+      for (const { name, points } of lines) {
+        for (const [, , text] of points) {
+          const row = body.insertRow();
+          row.insertCell().textContent = name;
+          row.insertCell().textContent = text;
+        }
+      }
+      return table;
+    };
+    const details = figure.querySelector("details.data");
+    details.addEventListener("toggle", () => details.append(tabled()), { once: true });
   }
 
-  // What a chart shows is read out of it when its table is asked for.
-  const tabled = (figure) => {
-    const table = document.createElement("table");
-    table.createCaption().textContent = figure.querySelector("figcaption").textContent;
-    const heads = table.createTHead().insertRow();
-    for (const text of ["line", "point"]) {
-      const heading = heads.appendChild(document.createElement("th"));
-      heading.scope = "col";
-      heading.textContent = text;
-    }
-    const body = table.createTBody();
-    for (const point of figure.querySelectorAll("circle")) {
-      const row = body.insertRow();
-      row.insertCell().textContent = point.parentElement.dataset.line;
-      row.insertCell().textContent = point.dataset.text;
-    }
-    return table;
-  };
-  for (const details of document.querySelectorAll("details.data")) {
-    details.addEventListener("toggle", () => details.append(tabled(details.closest("figure"))), { once: true });
-  }
-
-  for (const row of document.querySelectorAll("tr[data-inside]")) {
-    const heading = row.querySelector("th");
+  // Bars inside others, and those after the first ones, are folded out.
+  for (const source of document.querySelectorAll(".bars + script")) {
+    const { inside, more } = JSON.parse(source.textContent);
+    const body = source.previousElementSibling.tBodies[0];
+    const rowsOf = (markup) => {
+      const template = document.createElement("template");
+      template.innerHTML = markup;
+      return [...template.content.querySelectorAll("tr")];
+    };
+    const foldInside = (row) => {
+      const heading = row.querySelector("th");
+      const control = document.createElement("button");
+      control.type = "button";
+      control.append(...heading.childNodes);
+      control.setAttribute("aria-expanded", "false");
+      heading.append(control);
+      let inner = null;
+      control.addEventListener("click", () => {
+        if (!inner) row.after(...(inner = rowsOf(inside[Number(row.dataset.inside)])));
+        const isOpen = control.getAttribute("aria-expanded") === "true";
+        control.setAttribute("aria-expanded", String(!isOpen));
+        for (const part of inner) part.hidden = isOpen;
+      });
+    };
+    for (const row of body.querySelectorAll("tr[data-inside]")) foldInside(row);
+    if (!more.length) continue;
     const control = document.createElement("button");
     control.type = "button";
-    control.append(...heading.childNodes);
-    heading.append(control);
-    const inner = [];
-    for (let next = row.nextElementSibling; next?.classList.contains("inner"); next = next.nextElementSibling) inner.push(next);
+    let others = null;
     const fold = (isFolded) => {
-      for (const part of inner) part.hidden = isFolded;
+      if (!isFolded && !others) {
+        others = more.flatMap(rowsOf);
+        body.append(...others);
+        for (const row of others) if (row.dataset.inside) foldInside(row);
+      }
+      for (const row of others ?? []) {
+        if (isFolded) row.querySelector("button[aria-expanded='true']")?.click();
+        row.hidden = isFolded;
+      }
+      control.textContent = isFolded ? `Show ${more.length} more` : "Show fewer";
       control.setAttribute("aria-expanded", String(!isFolded));
     };
     control.addEventListener("click", () => fold(control.getAttribute("aria-expanded") === "true"));
+    source.closest(".scroll").after(control);
     fold(true);
+    addEventListener("beforeprint", () => fold(false));
   }
 
   // The lines of a matrix's cell, in a row of their own below it.
@@ -169,20 +203,5 @@
         show(button, texts[n]);
       });
     });
-  }
-
-  for (const table of document.querySelectorAll("table[data-shown]")) {
-    const rows = [...table.tBodies[0].querySelectorAll("tr:not(.inner)")].slice(Number(table.dataset.shown));
-    const control = document.createElement("button");
-    control.type = "button";
-    const fold = (isFolded) => {
-      for (const row of rows) row.hidden = isFolded;
-      control.textContent = isFolded ? `Show ${rows.length} more` : "Show fewer";
-      control.setAttribute("aria-expanded", String(!isFolded));
-    };
-    control.addEventListener("click", () => fold(control.getAttribute("aria-expanded") === "true"));
-    table.closest(".scroll").after(control);
-    fold(true);
-    addEventListener("beforeprint", () => fold(false));
   }
 })();
