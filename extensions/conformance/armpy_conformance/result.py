@@ -5,12 +5,11 @@ from __future__ import annotations
 import enum
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, field
 
 from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
-from armpy_conformance.pages import Details, Mark, Section, Table, Text, render_page
 
 CONTRACT = "contract"
 """Stands for the operation in tables, for cases of the contract."""
@@ -177,17 +176,6 @@ class ConformanceResult:
             "results": [asdict(r) | {"outcome": r.outcome.value} for r in self.results],
         }
 
-    def to_html(self) -> str:
-        """Everything as one HTML page that needs nothing else.
-
-        Raises
-        ------
-        UnimplementedError
-            If the template engine is not installed.
-        """
-        version = f" {self.backend_version}" if self.backend_version else ""
-        return render_page(f"Conformance of {self.backend}{version}", _sections(self))
-
     def __str__(self) -> str:
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         return f"{self.backend}: {counts or 'no cases'}"
@@ -201,52 +189,3 @@ def is_selected(filter: str | Sequence[str], *places: str) -> bool:
     texts = [filter] if isinstance(filter, str) else [*filter] or [""]
     # Each name gets the `^` with which such a text begins.
     return any(text.lower() in f"^{place}".lower() for text in texts for place in places)
-
-
-def _sections(result: ConformanceResult) -> list[Section]:
-    """Verdict, problems, counts by operation and type, every case."""
-    unused = [(case,) for case in result.unused_known_failures]
-    caption = "Listed as known failures, but did not fail"
-    return [
-        Section("Result", [_verdict(result)]),
-        Section("Problems", [_case_table("Problems", result.problems)] if result.problems else []),
-        Section("Known failures", [Table(caption, ["case"], unused)] if unused else []),
-        Section("By operation", [_count_table("operation", result.by_operation)]),
-        Section("By data type", [_count_table("data type", result.by_data_type)]),
-        Section("Cases", [Details("Every case", [_case_table("Cases", result.results)])]),
-    ]
-
-
-def _verdict(result: ConformanceResult) -> Text:
-    """Return the verdict on the run."""
-    counts = ", ".join(f"{count} {name}" for name, count in result.counts.items() if count)
-    word, kind = ("passed", "good") if result.is_passed else ("did not pass", "bad")
-    about = f"API {result.api_version}, {result.duration_s:.1f} s"
-    return Text(f"{word}: {counts or 'no cases'} ({about})", kind)
-
-
-def _case_table(caption: str, results: Iterable[CaseResult]) -> Table:
-    rows = [
-        (
-            Mark(result.outcome.value, _kind(result.outcome)),
-            result.case,
-            f"{result.text}\nIts process wrote: {result.output}" if result.output else result.text,
-        )
-        for result in results
-    ]
-    return Table(caption, ["outcome", "case", "why"], rows)
-
-
-def _count_table(noun: str, counts: Mapping[str, Mapping[str, int]]) -> Table:
-    """A table of counts by outcome; numbers that are bad news stand out."""
-    columns = [noun, *(f"{outcome.value}>" for outcome in Outcome)]
-    rows = [
-        (key, *(Mark(by[o.value], _kind(o) if by[o.value] else "dim") for o in Outcome))
-        for key, by in counts.items()
-    ]
-    return Table(f"Cases by {noun}", columns, rows)
-
-
-def _kind(outcome: Outcome) -> str:
-    """Return how an outcome is shown."""
-    return "bad" if outcome.is_bad else ""

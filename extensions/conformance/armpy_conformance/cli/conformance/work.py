@@ -19,6 +19,7 @@ from armpy_conformance.cli.conformance.trials import (
     tried,
 )
 from armpy_conformance.result import CONTRACT
+from armpy_conformance.result_page import render_result
 
 _MOST_REASONS = 10
 """Rows of a table of reasons."""
@@ -83,7 +84,7 @@ def _list(ids: Mapping[str, Sequence[str]]) -> None:
 def show_result(result: ConformanceResult, *, as_json: bool, html: str | None = None) -> None:
     """Show a result as it is asked for."""
     if html is not None:
-        write_text(html, result.to_html())
+        write_text(html, render_result(result))
     if as_json:
         print_json(result.to_document())
     else:
