@@ -31,8 +31,14 @@ _LITERT_MODULES = (
 """Modules of ai_edge_litert, and the ones of `armpy_compat.litert` that answer."""
 
 
-def install() -> None:
-    """Answer imports of every engine below with armpy's modules.
+def install(*, with_absent: bool = True) -> None:
+    """Answer imports of the engines below with armpy's modules.
+
+    Parameters
+    ----------
+    with_absent : bool
+        Whether engines that are not installed are answered although others are. Programs that
+        choose their model by the engines that they find may then choose another one.
 
     Raises
     ------
@@ -41,13 +47,22 @@ def install() -> None:
 
     Notes
     -----
-    TensorFlow stays where it is installed, as programs may use more of it than `tf.lite`: call
-    `install_as_tensorflow` for those that do not.
+    TensorFlow is answered only where no engine is installed: programs may use more of it than
+    `tf.lite`, or look whether it is there. Call `install_as_tensorflow` for those that do not.
     """
-    install_as_onnxruntime()
-    install_as_tflite_runtime()
-    install_as_pyarmnn()
-    if find_spec("tensorflow") is None:
+    engines = {"onnxruntime", "tflite_runtime", "ai_edge_litert", "pyarmnn", "tensorflow"}
+    installed = {name for name in engines if find_spec(name) is not None}
+    answered = engines if with_absent or not installed else installed
+    if installed:
+        answered -= {"tensorflow"}
+    if "onnxruntime" in answered:
+        install_as_onnxruntime()
+    for name in ("tflite_runtime", "ai_edge_litert"):
+        if name in answered:
+            install_aliases(_litert_aliases(name))
+    if "pyarmnn" in answered:
+        install_as_pyarmnn()
+    if "tensorflow" in answered:
         install_as_tensorflow()
 
 
@@ -89,14 +104,15 @@ def install_as_tflite_runtime() -> None:
     ImportError
         If one of them is already imported.
     """
-    install_aliases(
-        {
-            "tflite_runtime": _LITERT,
-            "tflite_runtime.interpreter": f"{_LITERT}.interpreter",
-            "ai_edge_litert": _LITERT,
-            **{f"ai_edge_litert.{name}": f"{_LITERT}.{target}" for name, target in _LITERT_MODULES},
-        }
-    )
+    install_aliases({**_litert_aliases("tflite_runtime"), **_litert_aliases("ai_edge_litert")})
+
+
+def _litert_aliases(engine: str) -> dict[str, str]:
+    """Modules of `tflite_runtime` or `ai_edge_litert`, and armpy's that answer."""
+    if engine == "tflite_runtime":
+        return {engine: _LITERT, f"{engine}.interpreter": f"{_LITERT}.interpreter"}
+    modules = {f"{engine}.{name}": f"{_LITERT}.{target}" for name, target in _LITERT_MODULES}
+    return {engine: _LITERT, **modules}
 
 
 def install_as_tensorflow() -> None:

@@ -43,19 +43,32 @@ def test_a_module_that_is_already_imported_is_refused() -> None:
     assert sys.modules["sysconfig"] is sysconfig
 
 
-def test_installing_everything_leaves_an_installed_tensorflow(
+_ENGINES = {"onnxruntime", "tflite_runtime", "ai_edge_litert", "pyarmnn"}
+
+
+@pytest.mark.parametrize(
+    ("installed", "answered", "answered_with_absent"),
+    [
+        (set(), {*_ENGINES, "tensorflow"}, {*_ENGINES, "tensorflow"}),
+        ({"onnxruntime"}, {"onnxruntime"}, _ENGINES),
+        ({"ai_edge_litert", "pyarmnn"}, {"ai_edge_litert", "pyarmnn"}, _ENGINES),
+        ({"tflite_runtime", "tensorflow"}, {"tflite_runtime"}, _ENGINES),
+        ({"tensorflow"}, set(), _ENGINES),
+    ],
+)
+def test_installing_leaves_tensorflow_where_an_engine_is_installed_and_absent_ones_if_asked(
+    installed: set[str],
+    answered: set[str],
+    answered_with_absent: set[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("onnxruntime", "ai_edge_litert", "tflite_runtime", "pyarmnn"):
-        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
-            del sys.modules[module]
-    monkeypatch.setattr("armpy_compat.find_spec", lambda name: name)
+    for module in [name for name in sys.modules if name.partition(".")[0] in _ENGINES]:
+        del sys.modules[module]
+    monkeypatch.setattr("armpy_compat.find_spec", lambda name: name if name in installed else None)
+    armpy_compat.install(with_absent=False)
+    assert {name for name in _names() if "." not in name} == answered
     armpy_compat.install()
-    assert _names() >= {"onnxruntime", "pyarmnn", "ai_edge_litert"}
-    assert "tensorflow" not in _names()
-    monkeypatch.setattr("armpy_compat.find_spec", lambda name: None)
-    armpy_compat.install()
-    assert "tensorflow" in _names()
+    assert {name for name in _names() if "." not in name} == answered_with_absent
 
 
 def _names() -> set[str]:

@@ -52,7 +52,7 @@ def main() -> None:
     facts["ended"] = {"type": "", "text": "", "module": ""}
     watcher = ImportWatcher(watchers(recorder), recorder.add_missing)
     if side != "own":
-        armpy_compat.install()
+        armpy_compat.install(with_absent=False)
     if side == "armpy+tensorflow":
         armpy_compat.install_as_tensorflow()
     sys.meta_path.insert(0, watcher)

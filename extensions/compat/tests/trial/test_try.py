@@ -176,6 +176,17 @@ def test_input_comes_from_a_file_or_is_asked_for() -> None:
     assert "1 of 1 answers equal" in output
 
 
+def test_a_program_finds_no_further_engines_on_armpy() -> None:
+    path = program(
+        "from importlib.util import find_spec",
+        "engines = 'tflite_runtime', 'ai_edge_litert', 'pyarmnn', 'tensorflow'",
+        "print([name for name in engines if find_spec(name)])",
+        "opened().run(None, rows(1))",
+    )
+    result = try_program(path, rounds=1)
+    assert (result.is_same, result.printed_difference) == (True, "")
+
+
 def test_a_program_without_a_model_is_refused() -> None:
     code, output = tried(program("print(ort.get_available_providers())"))
     assert code == 1
