@@ -57,11 +57,12 @@ def main() -> None:
         armpy_compat.install_as_tensorflow()
     sys.meta_path.insert(0, watcher)
     stdin = sys.stdin = WatchedInput(sys.stdin.buffer, encoding=sys.stdin.encoding)
-    start = time.perf_counter()
+    start, processor_start = time.perf_counter(), time.process_time()
 
     def finish() -> None:
         """Run after threads and exit handlers of the program."""
         facts["program_s"] = time.perf_counter() - start
+        facts["processor_s"] = time.process_time() - processor_start
         facts["reads_input"] = stdin.was_read
         facts["engines"] = sorted(watcher.imported)
         facts["is_armpy"] = any(f"armpy_compat.{name}" in sys.modules for name in _MODULES)

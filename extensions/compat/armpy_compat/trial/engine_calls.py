@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from armpy_compat.trial.recorder import Recorder
-from armpy_compat.trial.values import arrays_of, digest_of
+from armpy_compat.trial.values import arrays_of, digest_of, shapes_of
 
 ENGINES: Mapping[str, str] = {
     "onnxruntime": "ONNX Runtime",
@@ -77,12 +77,14 @@ def _watch_run_async(recorder: Recorder, session: Any) -> None:  # Any: a class 
         *arguments: object,
         **named: object,
     ) -> None:
-        before = digest_of(arrays_of(input_feed))
+        given = arrays_of(input_feed)
+        before, shapes = digest_of(given), shapes_of(given)
         start = time.perf_counter_ns()
 
         def finished(outputs: object, user_data: object, error: str) -> None:
             took_us = (time.perf_counter_ns() - start) / 1000
-            recorder.add_call(self, took_us, before, None if error else arrays_of(outputs))
+            answers = None if error else arrays_of(outputs)
+            recorder.add_call(self, took_us, before, answers, shapes)
             callback(outputs, user_data, error)
 
         original(self, output_names, input_feed, finished, *arguments, **named)

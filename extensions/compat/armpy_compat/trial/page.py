@@ -28,8 +28,9 @@ def page_of(result: TrialResult) -> str:
         f"<p><strong>{escape(result.headline)}</strong></p>",
         "<h2>Models</h2>",
         _table(MODEL_COLUMNS, result.model_rows),
-        "<p>Times are medians of later runs, of a call after the first one of its process. Ratio is"
-        " the engine's time divided by armpy's: above 1, armpy is faster.</p>",
+        "<p>Times are medians of later runs, of calls whose input shapes an earlier call of the"
+        " process had; of first calls if there are no others. Ratio is the engine's time divided by"
+        " armpy's: above 1, armpy is faster.</p>",
         "<h2>Program</h2>",
         _table(("figure", f"{result.engine}>", "armpy>"), result.program_rows),
         "<h2>Placement</h2>",

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary, ref
 import numpy.typing as npt
 
 from armpy.core.resident_memory import resident_bytes
-from armpy_compat.trial.values import Arrays, arrays_of, digest_of
+from armpy_compat.trial.values import Arrays, arrays_of, digest_of, shapes_of
 
 MOST_CALLS = 10_000
 """Calls that are recorded one by one; of further ones, the number."""
@@ -57,7 +57,7 @@ class Recorder:
         self._models: list[dict[str, Any]] = []
         self._calls: list[dict[str, Any]] = []
         self._num_unrecorded = 0
-        self._aside_s = 0.0
+        self._aside_s = self._aside_processor_s = 0.0
         self._first_answer_s: float | None = None
         self._missing: list[str] = []
         self._errors: list[dict[str, str]] = []
@@ -135,6 +135,7 @@ class Recorder:
             with self._aside():
                 given = _arrays(inputs, instance, None, arguments, named)
                 before = None if given is None else digest_of(given)
+                shapes = None if given is None else shapes_of(given)
             self._thread.is_inside = True
             start = time.perf_counter_ns()
             try:
@@ -148,7 +149,7 @@ class Recorder:
             with self._aside():
                 after = _arrays(outputs, instance, result, arguments, named)
                 model = model_of(instance, result, *arguments, **named)
-                self.add_call(model, took_ns / 1000, before, after)
+                self.add_call(model, took_ns / 1000, before, after, shapes)
             return result
 
         setattr(owner, name, watched)
@@ -185,9 +186,14 @@ class Recorder:
                 self._indexes[owner] = self._indexes[other]
 
     def add_call(
-        self, owner: object, took_us: float, inputs: str | None, outputs: Arrays | None
+        self,
+        owner: object,
+        took_us: float,
+        inputs: str | None,
+        outputs: Arrays | None,
+        shapes: str | None = None,
     ) -> None:
-        """Record a call, with its answers."""
+        """Record a call, with a digest of its inputs, its answers, and the shapes of its inputs."""
         with self._lock:
             if self._first_answer_s is None:
                 self._first_answer_s = time.time() - self._began_s - self._aside_s
@@ -199,7 +205,12 @@ class Recorder:
                 # Some models are placed by the shapes of their first call.
                 placement = _guarded(self._placements.pop(index))
                 self._models[index]["placement"] = "" if placement is None else str(placement)
-            call: dict[str, Any] = {"model": index, "us": took_us, "inputs": inputs}
+            call: dict[str, Any] = {
+                "model": index,
+                "us": took_us,
+                "inputs": inputs,
+                "shapes": shapes,
+            }
             if outputs is not None:
                 call["outputs"] = digest_of(outputs)
                 size = sum(array.nbytes for array in outputs)
@@ -233,11 +244,12 @@ class Recorder:
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
-        """Count what a block takes as the recorder's own time, in the main thread."""
-        start = time.perf_counter()
+        """Count what a block takes as the recorder's own time: waiting in the main thread alone."""
+        start, processor_start = time.perf_counter(), time.thread_time()
         try:
             yield
         finally:
+            self._aside_processor_s += time.thread_time() - processor_start
             if threading.current_thread() is threading.main_thread():
                 self._aside_s += time.perf_counter() - start
 
@@ -247,11 +259,14 @@ class Recorder:
             return
         with self._lock:
             self._answers.close()
-            program_s = float(str(self.facts.pop("program_s", 0.0)))
+            program_s, processor_s = (
+                float(str(self.facts.pop(name, 0.0))) for name in ("program_s", "processor_s")
+            )
             record = {
                 "version": 1,
                 **self.facts,
                 "program_s": max(0.0, program_s - self._aside_s),
+                "processor_s": max(0.0, processor_s - self._aside_processor_s),
                 "first_answer_s": self._first_answer_s,
                 "peak_bytes": resident_bytes()[1],
                 "models": self._models,

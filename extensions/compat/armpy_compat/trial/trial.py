@@ -113,7 +113,8 @@ def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
         raise TrialError(
             f"on its own engine the program {run.ending}",
             where=program,
-            fix=run.error_text or "Run it without armpy, and end it by its own means",
+            fix=run.error_text
+            or "Compared are programs that end by themselves: let it return or exit",
         )
     if run.calls:
         return

@@ -23,11 +23,13 @@ class Figures:
     Parameters
     ----------
     call_us : mapping of str to float
-        Median time of a call by model.
+        Median time by model of calls with input shapes that an earlier call of the process had.
+    first_call_us : mapping of str to float
+        Median time by model of the other calls: they prepare the model for their shapes.
     calls_us : float
         Time of all calls of a run together.
-    program_s : float
-        Time of the whole program, without the start of Python.
+    program_s, processor_s : float
+        Time of the whole program, without the start of Python, and its processor time.
     first_start_s, later_start_s : float or None
         From the start of the process to the first answer, in the first run and in later ones.
     peak_bytes : int
@@ -35,8 +37,10 @@ class Figures:
     """
 
     call_us: Mapping[str, float]
+    first_call_us: Mapping[str, float]
     calls_us: float
     program_s: float
+    processor_s: float
     first_start_s: float | None
     later_start_s: float | None
     peak_bytes: int
@@ -50,6 +54,8 @@ class TrialModel:
     name: str
     engine: str
     num_sessions: int
+    num_shapes: int
+    """Input shapes of its calls on the engine that differ."""
     placement: str
     answers: ModelAnswers
 
@@ -100,13 +106,14 @@ class TrialResult:
     def headline(self) -> str:
         """Times and answers in one line."""
         answers = f"{self.equal} of {self.total} answers equal within {_short(self.within)}"
-        if not self.armpy.call_us:
+        if not self.armpy.first_call_us:
             time = time_text(self.own.calls_us)
             return f"{self.engine} {time}, armpy computed nothing; {answers}"
         called = [model.key for model in self.models if model.answers.total]
-        if len(called) == 1 and all(called[0] in side.call_us for side in (self.own, self.armpy)):
-            own, armpy = (side.call_us[called[0]] for side in (self.own, self.armpy))
-            return f"{self.engine} {time_text(own)}, armpy {time_text(armpy)} a call; {answers}"
+        if len(called) == 1:
+            own, armpy, kind = _call_times(called[0], self.own, self.armpy)
+            if own and armpy:
+                return f"{self.engine} {time_text(own)}, armpy {time_text(armpy)} {kind}; {answers}"
         times = f"{self.engine} {time_text(self.own.calls_us)}, armpy"
         times += f" {time_text(self.armpy.calls_us)}"
         models = counted(len(called), "model")
@@ -122,6 +129,7 @@ class TrialResult:
         """Rows of a quantity, the engine's figure and armpy's."""
         rows: list[tuple[str, Callable[[Figures], str]]] = [
             ("whole program", lambda side: time_text(1e6 * side.program_s)),
+            ("processor time", lambda side: time_text(1e6 * side.processor_s)),
             ("first start to first answer", lambda side: _seconds(side.first_start_s)),
             ("later start to first answer", lambda side: _seconds(side.later_start_s)),
             ("peak memory", lambda side: bytes_text(side.peak_bytes)),
@@ -141,6 +149,13 @@ class TrialResult:
         elif self.own_ending != _USUAL_ENDING:
             yield f"On both, the program {self.own_ending}."
         for model in self.models:
+            own, armpy = (side.first_call_us.get(model.key) for side in (self.own, self.armpy))
+            if model.num_shapes > 1 and own and armpy:
+                yield (
+                    f"{model.name} is called with {model.num_shapes} sets of input shapes: the"
+                    f" first call with one takes {time_text(own)} on {self.engine},"
+                    f" {time_text(armpy)} on armpy."
+                )
             if model.answers.first_difference:
                 yield f"{model.name}: {model.answers.first_difference}."
         largest = max((model.answers.largest for model in self.models), default=0.0)
@@ -206,28 +221,37 @@ def result_of(
 def _models(
     own: ProgramRun, armpy: ProgramRun, answers: Mapping[str, ModelAnswers]
 ) -> Iterator[TrialModel]:
+    calls = calls_by_model(own)
     for key, part in answers.items():
         sessions = [model for model in own.models if (model["content"] or model["name"]) == key]
         ours = [model for model in armpy.models if (model["content"] or model["name"]) == key]
         placement = next((model["placement"] for model in ours if model["placement"]), "")
         first = next(iter([*sessions, *ours]), {"name": "a model", "engine": ""})
-        yield TrialModel(key, first["name"], first["engine"], len(sessions), placement, part)
+        num_shapes = len({call["shapes"] for call in calls.get(key, ())})
+        yield TrialModel(
+            key, first["name"], first["engine"], len(sessions), num_shapes, placement, part
+        )
 
 
 def _figures(runs: Sequence[ProgramRun]) -> Figures:
     """Figures of one side: of later runs where there are some, as the first one compiles."""
     later = [run for run in runs[1:] if run.record] or [run for run in runs if run.record]
-    times: dict[str, list[float]] = {}
+    repeated: dict[str, list[float]] = {}
+    first: dict[str, list[float]] = {}
     for run in later:
         for key, calls in calls_by_model(run).items():
-            # The first call of a process prepares the model.
-            warm = calls[1:] or calls
-            times.setdefault(key, []).extend(call["us"] for call in warm)
+            known: set[str | None] = set()
+            for call in calls:
+                times = repeated if call["shapes"] in known else first
+                times.setdefault(key, []).append(call["us"])
+                known.add(call["shapes"])
     starts = [run.record.get("first_answer_s") for run in runs]
     return Figures(
-        {key: statistics.median(values) for key, values in times.items() if values},
+        {key: statistics.median(values) for key, values in repeated.items()},
+        {key: statistics.median(values) for key, values in first.items()},
         _median([sum(call["us"] for call in run.calls) for run in later]),
         _median([run.record["program_s"] for run in later]),
+        _median([run.record["processor_s"] for run in later]),
         starts[0],
         _median([start for start in starts[1:] if start is not None]) or None,
         max((run.record["peak_bytes"] for run in later), default=0),
@@ -259,9 +283,16 @@ def _cut(line: str, place: int) -> str:
     return f"{'...' * (place > 0)}{line[place:end]}{'...' * (end < len(line))}"
 
 
+def _call_times(key: str, own: Figures, armpy: Figures) -> tuple[float | None, float | None, str]:
+    """Times of a model's calls on both sides, and of which calls they are."""
+    if key in own.call_us and key in armpy.call_us:
+        return own.call_us[key], armpy.call_us[key], "a call"
+    return own.first_call_us.get(key), armpy.first_call_us.get(key), "for a first call"
+
+
 def _row(model: TrialModel, own: Figures, armpy: Figures) -> tuple[str, ...]:
     answers = model.answers
-    times = [side.call_us.get(model.key) for side in (own, armpy)]
+    *times, _ = _call_times(model.key, own, armpy)
     ratio = f"{times[0] / times[1]:.3g}" if times[0] and times[1] else ""
     texts = ["" if time is None else time_text(time) for time in times]
     difference = "other" if isinf(answers.largest) else f"{answers.largest:.2g}"

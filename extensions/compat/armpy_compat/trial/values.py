@@ -47,6 +47,11 @@ def _plain(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
+def shapes_of(arrays: Sequence[npt.NDArray[Any]]) -> str:
+    """Shapes as text: ``1x16x16 1``; ``-`` for a scalar."""
+    return " ".join("x".join(map(str, array.shape)) or "-" for array in arrays)
+
+
 def digest_of(arrays: Sequence[npt.NDArray[Any]]) -> str:
     """Digest of types, shapes and elements."""
     digest = blake2b(digest_size=16)

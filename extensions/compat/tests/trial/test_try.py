@@ -79,6 +79,28 @@ def test_equal_answers_are_one_line_a_page_and_status_0(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
+def test_first_calls_with_input_shapes_are_timed_apart() -> None:
+    path = program("session = opened()", "for count in (1, 2, 1): session.run(None, rows(count))")
+    result = try_program(path, rounds=1)
+    (model,) = result.models
+    assert model.num_shapes == 2
+    for side in (result.own, result.armpy):
+        assert [*side.call_us] == [*side.first_call_us] == [model.key]
+        assert side.processor_s > 0
+    assert " a call; 3 of 3 answers" in result.headline
+    (remark,) = result.remarks()
+    assert remark.startswith("model.onnx is called with 2 sets of input shapes: the first call")
+    only_first = try_program(program("opened().run(None, rows(1))"), rounds=1)
+    assert " for a first call; 1 of 1 answers" in only_first.headline
+    assert only_first.armpy.call_us == {}
+
+
+def test_a_program_that_a_signal_ends_is_refused() -> None:
+    code, output = tried(program("opened().run(None, rows(1))", "os.kill(os.getpid(), 9)"))
+    assert code == 1
+    assert "on its own engine the program was ended by signal 9. Compared are" in output
+
+
 def test_threads_bindings_values_and_callbacks_are_recorded() -> None:
     path = program(
         "session = opened()",
