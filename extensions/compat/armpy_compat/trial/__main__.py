@@ -10,9 +10,12 @@ from __future__ import annotations
 import atexit
 import io
 import os
+import random
 import sys
 import time
 from typing import Any, NoReturn
+
+import numpy as np
 
 import armpy_compat
 from armpy_compat.program import run_program
@@ -56,6 +59,9 @@ def main() -> None:
     if side == "armpy+tensorflow":
         armpy_compat.install_as_tensorflow()
     sys.meta_path.insert(0, watcher)
+    # Programs that draw numbers draw the same ones on both sides.
+    random.seed(0)
+    np.random.seed(0)
     stdin = sys.stdin = WatchedInput(sys.stdin.buffer, encoding=sys.stdin.encoding)
     start, processor_start = time.perf_counter(), time.process_time()
 

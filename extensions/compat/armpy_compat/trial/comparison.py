@@ -33,6 +33,8 @@ class ModelAnswers:
         Calls whose answers are equal within the tolerance.
     identical : int
         Calls of these whose answers have the same bits.
+    other_inputs : int
+        Calls of `total` whose inputs differ on both sides.
     uncompared : int
         Calls whose answers were not recorded on both sides.
     largest : float
@@ -48,6 +50,7 @@ class ModelAnswers:
     total: int
     equal: int
     identical: int
+    other_inputs: int
     uncompared: int
     largest: float
     is_complete: bool
@@ -86,9 +89,10 @@ def _compared(
     ours: Sequence[Call],
     within: float,
 ) -> ModelAnswers:
-    equal = identical = uncompared = 0
+    equal = identical = other_inputs = uncompared = 0
     largest, first = 0.0, ""
     for number, (one, other) in enumerate(_pairs(theirs, ours)):
+        other_inputs += one["inputs"] != other["inputs"]
         if one.get("outputs") is not None and one.get("outputs") == other.get("outputs"):
             equal, identical = equal + 1, identical + 1
             continue
@@ -106,7 +110,9 @@ def _compared(
     is_complete = len(theirs) == len(ours)
     if not is_complete:
         first = first or f"{counted(len(theirs), 'call')} on the engine, {len(ours)} on armpy"
-    return ModelAnswers(key, total, equal, identical, uncompared, largest, is_complete, first)
+    return ModelAnswers(
+        key, total, equal, identical, other_inputs, uncompared, largest, is_complete, first
+    )
 
 
 def _pairs(theirs: Sequence[Call], ours: Sequence[Call]) -> list[tuple[Call, Call]]:

@@ -118,7 +118,8 @@ class ProgramStarter:
         """Run the program on ``own`` or ``armpy``, there without TensorFlow where that is asked."""
         folder = self.folder / f"{side}{number}"
         folder.mkdir()
-        environment = dict(os.environ)
+        # Sets of texts have one order on both sides.
+        environment = {"PYTHONHASHSEED": "0", **os.environ}
         if side == "armpy":
             environment["ARMPY_CACHE_DIR"] = str(self.folder / "cache")
         # -P: the current folder is not importable, as it is not for `python PROGRAM`.

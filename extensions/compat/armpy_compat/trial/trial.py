@@ -121,7 +121,7 @@ def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
     engines = [ENGINES[name] for name in run.record.get("engines", ())]
     names = " and ".join(engines) or "none of the engines"
     did = "called none of its models" if run.models else "loaded no model"
-    fix = f"Pass a program that runs a model of {', '.join(ENGINES)}"
+    fix = f"Pass a program that runs, not in child processes, a model of {', '.join(ENGINES)}"
     if run.record.get("reads_input") and not has_input:
         fix = "It read standard input, which was empty: give it a file with --stdin"
     elif run.raised["type"]:

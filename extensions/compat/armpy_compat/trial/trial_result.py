@@ -149,15 +149,7 @@ class TrialResult:
         elif self.own_ending != _USUAL_ENDING:
             yield f"On both, the program {self.own_ending}."
         for model in self.models:
-            own, armpy = (side.first_call_us.get(model.key) for side in (self.own, self.armpy))
-            if model.num_shapes > 1 and own and armpy:
-                yield (
-                    f"{model.name} is called with {model.num_shapes} sets of input shapes: the"
-                    f" first call with one takes {time_text(own)} on {self.engine},"
-                    f" {time_text(armpy)} on armpy."
-                )
-            if model.answers.first_difference:
-                yield f"{model.name}: {model.answers.first_difference}."
+            yield from self._model_remarks(model)
         largest = max((model.answers.largest for model in self.models), default=0.0)
         if self.equal < self.total and _could_be_equal(self.models):
             yield f"All answers are equal with --within {_rounded_up(largest)}."
@@ -174,6 +166,23 @@ class TrialResult:
             yield f"{counted(uncompared, 'answer')} could not be compared: not recorded."
         if self.num_unrecorded:
             yield f"{counted(self.num_unrecorded, 'further call')} were only counted."
+
+    def _model_remarks(self, model: TrialModel) -> Iterator[str]:
+        """Sentences on the calls of one model."""
+        name, answers = model.name, model.answers
+        own, armpy = (side.first_call_us.get(model.key) for side in (self.own, self.armpy))
+        if model.num_shapes > 1 and own and armpy:
+            yield (
+                f"{name} is called with {model.num_shapes} sets of input shapes: the first call"
+                f" with one takes {time_text(own)} on {self.engine}, {time_text(armpy)} on armpy."
+            )
+        if answers.first_difference:
+            yield f"{name}: {answers.first_difference}."
+        if answers.other_inputs and answers.equal < answers.total:
+            yield (
+                f"{name}: {counted(answers.other_inputs, 'call')} had other inputs on armpy:"
+                " earlier answers, the time or chance are in them."
+            )
 
 
 MODEL_COLUMNS = ("model", "calls>", "engine>", "armpy>", "ratio>", "equal>", "difference>")

@@ -95,6 +95,26 @@ def test_first_calls_with_input_shapes_are_timed_apart() -> None:
     assert only_first.armpy.call_us == {}
 
 
+def test_programs_that_draw_numbers_draw_the_same_ones() -> None:
+    path = program(
+        "import random",
+        "value = random.random() + np.random.rand() + hash('text') % 7",
+        "opened().run(None, rows(1, value))",
+    )
+    result = try_program(path, rounds=1)
+    assert result.is_same
+    assert result.models[0].answers.other_inputs == 0
+
+
+def test_other_inputs_of_calls_are_a_remark() -> None:
+    path = program("import time", "opened().run(None, rows(1, time.time_ns() % 2**20))")
+    result = try_program(path, rounds=1)
+    assert (
+        "model.onnx: 1 call had other inputs on armpy: earlier answers, the time or chance are in"
+        " them." in result.remarks()
+    )
+
+
 def test_a_program_that_a_signal_ends_is_refused() -> None:
     code, output = tried(program("opened().run(None, rows(1))", "os.kill(os.getpid(), 9)"))
     assert code == 1
@@ -180,6 +200,8 @@ def test_different_answers_are_status_1_and_shown() -> None:
     # 0.75 + sigmoid(0.75) less 0.5 + sigmoid(0.5), of the latter
     assert document["remarks"] == [
         "model.onnx: call 1: the difference is 0.27.",
+        "model.onnx: 1 call had other inputs on armpy: earlier answers, the time or chance are in"
+        " them.",
         "All answers are equal with --within 0.3.",
     ]
 
