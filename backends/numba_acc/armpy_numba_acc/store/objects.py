@@ -16,6 +16,7 @@ from armpy.backend import (
     report_cache_use,
     report_progress,
 )
+from armpy.core.units import counted
 from armpy.errors import BackendUnavailableError
 from armpy.store.entries import Entries
 from armpy_numba_acc import llvm, native, store  # packs: imported where a kernel is not kept
@@ -135,7 +136,7 @@ def object_codes(
         )
     if absent:
         is_kept = entries is not None and all(keys.values()) and is_current()
-        postpone_compilation("NumbaAcc", f"{len(absent)} kernels", is_kept=is_kept)
+        postpone_compilation("NumbaAcc", counted(len(absent), "kernel"), is_kept=is_kept)
     if entries is not None or packs:
         problem = "" if entries is None else entries.problem
         _report_sources(num_kept, packs, len(absent), f"not kept: {problem}" if problem else "")
@@ -154,13 +155,13 @@ def object_codes(
 def _report_sources(kept: int, packs: Mapping[str, int], compiled: int, problem: str) -> None:
     """Report how many kernels come from the cache, from packs by path, and from the compiler."""
     uses = [
-        (kept, "kernel from the cache", True, ""),
-        *((count, "kernel from packs", True, path) for path, count in packs.items()),
-        (compiled, "kernel", False, problem),
+        (kept, " from the cache", True, ""),
+        *((count, " from packs", True, path) for path, count in packs.items()),
+        (compiled, "", False, problem),
     ]
-    for count, noun, is_hit, reason in uses:
+    for count, origin, is_hit, reason in uses:
         if count:
-            what = f"{count} {noun if count == 1 else noun.replace('kernel', 'kernels')}"
+            what = counted(count, "kernel") + origin
             report_cache_use(CacheUse("NumbaAcc", what, is_hit, reason))
 
 
