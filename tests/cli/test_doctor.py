@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shutil
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -584,12 +585,35 @@ def test_a_model_file_is_read_and_its_faults_are_named(tmp_path: Path, cli: Cli)
     assert f"contents: {text}: " in cli.out("doctor", str(text), code=1)
 
 
+@pytest.mark.parametrize("is_used", [True, False], ids=["used weights", "spare weights"])
+def test_weights_after_the_model_that_are_cut_are_named(
+    tmp_path: Path, cli: Cli, is_used: bool
+) -> None:
+    model = TfliteModel()
+    graph = model.subgraph()
+    x, y = graph.tensor("x", (4,)), graph.tensor("y", (4,))
+    data = struct.pack("4f", 1, 2, 3, 4)
+    weights = graph.tensor("w", (4,), buffer=model.buffer(data, external=True))
+    graph.tensor("spare", (4,), buffer=model.buffer(data, external=True))
+    graph.operator("ADD", [x, weights if is_used else x], [y])
+    graph.inputs(x)
+    graph.outputs(y)
+    path = tmp_path / "cut.tflite"
+    path.write_bytes(model.to_bytes())
+    assert "contents: sound" in cli.out("doctor", str(path))
+    path.write_bytes(model.to_bytes()[: -20 if is_used else -1])
+    said = cli.out("doctor", str(path), code=1)
+    assert "the file is damaged: data lies past its end" in said
+
+
 def test_where_layers_run_and_what_was_compiled_is_told(cli: Cli) -> None:
     document = cli.document("doctor", MODEL)
     assert document["facts"]["layers"] == "10"
     assert document["facts"]["placement"].startswith("10 layers: NumbaAcc 10;")
     assert document["first_start"]
-    assert all(re.search(r"^NumbaAcc: .*: (hit|miss)", text) for text in document["first_start"])
+    assert all(
+        re.search(r"^NumbaAcc: .*: (found|compiled)", text) for text in document["first_start"]
+    )
     assert (document["missing_operators"], document["open_inputs"]) == ({}, [])
 
 

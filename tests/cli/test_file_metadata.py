@@ -155,10 +155,18 @@ def test_inspect_shows_metadata_and_damage(tmp_path: Path, cli: Cli) -> None:
     shown = cli.out("inspect", str(path), "--backends", "CpuRef")
     for text in ("Metadata", "127.5", "labels.txt", "a; b; c; d; e; f"):
         assert text in shown
-    path.write_bytes(content[: content.rindex(b"PK\x01\x02")])
-    assert "the model has no file of this name" in cli.out(
-        "inspect", str(path), "--backends", "CpuRef"
-    )
+    for cut, failed in (
+        (content.index(b"PK\x03\x04"), "the model has no file of this name"),
+        (content.rindex(b"PK\x01\x02"), "the archive of packed files is cut short"),
+        (len(content) - 1, "the archive of packed files is cut short"),
+    ):
+        path.write_bytes(content[:cut])
+        shown = cli.out("inspect", str(path), "--backends", "CpuRef")
+        assert failed in shown
+        assert "Copy the file again, from where it is whole" in shown
+        said = cli.out("doctor", str(path), code=1)
+        assert f"contents: {path} / packed file" in said
+        assert failed in said
 
 
 def test_pixels_stay_what_they_are_where_quantisation_normalises(picture: str) -> None:

@@ -229,6 +229,8 @@ def test_compressed_labels_are_read_and_a_mark_of_byte_order_is_none_of_them() -
         (model_bytes(metadata_bytes(WHOLE, b"M002")), "M002"),
         (model_bytes(metadata_bytes(WHOLE)[:64]), "the file is damaged"),
         (model_bytes(files={}), "'labels.txt'.*has no file of this name.*no archive"),
+        (model_bytes()[:-1], "packed files: the archive of packed files is cut short"),
+        (model_bytes()[:-100], "packed files: the archive of packed files is cut short"),
         (model_bytes(files={"other.txt": ""}), "'labels.txt'.*Expected other.txt"),
         (
             model_bytes(files={**LABELS, "labels.txt": b"\xff\xfe\xff"}),

@@ -192,9 +192,9 @@ def commands_of(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 _MEASURED = re.compile(
-    r"\d[\d.,]*(?= (?:us|ms|s|min|pictures/s)\b)|\d+(?= (?:hits?|miss(?:es)?)\b)"
+    r"\d[\d.,]*(?= (?:us|ms|s|min|pictures/s)\b)|\d+(?= (?:programs?|kernels?)\b)"
 )
-"""Numbers that differ from run to run: durations, rates, look-ups of caches."""
+"""Numbers that differ from run to run: durations, rates, what caches had."""
 
 
 def first_missing(expected: list[str], output: str) -> str | None:

@@ -28,7 +28,8 @@ class ModelExamination:
     facts: dict[str, str]
     """Its size, format, number of layers and, if it can be loaded, where they would run."""
     damage: str
-    """Why it cannot be loaded, and the fix; empty if it can, or if operators are missing."""
+    """Why it, or what is packed into it, cannot be read, and the fix; empty if it can, or if
+    operators are missing."""
     missing_operators: dict[str, int]
     """Operators that armpy does not have, and how often the file uses each."""
     open_inputs: tuple[str, ...]
@@ -67,7 +68,7 @@ def examine_model(request: CliLoadRequest) -> ModelExamination:
     return ModelExamination(
         path,
         facts,
-        "" if report.facts.unsupported else report.facts.problem,
+        _damage(report),
         report.facts.unsupported,
         tuple(f"{tensor.name} {format_shape(tensor.shape)}" for tensor in open_inputs),
         refusals,
@@ -75,6 +76,11 @@ def examine_model(request: CliLoadRequest) -> ModelExamination:
         missing,
         f"Run: {missing}" if missing else _remedy(report, open_inputs),
     )
+
+
+def _damage(report: InspectionReport) -> str:
+    packed = "" if report.metadata is None else report.metadata.damage
+    return packed if report.facts.unsupported else report.facts.problem or packed
 
 
 def _is_open(tensor: TensorReport) -> bool:

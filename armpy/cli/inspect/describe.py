@@ -79,6 +79,7 @@ class MetadataReport:
 
     facts: dict[str, str]  # of the model, by name
     tensors: dict[str, dict[str, str]]  # of inputs and outputs, by the model's names for them
+    damage: str = ""  # why nothing of it can be read; empty if it can
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def metadata_report(read: Callable[[], ModelMetadata]) -> MetadataReport:
     try:
         metadata = read()
     except ParserError as error:
-        return MetadataReport({"damaged": str(error)}, {})
+        return MetadataReport({}, {}, str(error))
     tensors = {**metadata.inputs, **metadata.outputs}
     return MetadataReport(
         _facts(metadata), {name: facts for name in tensors if (facts := _facts(tensors[name]))}

@@ -35,6 +35,8 @@ def print_model(
     printer, facts = Printer(), report.facts
     if facts.problem:
         _print_problem(printer, facts)
+    if report.metadata is not None and report.metadata.damage:
+        printer.marked(f"damaged: {report.metadata.damage}", is_good=False)
     if report.format is not None:
         form = report.format
         source = f" of {form.plugin}" if form.plugin else ""

@@ -21,7 +21,7 @@ from armpy.frontends.tflite.metadata_schema import ENUMERATIONS, TABLES
 from armpy.frontends.tflite.packed_files import MOST_FILE_BYTES, PackedFiles
 from armpy.frontends.tflite.reader import read_model
 from armpy.frontends.tflite.signatures import choose_signature, signature_edge, tensor_edge
-from armpy.frontends.tflite.tensors import Tensors, stored_bytes
+from armpy.frontends.tflite.tensors import Tensors, check_external_data, stored_bytes
 from armpy.ops.operation import located
 from armpy.plugins.hooks.metadata import ModelMetadata, TensorMetadata
 from armpy.plugins.hooks.model_file import ModelFile
@@ -59,7 +59,7 @@ def read_metadata(
     Raises
     ------
     ParserError
-        If the metadata, or a file of labels, is damaged.
+        If the metadata, or a file of labels, is damaged, or bytes after the model are cut short.
     """
     try:
         return _read(file, signature)
@@ -70,6 +70,7 @@ def read_metadata(
 
 def _read(file: ModelFile, signature: str | None) -> ModelMetadata:
     model = read_model(file.data)
+    check_external_data(model.tables("Buffers", "buffer"))
     stored = stored_metadata(model)
     packed = PackedFiles(file.data)
     table = _root(stored[METADATA_NAME]) if METADATA_NAME in stored else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +15,12 @@ MOST_DIRECTORY_BYTES = 1 << 20
 
 MOST_FILE_BYTES = 16 << 20
 """Most bytes of one file, unpacked; the longest lists of labels have one."""
+
+_TAIL_BYTES = 1 << 16
+"""Bytes before the end of a file in which an archive without a directory is looked for."""
+
+_HEADER = re.compile(rb"PK(?:\x03\x04[\x0a-\x3f]\0|\x01\x02[\x0a-\x3f][\0-\x14])")
+"""Beginning of a file in an archive, or of its row in the directory, with the versions."""
 
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -35,7 +42,7 @@ class PackedFiles:
     Raises
     ------
     ParserError
-        If the archive is damaged, or its directory too large.
+        If the archive is damaged or cut short, or its directory too large.
     """
 
     def __init__(
@@ -49,6 +56,13 @@ class PackedFiles:
                 reader.left_bytes = MOST_DIRECTORY_BYTES
                 self._archive = zipfile.ZipFile(reader)
                 reader.left_bytes = None  # unpacked bytes are limited by `read`
+            elif _HEADER.search(bytes(data[-_TAIL_BYTES:])):
+                raise ParserError(
+                    "the archive of packed files is cut short",
+                    where="packed files",
+                    expected="its directory at the end of the file",
+                    fix="Copy the file again, from where it is whole",
+                )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,6 +83,7 @@ class PackedFiles:
                 "the model has no file of this name",
                 where=where,
                 expected=", ".join(self.names) or "none, as no archive follows the model",
+                fix="Copy the file again, from where it is whole",
             )
         info = self._archive.getinfo(name)
         if info.compress_type not in _METHODS:

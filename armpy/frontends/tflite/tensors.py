@@ -148,6 +148,19 @@ def stored_bytes(buffers: Tables, table: TableReader) -> npt.NDArray[np.uint8]:
     return stored
 
 
+def check_external_data(buffers: Tables) -> None:
+    """Check that the file holds all bytes after its flatbuffer, also of buffers without use.
+
+    Raises
+    ------
+    ParserError
+        If the file ends before the bytes of a buffer do.
+    """
+    for buffer in buffers:
+        if (offset := buffer.integer("Offset")) >= _FIRST_EXTERNAL_OFFSET:
+            buffer.external_data(offset, buffer.integer("Size"))
+
+
 def _read_tensor(table: TableReader, index: int) -> Tensor:
     """Read all that a file says of a tensor, but for its elements."""
     name = table.text("Name")
