@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from armpy_tools.benchmark import (
     SubjectResult,
     name_subjects,
 )
+from armpy_tools.cli.benchmark.page import in_a_line, write_page
 from armpy_tools.cli.benchmark.report import print_benchmark
 from armpy_tools.cli.benchmark.work import subjects_of
 
@@ -331,6 +333,62 @@ def test_ratios_are_a_table_of_their_own(capsys: pytest.CaptureFixture[str]) -> 
         ["2.", "second", "1/129", "1/167", "1/99.3", "slower"],
         ["3.", "third", "1.5", "too", "few", "runs"],
     ]
+
+
+def result_of(*speeds: tuple[str, float, Ratio | None]) -> BenchmarkResult:
+    subjects = tuple(
+        SubjectResult(
+            name,
+            Subject("a.tflite"),
+            load_ms=(1.0,),
+            first_ms=(1.0,),
+            latency=latency_of([time_us] * 3),
+            ratio=ratio,
+        )
+        for name, time_us, ratio in speeds
+    )
+    return BenchmarkResult(Plan(), MachineState("a machine", 2), subjects, 1.0, 5)
+
+
+@pytest.mark.parametrize(
+    ("others", "line"),
+    [
+        ([], "A 200 µs a run."),
+        (
+            [("B", 50.0, Ratio(4.0, 3.5, 4.5, "faster", 6, "process"))],
+            "A 200 µs, B 50.0 µs a run: B is 4 times faster (3.5 to 4.5).",
+        ),
+        (
+            [("A", 500_000.0, Ratio(1 / 2500, 1 / 3000, 1 / 2000, "slower", 6, "process"))],
+            "A 200 µs, A 500 ms a run: the second is 2,500 times slower (2,000 to 3,000).",
+        ),
+        (
+            [
+                ("B", 400.0, Ratio(0.5, 0.4, 0.6, "slower", 6, "process")),
+                ("C", 199.0, Ratio(1.005, 0.9, 1.1, "no difference shown", 6, "process")),
+            ],
+            "A 200 µs, C 199 µs a run, the quickest of 2 beside it: C is 1 times as fast (no "
+            "difference shown).",
+        ),
+        (
+            [("B", 100.0, Ratio(2.0, 0.0, float("inf"), "too few runs", 2, "process"))],
+            "A 200 µs, B 100 µs a run: B is 2 times as fast (too few runs).",
+        ),
+    ],
+)
+def test_the_page_begins_with_the_result_in_a_line(
+    others: list[tuple[str, float, Ratio | None]], line: str
+) -> None:
+    assert in_a_line(result_of(("A", 200.0, None), *others)) == line
+
+
+def test_all_that_endangers_the_figures_stands_in_one_box(tmp_path: Path) -> None:
+    first = replace(result_of(("A", 200.0, None)).subjects[0], notes=("runs vary a lot",))
+    result = replace(result_of(("B", 1.0, None)), subjects=(first,), notes=("It was busy.",))
+    write_page(str(tmp_path / "page.html"), result)
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "<li>It was busy.</li><li>A: runs vary a lot.</li>" in text
+    assert text.count('class="note') == 1
 
 
 @pytest.mark.parametrize("option", ["--csv", "--html"])

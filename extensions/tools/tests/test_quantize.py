@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +177,11 @@ def test_a_tflite_file_and_a_page_are_written(float_model: str, tmp_path: Path) 
     text = page.read_text("utf-8")
     assert "has no integer form" in text
     assert "float.tflite as int8" in text
+    assert re.search(
+        r'class="lead">[\d.]+ KiB, \d+ % of the float model; the output has \d+ dB', text
+    )
+    assert 'class="dots"' in text
+    assert ">20</text>" in text  # axes begin there
 
 
 def test_a_model_is_not_written_over_and_neither_is_the_data(

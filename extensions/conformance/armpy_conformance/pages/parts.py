@@ -229,8 +229,9 @@ class Bars:
 
     @cached_property
     def _longest(self) -> float:
-        """The largest value, intervals included."""
-        return max((max(bar.value, *(bar.interval or (0.0,))) for bar in self.bars), default=0.0)
+        """Where the axis ends: at the largest value, intervals included; a bit after dots."""
+        largest = max((max(bar.value, *(bar.interval or (0.0,))) for bar in self.bars), default=0.0)
+        return largest + (0.0 if self.dots_from is None else (largest - self._shortest) / 25)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from statistics import median
 
 import armpy
 from armpy.cli.files import write_text
+from armpy.core.units import time_text
 from armpy_conformance.pages import (
     Bar,
     Bars,
+    Cautions,
     Details,
     Facts,
     Lines,
@@ -20,16 +23,14 @@ from armpy_conformance.pages import (
     Text,
     render_page,
 )
-from armpy_tools.benchmark import BenchmarkResult, SubjectResult
+from armpy_tools.benchmark import BenchmarkResult, Ratio, SubjectResult
 from armpy_tools.cli.benchmark.report import (
     costs_table,
     how_measured,
     label_of,
     layers_table,
-    ratio_text,
     runs_table,
 )
-from armpy_tools.cli.benchmark.report import milliseconds as ms
 
 
 def write_page(path: str, result: BenchmarkResult) -> None:
@@ -57,9 +58,32 @@ def write_page(path: str, result: BenchmarkResult) -> None:
     write_text(path, render_page(f"Benchmark of {title}", sections, about=about))
 
 
-def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars]:
-    """The machine, how it was measured, and what to know about it."""
+def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars | Cautions]:
+    """The result in a line, what endangers it, the comparison, and how it was measured."""
     machine, plan = result.machine, result.plan
+    if line := in_a_line(result):
+        yield Text(line, "lead")
+    yield Cautions(
+        [
+            *result.notes,
+            *(f"{label_of(result, s)}: {note}." for s in result.subjects for note in s.notes),
+        ]
+    )
+    for subject in result.subjects:
+        if subject.failure:
+            yield Text(f"{label_of(result, subject)} failed: {subject.failure}", "bad")
+    compared = [s for s in result.subjects if s.ratio is not None and s.ratio.units > 0]
+    if compared:
+        baseline = result.subjects[plan.baseline]
+        bars = [Bar(label_of(result, baseline), 1.0, "1, the baseline")]
+        for subject in compared:
+            ratio = subject.ratio
+            assert ratio is not None  # these have one
+            is_known = ratio.high < float("inf")
+            interval = (ratio.low, ratio.high) if is_known else None
+            name = label_of(result, subject)
+            bars.append(Bar(name, ratio.value, _speed(ratio), interval=interval))
+        yield Bars("Times as fast as the baseline, with intervals of 95 %", bars, "what", "times")
     facts = [
         ("machine", f"{machine.description}; {machine.processors} may be used"),
         ("measured", how_measured(result)),
@@ -68,25 +92,51 @@ def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars]:
     if machine.others is not None:
         facts.append(("other processes", f"kept {machine.others:.1f} processors busy meanwhile"))
     yield Facts(facts)
-    for note in result.notes:
-        yield Text(note, "note")
-    for subject in result.subjects:
-        for note in subject.notes:
-            yield Text(f"{label_of(result, subject)}: {note}", "note")
-        if subject.failure:
-            yield Text(f"{label_of(result, subject)} failed: {subject.failure}", "bad")
-    compared = [s for s in result.subjects if s.ratio is not None and s.ratio.units > 0]
-    if compared:
-        baseline = result.subjects[plan.baseline]
-        bars = [Bar(label_of(result, baseline), 1.0, "1: the baseline")]
-        for subject in compared:
-            ratio = subject.ratio
-            assert ratio is not None  # these have one
-            is_known = ratio.high < float("inf")
-            interval = (ratio.low, ratio.high) if is_known else None
-            name = label_of(result, subject)
-            bars.append(Bar(name, ratio.value, ratio_text(ratio), interval=interval))
-        yield Bars("Times as fast as the baseline, with intervals of 95 %", bars, "what", "times")
+
+
+def in_a_line(result: BenchmarkResult) -> str:
+    """The result in a sentence: what a run takes, and which is how much faster; empty if none ran.
+
+    Notes
+    -----
+    Of two it has both times; of more, those of the baseline and of the quickest one beside it.
+    """
+    done = {id(s): s.latency.median_ms for s in result.subjects if s.latency is not None}
+    ran = [subject for subject in result.subjects if id(subject) in done]
+    if not ran:
+        return ""
+    baseline = result.subjects[result.plan.baseline]
+    others = [subject for subject in ran if subject is not baseline]
+    if id(baseline) not in done or not others:
+        times = (f"{s.name} {time_text(1000 * done[id(s)])}" for s in ran)
+        return f"{', '.join(times)} a run."
+    other = min(others, key=lambda subject: done[id(subject)])
+    both = (f"{s.name} {time_text(1000 * done[id(s)])}" for s in (baseline, other))
+    line = f"{', '.join(both)} a run"
+    if len(others) > 1:
+        line += f", the quickest of {len(others)} beside it"
+    ratio = other.ratio
+    if ratio is None or math.isnan(ratio.value):
+        return f"{line}."
+    subject = "the second" if other.name == baseline.name else other.name
+    return f"{line}: {subject} is {_speed(ratio)}."
+
+
+def _speed(ratio: Ratio) -> str:
+    """How much faster or slower, with the interval, in words."""
+    if ratio.verdict not in ("faster", "slower"):
+        return f"{_digits(ratio.value)} times as fast ({ratio.verdict})"
+    value, low, high = ratio.value, ratio.low, ratio.high
+    if value < 1:
+        value, low, high = 1 / value, 1 / high, 1 / low if low else math.inf
+    if math.isinf(high) or not low:
+        return f"{_digits(value)} times {ratio.verdict}"
+    return f"{_digits(value)} times {ratio.verdict} ({_digits(low)} to {_digits(high)})"
+
+
+def _digits(number: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
 
 
 def _runs(
@@ -94,7 +144,7 @@ def _runs(
 ) -> Iterator[Bars | Table | Lines]:
     """Describe the times of runs."""
     bars = [
-        Bar(label_of(result, s), s.latency.median_ms, f"{ms(s.latency.median_ms)} ms")
+        Bar(label_of(result, s), s.latency.median_ms, time_text(1000 * s.latency.median_ms))
         for s in subjects
         if s.latency is not None
     ]
@@ -103,17 +153,18 @@ def _runs(
     yield Table("All figures, in milliseconds", columns, rows)
     series = []
     for subject in subjects:
-        every = [duration for turns in subject.turns_ms for duration in turns]
+        every = [1000 * duration for turns in subject.turns_ms for duration in turns]
         numbers = [float(number + 1) for number in range(len(every))]
         series.append(Series(label_of(result, subject), numbers, every))
     if any(len(line.xs) > 1 for line in series):
-        yield Lines("Medians of turns, in order", series, "turn", "ms", is_log=True)
+        yield Lines("Medians of turns, in order", series, "turn", "µs")
 
 
 def _costs(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Iterator[Bars | Table]:
     """Describe the costs of loading and memory."""
     loads = [
-        Bar(label_of(result, s), median(s.load_ms), f"{ms(median(s.load_ms))} ms") for s in subjects
+        Bar(label_of(result, s), median(s.load_ms), time_text(1000 * median(s.load_ms)))
+        for s in subjects
     ]
     yield Bars("Load, in the median", loads, "what", "time")
     columns, rows = costs_table(result, subjects)
@@ -128,7 +179,7 @@ def _layers(result: BenchmarkResult, subject: SubjectResult) -> Iterator[Stack |
     limits: dict[str, float] = {}
     for layer in subject.layers:
         limits[layer.limit] = limits.get(layer.limit, 0.0) + layer.time_us
-    bars = [Bar(name, us, f"{us:.1f} us") for name, us in sorted(limits.items())]
+    bars = [Bar(name, us, time_text(us)) for name, us in sorted(limits.items())]
     yield Stack(f"{label_of(result, subject)}: time by limit", bars)
     columns, rows = layers_table(subject, len(subject.layers))
     yield Details("All layers", [Table(f"Layers of {subject.name}", columns, rows)])

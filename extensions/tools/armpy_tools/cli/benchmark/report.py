@@ -22,7 +22,6 @@ from armpy_tools.benchmark import (
     BenchmarkProgress,
     BenchmarkResult,
     LayerCost,
-    Ratio,
     SubjectResult,
 )
 
@@ -193,16 +192,6 @@ def milliseconds(number: float) -> str:
     else:
         digits = 1
     return f"{number:.{digits}f}"
-
-
-def ratio_text(ratio: Ratio | None) -> str:
-    """A ratio with its interval and its verdict."""
-    if ratio is None or math.isnan(ratio.value):
-        return ""
-    if math.isinf(ratio.high):
-        return f"{_times(ratio.value)} ({ratio.verdict})"
-    low, high = _times(ratio.low), _times(ratio.high)
-    return f"{_times(ratio.value)} ({low} to {high}) {ratio.verdict}"
 
 
 def _times(number: float) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import armpy
 from armpy.cli.files import write_text
 from armpy.core.units import bytes_text
+from armpy.profiling import short_names
 from armpy_conformance.pages import (
     Bar,
     Bars,
@@ -23,14 +24,16 @@ from armpy_tools.cli.quantize.quantize_file import QuantizeResult
 from armpy_tools.cli.quantize.report import (
     LAYER_COLUMNS,
     OUTPUT_COLUMNS,
+    layer_names,
     layer_row,
     method_text,
     output_row,
-    short_name,
 )
 from armpy_tools.quantize import QuantizeReport
 
 _NUM_WORST = 20
+_LEAST_DB = 20.0
+"""Where axes of accuracy begin: layers that are usable lie above, and 0 has no meaning there."""
 
 
 def write_page(path: str, result: QuantizeResult) -> None:
@@ -52,8 +55,9 @@ def write_page(path: str, result: QuantizeResult) -> None:
 
 
 def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
-    """Files, outputs, and the layers that stay float."""
+    """The result in a sentence, files, outputs, and the layers that stay float."""
     report = result.report
+    yield Text(_in_a_line(result), "lead")
     yield Facts(
         [
             ("file", f"{result.output}, {bytes_text(result.output_bytes)}"),
@@ -67,34 +71,58 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
     for hint in result.hints:
         yield Text(hint, "note")
     if report.outputs:
-        rows = [output_row(output, output.name) for output in report.outputs]
+        names = short_names(output.name for output in report.outputs)
+        rows = [output_row(output, names[output.name]) for output in report.outputs]
         yield Table("Outputs against the float model's", OUTPUT_COLUMNS, rows)
     float_layers = report.kept_float
     if float_layers:
-        rows = [(layer.layer, layer.operation, layer.reason) for layer in float_layers]
+        shorts = layer_names(report)
+        rows = [(shorts[layer.layer], layer.operation, layer.reason) for layer in float_layers]
         yield Table("Layers that stay float", ["layer", "operation", "reason"], rows)
     elif report.layers:
         yield Text("Every layer of real numbers is quantised.", "good")
 
 
+def _in_a_line(result: QuantizeResult) -> str:
+    """How small the file is, and how accurate the outputs are at least."""
+    share = result.output_bytes / max(result.model_bytes, 1)
+    text = f"{bytes_text(result.output_bytes)}, {100 * share:.0f} % of the float model"
+    worst = min(result.report.outputs, key=lambda output: output.sqnr_db, default=None)
+    if worst is None:
+        return f"{text}."
+    noise = (
+        "no noise" if worst.sqnr_db == math.inf else f"{worst.sqnr_db:.0f} dB of signal to noise"
+    )
+    subject = "worst output" if len(result.report.outputs) > 1 else "output"
+    text += f"; the {subject} has {noise}"
+    if worst.top1_agreement is not None:
+        text += f", with the same class in {100 * worst.top1_agreement:.0f} % of the rows"
+    return f"{text}."
+
+
 def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
     """Return the accuracy of each layer: along the network, the worst first, and all figures."""
+    names = layer_names(report)
     finite = [(i, row) for i, row in enumerate(report.layers) if math.isfinite(row.sqnr_db)]
     if finite:
-        labels = [f"{short_name(row.layer)}, {row.operation}" for _, row in finite]
+        labels = [f"{names[row.layer]}, {row.operation}" for _, row in finite]
         places, heights = [float(place) for place, _ in finite], [row.sqnr_db for _, row in finite]
         series = Series("signal to noise", places, heights, labels)
-        yield Lines("Signal to quantisation noise, layer by layer", [series], "layer", "dB")
+        caption = "Signal to quantisation noise, layer by layer"
+        yield Lines(caption, [series], "layer", "dB", has_points=True, y_from=_LEAST_DB)
         worst = sorted((row for _, row in finite), key=lambda row: row.sqnr_db)[:_NUM_WORST]
         bars = [
             Bar(
-                short_name(layer.layer),
-                max(layer.sqnr_db, 0.0),
+                f"{names[layer.layer]} ({layer.operation})",
+                layer.sqnr_db,
                 f"{layer.sqnr_db:.1f} dB",
                 group=layer.precision,
             )
             for layer in worst
         ]
-        yield Bars("The least accurate layers", bars, "layer", "SQNR")
-    rows = [(*layer_row(layer, layer.layer), f"{layer.mean_error:.3g}") for layer in report.layers]
+        yield Bars("The least accurate layers", bars, "layer", "SQNR", dots_from=_LEAST_DB)
+    rows = [
+        (*layer_row(layer, names[layer.layer]), f"{layer.mean_error:.3g}")
+        for layer in report.layers
+    ]
     yield Table("Every layer", (*LAYER_COLUMNS, "mean error>"), rows)

@@ -6,11 +6,9 @@ import math
 
 from armpy.cli.printer import Printer
 from armpy.core.units import bytes_text, counted
+from armpy.profiling import short_names
 from armpy_tools.cli.quantize.quantize_file import QuantizeResult
 from armpy_tools.quantize import LayerAccuracy, OutputAccuracy, QuantizeReport
-
-_NAME_LENGTH = 48
-"""Characters of a name in a table."""
 
 _NUM_WORST = 8
 """Layers that are listed unless all are asked for."""
@@ -47,13 +45,15 @@ def print_quantized(result: QuantizeResult, *, with_layers: bool = False) -> Non
         printer.heading(
             f"Outputs against the float model's, on {counted(report.num_judged, 'sample')}"
         )
-        rows = [output_row(output, short_name(output.name)) for output in report.outputs]
+        names = short_names(output.name for output in report.outputs)
+        rows = [output_row(output, names[output.name]) for output in report.outputs]
         printer.table(OUTPUT_COLUMNS, rows)
     shown = report.layers if with_layers else worst_layers(report)
     if shown:
         title = "Layers" if with_layers else f"The {len(shown)} least accurate layers"
         printer.heading(f"{title} of {len(report.layers)}")
-        rows = [layer_row(layer, short_name(layer.layer)) for layer in shown]
+        shorts = layer_names(report)
+        rows = [layer_row(layer, shorts[layer.layer]) for layer in shown]
         printer.table(LAYER_COLUMNS, rows)
     _print_kept(printer, report)
 
@@ -90,15 +90,9 @@ def layer_row(one: LayerAccuracy, name: str) -> tuple[str, ...]:
     )
 
 
-def short_name(name: str) -> str:
-    """A layer's name for a table: the first of several, and the end of a long one.
-
-    Notes
-    -----
-    Converters write the names of all that they made a layer of, with semicolons between them.
-    """
-    first = name.split(";", maxsplit=1)[0]
-    return first if len(first) <= _NAME_LENGTH else "..." + first[3 - _NAME_LENGTH :]
+def layer_names(report: QuantizeReport) -> dict[str, str]:
+    """A short name for each layer of the report."""
+    return short_names(layer.layer for layer in report.layers)
 
 
 def _print_kept(printer: Printer, report: QuantizeReport) -> None:
@@ -109,7 +103,8 @@ def _print_kept(printer: Printer, report: QuantizeReport) -> None:
         return
     count = len(report.kept_float)
     printer.heading("1 layer stays float" if count == 1 else f"{count} layers stay float")
-    rows = [(short_name(layer.layer), layer.operation, layer.reason) for layer in report.kept_float]
+    names = layer_names(report)
+    rows = [(names[layer.layer], layer.operation, layer.reason) for layer in report.kept_float]
     printer.table(("layer", "operation", "reason"), rows)
 
 
