@@ -1,7 +1,7 @@
 """Pictures of terminals, drawings and pages, made by real commands when the site is built.
 
-A fence has its commands run in a folder with the project's examples. Its settings say what stands
-below it on the site; the repository has none of it:
+A fence has its commands run in a folder with the project's examples and the model of digits on real
+numbers. Its settings say what stands below it on the site; the repository has none of it:
 
 - ```` ```console picture=NAME ````: the output, as a picture of a terminal
 - ```` ```console drawing=FILE.svg ````: a drawing that the commands wrote
@@ -25,6 +25,8 @@ from rich.console import Console
 from rich.text import Text
 from sphinx.errors import ExtensionError
 
+from armpy_testing.models.float_digits import write_float_digits
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
@@ -36,7 +38,9 @@ RESULTS = ROOT / "build" / "site_results"
 PAGES = "pages"
 """Folder of the pages, in `RESULTS` and in the site."""
 
-_FENCE = re.compile(r"^```\w+ (picture|drawing|page)=([\w.]+)\n(.*?)^```$", re.M | re.S)
+_FENCE = re.compile(
+    r"^```\w+(?P<settings>(?: (?:picture|drawing|page)=[\w.]+)+)\n(?P<text>.*?)^```$", re.M | re.S
+)
 _WIDTH = 110  # columns
 _FONT = re.compile(r"@font-face \{.*?\}\n?", re.S)  # from the network
 _MOST_LINES = 40  # of a failed command's output
@@ -62,8 +66,8 @@ def run_all(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
     """Run the commands of all pages that are read, one after the other, so that times are true."""
     for docname in docnames:
         text = env.doc2path(docname).read_text("utf-8")
-        for kind, name, commands in _FENCE.findall(text):
-            _make(kind, name, _commands(commands))
+        for match in _FENCE.finditer(text):
+            _make(_settings(match), _commands(match["text"]))
 
 
 def add_results(app: Sphinx, page: str, source: list[str]) -> None:
@@ -71,25 +75,23 @@ def add_results(app: Sphinx, page: str, source: list[str]) -> None:
     # Links between folders are relative to the page, which may be read through a symbolic link.
     folder = app.confdir.joinpath(os.path.relpath(app.srcdir / page, app.confdir)).parent.resolve()
 
-    def result(match: re.Match[str]) -> str:
-        """The fence, followed by its result."""
-        kind, name, text = match.groups()
-        command = _commands(text)[-1]
-        if kind == "picture":
-            where = os.path.relpath(RESULTS / f"{name}.svg", folder)
-            below = f"![What a terminal shows after {command}]({where})"
-        elif kind == "drawing":
-            below = _raw(_adapted((RESULTS / name).read_text("utf-8")))
-        else:
-            where = os.path.relpath(Path(app.outdir, PAGES, name), Path(app.outdir, page).parent)
-            below = _raw(
-                f'<p class="live-link"><a href="{where}">Open this page</a></p>\n'
-                f'<iframe class="live" src="{where}" loading="lazy"'
-                f' title="Page that {escape(command)} wrote"></iframe>'
-            )
-        return f"{match[0]}\n\n{below}"
+    def results(match: re.Match[str]) -> str:
+        """The fence, followed by its results."""
+        command = _commands(match["text"])[-1]
+        parts = [match[0]]
+        for kind, name in _settings(match).items():
+            if kind == "picture":
+                where = os.path.relpath(RESULTS / f"{name}.svg", folder)
+                parts.append(f"![What a terminal shows after {command}]({where})")
+            elif kind == "drawing":
+                parts.append(_raw(_adapted((RESULTS / name).read_text("utf-8"))))
+            else:
+                site = Path(app.outdir)
+                where = os.path.relpath(site / PAGES / name, (site / page).parent)
+                parts.append(_raw(_live_page(where, command)))
+        return "\n\n".join(parts)
 
-    source[0] = _FENCE.sub(result, source[0])
+    source[0] = _FENCE.sub(results, source[0])
 
 
 def copy_pages(app: Sphinx, exception: Exception | None) -> None:
@@ -126,17 +128,20 @@ def run(commands: list[str], folder: Path) -> list[tuple[str, str]]:
     return outputs
 
 
-def _make(kind: str, name: str, commands: list[str]) -> None:
-    """Run commands in a folder with the examples, and keep what one fence wants of it."""
-    path = RESULTS / {"picture": f"{name}.svg", "drawing": name, "page": f"{PAGES}/{name}"}[kind]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "examples", Path(folder) / "examples")
-        outputs = run(commands, Path(folder))
-        if kind == "picture":
-            path.write_text(_terminal(outputs), "utf-8")
-        else:
-            shutil.copy(Path(folder) / name, path)
+def _make(settings: dict[str, str], commands: list[str]) -> None:
+    """Run the commands of a fence, and keep what it wants of them."""
+    (RESULTS / PAGES).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copytree(ROOT / "examples", folder / "examples")
+        write_float_digits(folder / "digits_float.tflite")
+        outputs = run(commands, folder)
+        if picture := settings.get("picture"):
+            (RESULTS / f"{picture}.svg").write_text(_terminal(outputs), "utf-8")
+        if drawing := settings.get("drawing"):
+            shutil.copy(folder / drawing, RESULTS)
+        if page := settings.get("page"):
+            shutil.copy(folder / page, RESULTS / PAGES)
 
 
 def _terminal(outputs: list[tuple[str, str]]) -> str:
@@ -151,6 +156,20 @@ def _terminal(outputs: list[tuple[str, str]]) -> str:
 def _commands(text: str) -> list[str]:
     """Commands of a fence, without the prompt."""
     return [line.removeprefix("$ ") for line in text.splitlines() if line.startswith("$ ")]
+
+
+def _settings(fence: re.Match[str]) -> dict[str, str]:
+    """Kinds of results that a fence wants, and their names."""
+    return dict(word.split("=") for word in fence["settings"].split())
+
+
+def _live_page(where: str, command: str) -> str:
+    """A page within the page, and a link that opens it."""
+    return (
+        f'<iframe class="live" src="{where}" loading="lazy"'
+        f' title="Page that {escape(command)} wrote"></iframe>\n'
+        f'<p class="live-link"><a href="{where}">Open this page in the whole window</a></p>'
+    )
 
 
 def _raw(html: str) -> str:

@@ -14,7 +14,7 @@ addnodes = pytest.importorskip("sphinx.addnodes", reason="needs the extra docs")
 
 from sphinx.errors import ExtensionError  # noqa: E402  # after the check that it is there
 
-from scripts.website import commands, navigation, speeds  # noqa: E402
+from scripts.website import commands, navigation, speeds, tables  # noqa: E402
 
 
 def test_a_command_that_fails_ends_the_build_with_its_output(tmp_path: Path) -> None:
@@ -79,3 +79,11 @@ def test_dots_of_the_chart_do_not_overlap_and_lie_on_a_logarithmic_axis() -> Non
     (a, _), (b, _), (c, _), (d, _) = [(float(x), y) for x, y in places]
     assert a == b
     assert c - a == pytest.approx(d - c, abs=0.02)
+
+
+def test_tables_of_many_columns_are_marked() -> None:
+    for columns, classes in ((5, []), (6, ["wide"])):
+        table = nodes.table("", nodes.tgroup(cols=columns))
+        document = nodes.bullet_list("", table)
+        tables.mark_wide(None, document)  # type: ignore[arg-type]  # which it does not read
+        assert table["classes"] == classes

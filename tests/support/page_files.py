@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from armpy_testing.models.float_digits import write_float_digits
 from armpy_testing.models.tflite_metadata import (
     AXIS_LABELS,
     IMAGE,
@@ -131,6 +132,7 @@ def _picture(path: Path) -> None:
 FILES: Mapping[str, Callable[[Path], object]] = {
     "model.tflite": _copy(DIGITS / "digits_int8.tflite"),
     "digits_int8.tflite": _copy(DIGITS / "digits_int8.tflite"),
+    "digits_float.tflite": write_float_digits,
     "examples": _copy(DIGITS.parent),
     "backends/dynamic_examples/drivers": _copy(EXAMPLES / "drivers"),
     "backends/dynamic_examples/nnapi_extensions": _copy(EXAMPLES / "nnapi_extensions"),
