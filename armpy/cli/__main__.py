@@ -40,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = CommandSettings()
     try:
         words = list(sys.argv[1:] if arguments is None else arguments)
+        if words[:1] == ["doctor"] and _lacks_foundations():
+            return EXIT_FAILURE
         missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
         with _seldom_collected():
             code = _run_without(missing, words) if missing else _run(words, settings)
@@ -63,6 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _forget(sys.stdout)
         return EXIT_USAGE if isinstance(error, InvalidArgumentError) else EXIT_FAILURE
     return code
+
+
+def _lacks_foundations() -> bool:
+    """Whether the doctor cannot be imported; it has printed then what is missing."""
+    from armpy.cli.doctor.foundations import broken_libraries, print_broken_libraries
+
+    errors = broken_libraries()
+    if errors:
+        print_broken_libraries(errors)
+    return bool(errors)
 
 
 def _run_without(missing: list[str], arguments: list[str]) -> int:
@@ -112,6 +124,8 @@ def _describe(error: Exception, settings: CommandSettings) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return f"out of memory. {error}".rstrip(". ") + "."
+    if isinstance(error, ImportError):
+        return f"{error}. Run: armpy doctor, which says what to install"
     more = "" if settings.debug else " (--debug shows where)"
     return f"{type(error).__name__}: {error}{more}"
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import glob
 import os
 import platform
 import re
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires, version
+from importlib.metadata import (
+    PackageNotFoundError,
+    distributions,
+    packages_distributions,
+    requires,
+    version,
+)
 from typing import Any
 
 from packaging.requirements import Requirement
@@ -17,6 +26,7 @@ from packaging.requirements import Requirement
 import armpy
 from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
+from armpy.cli.doctor.variables import variable_problems
 from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import cache_folder, make_own_folder
 from armpy.core.machine import describe_machine
@@ -147,13 +157,15 @@ class Examination:
     """Why the cache cannot be written, and the fix; empty if it can."""
     unmet_requirements: tuple[str, ...]
     """What armpy, its extensions and its compiler need and do not have, with the fix."""
+    environment_problems: tuple[str, ...]
+    """Variables that are misspelt or wrong, and a second armpy, with the fix."""
 
     @property
     def num_problems(self) -> int:
-        """Number of problems of candidates, plugins, directories, the cache and requirements."""
+        """Number of problems of candidates, plugins, and all else that is listed here."""
         sick = [item for item in (*self.candidates, *self.plugins) if not item.is_ok]
-        others = len(self.bad_directories) + len(self.unmet_requirements)
-        return len(sick) + others + bool(self.cache_problem)
+        listed = self.bad_directories, self.unmet_requirements, self.environment_problems
+        return len(sick) + sum(map(len, listed)) + bool(self.cache_problem)
 
 
 def examine(options: PluginOptions) -> Examination:
@@ -167,15 +179,34 @@ def examine(options: PluginOptions) -> Examination:
     probed = {id(candidate): result for candidate, result in results}
     named = set(_directories(options))
     skipped = registry.skipped_paths
+    cache_problem = _cache_problem()
     return Examination(
-        _facts(options),
+        _facts(options, is_writable=not cache_problem),
         tuple(_diagnose(c, probed.get(id(c))) for c in registry.candidates),
         _beside_each_other([_diagnose(c, probed.get(id(c))) for c in candidates]),
         tuple(path for path in skipped if path.path not in named),
         tuple(path for path in skipped if path.path in named),
-        _cache_problem(),
+        cache_problem,
         tuple(unmet_requirements(("armpy", "numba", *NEEDED))),
+        (
+            *variable_problems([str(c.backend_id) for c in registry.candidates]),
+            *_other_versions(),
+        ),
     )
+
+
+def _other_versions() -> Iterator[str]:
+    """That armpy is installed in several versions, and the fix; nothing if it is not."""
+    places: dict[str, str] = {}
+    for distribution in distributions(name="armpy"):
+        places.setdefault(distribution.version, str(distribution.locate_file("")))
+    if len(places) > 1:
+        copies = " and ".join(f"{number} in {place}" for number, place in places.items())
+        used = os.path.dirname(os.path.dirname(armpy.__file__))
+        yield (
+            f"armpy is installed in several versions: {copies}; the code in {used} is used, with "
+            "plugins of all. Run: pip uninstall armpy, until it finds none, and install it again"
+        )
 
 
 def _beside_each_other(diagnoses: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
@@ -224,7 +255,7 @@ def _directories(options: PluginOptions) -> Sequence[str]:
     ]
 
 
-def _facts(options: PluginOptions) -> dict[str, str]:
+def _facts(options: PluginOptions, *, is_writable: bool) -> dict[str, str]:
     variables = [f"{k}={v}" for k, v in sorted(os.environ.items()) if k.startswith("ARMPY_")]
     trust_file = os.fspath(options.trust_file or os.environ.get(TRUST_VARIABLE, ""))
     packs = []  # whether a backend takes one, 'armpy kernels list' says
@@ -240,7 +271,7 @@ def _facts(options: PluginOptions) -> dict[str, str]:
         "Python": platform.python_version(),
         "libraries": ", ".join(map(_library_text, _LIBRARIES)),
         "machine": f"{describe_machine()}, {platform.platform()}",
-        "cache": _cache_text(),
+        "cache": _cache_text(is_writable=is_writable),
         "trust file": trust_file or "none",
         "directories": ", ".join(_directories(options)) or "none",
         "environment": ", ".join(variables) or "no ARMPY_ variables",
@@ -298,8 +329,8 @@ def _extensions(*, installed: bool) -> Iterator[str]:
                 yield f"{name} {found}"
 
 
-def _cache_text() -> str:
-    """Where the cache is, its size and its models."""
+def _cache_text(*, is_writable: bool) -> str:
+    """Where the cache is, whether it can be written, its size and its models."""
     if is_switched_off(os.environ):
         return "switched off"
     try:
@@ -311,7 +342,8 @@ def _cache_text() -> str:
     entries = ModelCache().list_entries()
     models = counted(len({entry.group for entry in entries}), "model")
     size = f"{bytes_text(sum(sizes))} in {counted(len(sizes), 'file')}"
-    return f"{folder}, {size}, {models} that start without preparing; armpy cache list shows more"
+    start = f"{folder}, writable, {size}" if is_writable else f"{folder}, not writable, {size}"
+    return f"{start}, {models} that start without preparing; armpy cache list shows more"
 
 
 def sizes_of(paths: Iterable[str]) -> Iterator[int]:
@@ -413,6 +445,8 @@ def _install(candidate: Candidate) -> str:
     if is_reference and top == own.partition(".")[0]:
         where = candidate.distribution or candidate.source
         again = f"Install the distribution {where} again from where you have it"
+        if built := _built_for_another(module):
+            return f"{again}, for this Python: {built} was built for another"
         return f"{again}: its own module {module} is missing. If it stays so, report it"
     installed = packages_distributions().get(top)
     if installed and module != top:
@@ -424,6 +458,17 @@ def _install(candidate: Candidate) -> str:
     if name:
         return f"Run: pip install {name}"
     return f"Install the package that brings the module {top}: its documentation names it"
+
+
+def _built_for_another(module: str) -> str:
+    """The file of an extension module that another version of Python can load; empty if none."""
+    folders, name = module.split(".")[:-1], module.rpartition(".")[2]
+    for place in sys.path:
+        pattern = os.path.join(glob.escape(os.path.join(place, *folders)), f"{name}.c*-*")
+        for path in sorted(glob.glob(pattern)):
+            if path.endswith((".so", ".pyd")):
+                return path
+    return ""
 
 
 def _install_library(library: str) -> str:
@@ -467,6 +512,8 @@ def _cache_problem() -> str:
             file.write(bytes(_LEAST_ROOM))
             file.flush()
     except OSError as error:
-        fix = "Make it writable, or set ARMPY_CACHE_DIR to another folder"
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        fix = "Delete something ('armpy cache clear')" if is_full else "Make it writable"
+        fix += ", or set ARMPY_CACHE_DIR to another folder"
         return f"{folder} cannot be written: {error.strerror}: each start compiles anew. {fix}"
     return ""

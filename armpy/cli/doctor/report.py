@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from armpy.cli.doctor.diagnose import NO_DEVICE, Diagnosis, Examination, examine
 from armpy.cli.printer import Printer
@@ -24,14 +24,8 @@ def print_installation(examination: Examination, *, with_tracebacks: bool) -> No
     printer = Printer()
     for name, text in examination.facts.items():
         printer.line(f"{name}: {text}")
-    for text in examination.unmet_requirements:
-        printer.line(f"missing: {text}")
-    if examination.cache_problem:
-        printer.line(f"cache: {examination.cache_problem}")
-    for path in examination.bad_directories:
-        printer.line(f"cannot look into {path.path}: {path.reason}")
-    for path in examination.skipped:
-        printer.line(f"skipped {path.path}: {path.reason}")
+    for line in _surroundings(examination):
+        printer.line(line)
     for diagnosis in (*examination.candidates, *examination.plugins):
         if diagnosis.status == NO_DEVICE:
             continue
@@ -50,6 +44,20 @@ def print_installation(examination: Examination, *, with_tracebacks: bool) -> No
     count = len(examination.candidates)
     plugins = f", plugins: {len(examination.plugins)}" if examination.plugins else ""
     printer.line(f"candidates: {count}{plugins}, problems: {examination.num_problems}")
+
+
+def _surroundings(examination: Examination) -> Iterator[str]:
+    """Lines about faults of the installation, and not of a candidate."""
+    for text in examination.unmet_requirements:
+        yield f"missing: {text}"
+    for text in examination.environment_problems:
+        yield f"environment: {text}"
+    if examination.cache_problem:
+        yield f"cache: {examination.cache_problem}"
+    for path in examination.bad_directories:
+        yield f"cannot look into {path.path}: {path.reason}"
+    for path in examination.skipped:
+        yield f"skipped {path.path}: {path.reason}"
 
 
 def print_compiled(examination: FileExamination) -> None:
@@ -106,7 +114,11 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"API version: {diagnosis.api_version}"
     if diagnosis.device_type:
         yield f"device: {diagnosis.device_type}"
-    details = diagnosis.details
+    yield from _detail_lines(diagnosis.details)
+
+
+def _detail_lines(details: Mapping[str, Any]) -> Iterator[str]:
+    """Lines about the properties of a backend or plugin, and about its trials."""
     for option in details.get("options", ()):
         yield (
             f"option {option['name']} ({option['scope']}, {option['allowed']}, "
@@ -126,5 +138,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"commands: {', '.join(details['commands'])}"
     if details.get("hooks"):
         yield f"hooks: {', '.join(details['hooks'])}"
+    for text in details.get("kernels", ()):
+        yield f"kernels: {text}"
     for trial in details.get("trials", ()):
         yield f"trial: {trial['operation']} {trial['text']}"

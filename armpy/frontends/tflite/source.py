@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armpy.errors import ParserError
-from armpy.plugins.hooks.file_kinds import HEAD_BYTES, kind_without_model
+from armpy.plugins.hooks.file_kinds import HEAD_BYTES, NO_MODEL_FIX, kind_without_model
 from armpy.plugins.hooks.model_file import ModelSource, open_model_file
 
 IDENTIFIER = b"TFL3"
@@ -12,11 +12,21 @@ _IDENTIFIER_END = 8
 _MODELS: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", "a zip archive, such as a .keras or PyTorch file"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras .h5 file"),
-    (b"\x1f\x8b", "a gzip archive, which has to be unpacked first"),
+    (b"\x1f\x8b", "a gzip archive"),
     (b"GGUF", "a GGUF file"),
     (b"\x80\x02", "a Python pickle, such as an old PyTorch file"),
 )
 """First bytes of models of other formats, and their names."""
+
+_FIXES = {
+    b"\x1f\x8b": "Unpack it with gunzip or tar",
+    b"PK": "If it holds a .tflite or .onnx file, unpack it; else convert the model to .tflite",
+}
+"""What to do with a file by its first two bytes."""
+
+_OTHER_FORMAT_FIX = (
+    "Convert the model to .tflite, or pass its format to load, such as front_end='onnx'"
+)
 
 
 def is_tflite(source: ModelSource) -> bool:
@@ -46,14 +56,12 @@ def check_identifier(data: memoryview) -> None:
     if not _has_identifier(data):
         head = bytes(data[:HEAD_BYTES])
         kind = kind_without_model(head)
+        fix = NO_MODEL_FIX if kind else _FIXES.get(head[:2], _OTHER_FORMAT_FIX)
         raise ParserError(
             "not a .tflite file",
             expected=f"'{IDENTIFIER.decode()}' in bytes 4 to 7, as in every .tflite file",
             actual=kind or _describe(head),
-            fix="Check the path, or download or export the file again"
-            if kind
-            else "Convert the model to .tflite, or pass its format to load, such as "
-            "front_end='onnx'",
+            fix=fix,
         )
 
 

@@ -29,6 +29,7 @@ from armpy.plugins.hooks import (
     OperatorParts,
     ParseSettings,
 )
+from armpy.plugins.hooks.file_kinds import HEAD_BYTES, NO_MODEL_FIX, kind_without_model
 from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
 
 if TYPE_CHECKING:
@@ -143,6 +144,13 @@ class FrontEnds:
         suffix = "" if file.path is None else file.path.suffix.lower()
         missing = self._missing_formats()
         if suffix in missing:
+            if kind := kind_without_model(bytes(file.data[:HEAD_BYTES])):
+                raise ParserError(
+                    "the file holds no model",
+                    where=file.label,
+                    actual=kind,
+                    fix=NO_MODEL_FIX,
+                )
             raise ParserError(
                 f"no installed front-end reads {suffix} files",
                 where=file.label,

@@ -5,6 +5,9 @@ from __future__ import annotations
 HEAD_BYTES = 64
 """Number of first bytes that are enough."""
 
+NO_MODEL_FIX = "Check the path, or download or export the file again"
+"""What to do about a file that holds no model."""
+
 _PICTURE = "a {} picture, which is an input and not the model"
 _KINDS: tuple[tuple[bytes, str], ...] = (
     (b"version https://git-lfs", "a Git LFS pointer in place of the file itself"),

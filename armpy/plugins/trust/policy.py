@@ -111,7 +111,8 @@ def read_trust(options: PluginOptions) -> Trust:
         with open(path, "rb") as file:
             fields = tomllib.load(file)
     except OSError as error:
-        raise _malformed(path, f"cannot be read: {error.strerror}") from error
+        fix = "" if options.trust_file else f"Correct {ENVIRONMENT_VARIABLE}, or unset it"
+        raise _malformed(path, f"cannot be read: {error.strerror}", fix=fix) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise _malformed(path, f"is not TOML: {error}") from error
     insecure_paths = options.trust_insecure_paths
@@ -170,5 +171,6 @@ def _pins(path: str, fields: Mapping[str, object], key: str) -> dict[str, str]:
     return pins
 
 
-def _malformed(path: str, failed: str, expected: str = "") -> InvalidArgumentError:
-    return InvalidArgumentError(f"the trust file {failed}", where=path, expected=expected)
+def _malformed(path: str, failed: str, expected: str = "", fix: str = "") -> InvalidArgumentError:
+    text = f"the trust file {failed}"
+    return InvalidArgumentError(text, where=path, expected=expected, fix=fix)

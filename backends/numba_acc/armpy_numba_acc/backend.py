@@ -43,6 +43,7 @@ from armpy_numba_acc.options import (
     OPTIONS,
     ResolvedOptions,
     built_in_figures,
+    chosen_isa,
     figures_in_force,
     known_figures,
     matrix_unit_state,
@@ -127,6 +128,13 @@ class NumbaBackend(IBackendInternal):
             "MatrixUnit": matrix_unit_state(),
             "Compiler": missing_compiler() or "Numba and LLVM",
         }
+
+    def describe_kernels(self) -> list[str]:
+        """Lines about the compiler, the instruction set and packs, for `armpy doctor`."""
+        # Only the doctor asks.
+        from armpy_numba_acc.runtime.described_kernels import described_kernels  # noqa: PLC0415
+
+        return [*described_kernels(chosen_isa)]
 
     def get_layer_support(self, request: PreparationRequest) -> ILayerSupport:
         """Support as the lowerings say."""

@@ -1,0 +1,84 @@
+"""Finds faults in the environment variables that armpy reads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from difflib import get_close_matches
+
+from armpy.core import system_trace, vlog
+from armpy.errors import InvalidArgumentError
+from armpy.execution.setup.options import BACKENDS_VARIABLE
+from armpy.model.archive import model_cache
+from armpy.store.archive.kernel_packs import found_packs
+from armpy.store.settings import CompilationCaching
+
+KNOWN = (
+    "ARMPY_BACKENDS",
+    "ARMPY_CACHE_DIR",
+    "ARMPY_COMPILED_CACHE",
+    "ARMPY_COMPILED_CACHE_MB",
+    "ARMPY_DUMP_GRAPHS",
+    "ARMPY_DYNAMIC_BACKENDS_PATH",
+    "ARMPY_KERNELS",
+    "ARMPY_LITERT_DELEGATE",
+    "ARMPY_MODEL_CACHE",
+    "ARMPY_NNAPI_EXTENSIONS_ALLOWLIST",
+    "ARMPY_NUMBA_CACHE",
+    "ARMPY_NUMBA_CACHE_MB",
+    "ARMPY_NUMBA_ISA",
+    "ARMPY_NUMBA_MACHINE",
+    "ARMPY_SERVING_HOST",
+    "ARMPY_SYSTEM_TRACE",
+    "ARMPY_TRUST_FILE",
+    "ARMPY_VLOG",
+)
+"""Environment variables of armpy and its packages; other packages may read more."""
+
+_LEAST_ALIKE = 0.85
+"""Likeness above which a name is taken for a misspelt one, as of `difflib`."""
+
+_TAGS = {vlog.VARIABLE: vlog.TAGS, system_trace.VARIABLE: system_trace.TAGS}
+
+
+def variable_problems(backend_ids: Collection[str]) -> Iterator[str]:
+    """What is wrong with variables of the environment, each with the fix.
+
+    Parameters
+    ----------
+    backend_ids
+        Backends that were found, which ``ARMPY_BACKENDS`` may name.
+    """
+    for name in sorted(os.environ):
+        if name.startswith("ARMPY_") and name not in KNOWN:
+            for close in get_close_matches(name, KNOWN, n=1, cutoff=_LEAST_ALIKE):
+                yield f"{name} has no effect. Rename it to {close}, or unset it"
+    for name, text in _wrong_values(backend_ids):
+        yield f"{text}. Correct the environment variable {name}, or unset it"
+
+
+def _wrong_values(backend_ids: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Variables whose values are wrong, and why."""
+    try:
+        CompilationCaching().resolved()
+    except InvalidArgumentError as error:
+        yield str(error.where), str(error).rstrip(".")
+    switch = os.environ.get(model_cache.VARIABLE, "").strip().lower()
+    if switch not in ("", "on", "off"):
+        yield model_cache.VARIABLE, f"{model_cache.VARIABLE} is {switch!r}, not on or off"
+    for variable, tags in _TAGS.items():
+        for word in re.split(r"[ ,:]+", os.environ.get(variable, "").strip(" ,:")):
+            if word not in ("", "1", "all", *tags):
+                yield variable, f"{variable} has no tag '{word}', only {', '.join(tags)}, 1 and all"
+    for backend in os.environ.get(BACKENDS_VARIABLE, "").split(","):
+        if backend.strip() and backend.strip() not in backend_ids:
+            listed = ", ".join(sorted(backend_ids))
+            yield (
+                BACKENDS_VARIABLE,
+                f"{BACKENDS_VARIABLE} names the backend '{backend.strip()}', "
+                f"which was not found among {listed}",
+            )
+    for file in found_packs():
+        if file.reason:
+            yield "ARMPY_KERNELS", f"kernels are not taken from {file.path}: {file.reason}"

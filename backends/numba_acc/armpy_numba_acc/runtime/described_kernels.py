@@ -1,0 +1,48 @@
+"""Describes what kernels come from on this machine, for `armpy doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from armpy.core.units import counted
+from armpy.errors import InvalidArgumentError, ParserError
+from armpy.store.archive.kernel_packs import FoundPack, found_packs
+from armpy_numba_acc.machine.compiler import missing_compiler
+from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.store.packs import own_packs, why_not
+
+
+def described_kernels(chosen_isa: Callable[[], Isa]) -> Iterator[str]:
+    """The compiler, the instruction set in force, and which packs of kernels are used.
+
+    `chosen_isa` raises InvalidArgumentError where the environment names one that cannot be used.
+    """
+    yield f"compiler: {missing_compiler() or 'Numba and LLVM'}"
+    try:
+        isa = chosen_isa()
+    except InvalidArgumentError as error:
+        yield f"instruction set: {error}"
+        return
+    yield f"instruction set: {isa.name}"
+    reasons = {file.path: _why_not(file, isa) for file in found_packs(own_packs())}
+    for path, reason in reasons.items():
+        if not reason:
+            yield f"pack: {path}: used"
+    unused = [path for path, reason in reasons.items() if reason]
+    if len(unused) == len(reasons):
+        for path in unused:
+            yield f"pack: {path}: not used: {reasons[path]}"
+        yield "no pack is used: what is not in the cache is compiled at the first start"
+    elif unused:
+        yield f"{counted(len(unused), 'pack')} for other machines; armpy kernels list says why"
+
+
+def _why_not(file: FoundPack, isa: Isa) -> str:
+    """Why a pack is not used; empty if it is."""
+    if file.pack is None:
+        return file.reason
+    try:
+        file.pack.check()
+    except ParserError as error:
+        return str(error).removeprefix(f"{file.path}: ")
+    return why_not(file.pack.about, isa)
