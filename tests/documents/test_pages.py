@@ -1,21 +1,23 @@
 """Every page of the documentation is followed from top to bottom, exactly as it is.
 
 A page's Python blocks run one after the other in one process, its commands in a shell, both in a
-folder of their own in which the models and pictures lie that the page names. What a block cannot
-run is said in front of it, in a comment of the page (`<!-- not run: why -->`), and held here.
+folder of their own in which the models and pictures lie that the page names. A comment in front of
+a block says that nightly tests alone run it (`<!-- run nightly: why -->`), or that none does
+(`<!-- not run: why -->`); both are held here.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from armpy_testing.installed import skip_without
 from tests.support.pages import ROOT, blocks, pages
-from tests.support.walkthrough import Reader
+from tests.support.walkthrough import INSTALLS, Reader
 
 skip_without(
     "click", "rich", "pillow", "pip", "setuptools>=77", "onnx", "armpy-onnx", "cryptography"
@@ -29,18 +31,16 @@ ELSEWHERE = {
 """Pages that tests of their own follow."""
 
 NOT_RUN = {
-    "TensorFlow's name would be taken for the pages after this one": 1,
-    "installs from a package index, which .ci/run does": 16,
-    "opens a browser": 1,
-    "prints times": 1,
-    "needs tracefs, perf and the rights to use them": 1,
-    "needs an engine, with which extensions/serving/tests runs the same": 9,
-    "runs the tests, as .ci/run does": 1,
-    "takes minutes": 3,
-    "trains a model with TensorFlow": 1,
+    "needs an engine, with which extensions/serving/tests runs the same": 10,
     "needs a decoder": 1,
+    "needs tracefs, perf and the rights to use them": 1,
+    "runs the tests, as .ci/run does": 5,
+    "trains a model with TensorFlow": 1,
 }
 """Why blocks are not run, and how many of each reason there are."""
+
+RUN_NIGHTLY = {INSTALLS: 24, "takes minutes": 3}
+"""Likewise, why nightly tests alone run blocks."""
 
 NIGHTLY = {
     "backends/dynamic_examples/compiler_style/README.md",
@@ -71,12 +71,29 @@ FOLLOWED = [
     if blocks(page) and page.relative_to(ROOT).as_posix() not in ELSEWHERE
 ]
 
+LONG = [
+    pytest.param(page, id=page.relative_to(ROOT).as_posix())
+    for page in pages()
+    if any(block.nightly for block in blocks(page))
+]
+
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the pages are written for a POSIX shell")
 @pytest.mark.parametrize("page", FOLLOWED)
 def test_a_page_can_be_followed_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     Reader(page, tmp_path).read()
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)  # of packages that are downloaded, and built
+@pytest.mark.skipif(os.name == "nt", reason="the pages are written for a POSIX shell")
+@pytest.mark.parametrize("page", LONG)
+def test_a_page_can_be_followed_with_its_installation(page: Path, tmp_path: Path) -> None:
+    reader = Reader(page, tmp_path, nightly=True)
+    if reader.installs and not reader.finds_packages():
+        pytest.skip("no package index can be reached")
+    reader.read()
 
 
 def test_every_page_has_its_blocks_tested_here_or_by_a_test_of_its_own() -> None:
@@ -91,8 +108,9 @@ def test_pages_for_the_night_are_followed_pages() -> None:
 
 
 def test_what_is_not_run_is_little_and_has_a_known_reason() -> None:
-    reasons = [block.not_run for page in pages() for block in blocks(page) if block.not_run]
-    assert {reason: reasons.count(reason) for reason in reasons} == NOT_RUN
+    every = [block for page in pages() for block in blocks(page)]
+    assert Counter(block.not_run for block in every if block.not_run) == NOT_RUN
+    assert Counter(block.nightly for block in every if block.nightly) == RUN_NIGHTLY
 
 
 def test_every_fence_is_a_block_that_is_understood() -> None:

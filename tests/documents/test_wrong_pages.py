@@ -51,6 +51,17 @@ assert open("file.txt").read() == "second\\n"
 exit 1
 ```
 
+<!-- run nightly: takes minutes -->
+```sh
+cd /
+WORD=five; export LATER="$WORD"
+```
+
+<!-- run nightly: takes minutes -->
+```sh
+test "$PWD" = / -a "$WORD $LATER" = "five five"
+```
+
 <!-- run where installed: no_such_module_anywhere -->
 ```python
 import no_such_module_anywhere
@@ -58,15 +69,25 @@ import no_such_module_anywhere
 """
 
 
-def follow(text: str, folder: Path) -> None:
+def follow(text: str, folder: Path, *, nightly: bool = False) -> None:
     """Follow a page of this text."""
     page = folder / "page.md"
     page.write_text(text, "utf-8")
-    Reader(page, folder).read()
+    Reader(page, folder, nightly=nightly).read()
 
 
-def test_a_right_page_passes(tmp_path: Path) -> None:
-    follow(RIGHT, tmp_path)
+@pytest.mark.parametrize("nightly", [False, True])
+def test_a_right_page_passes(nightly: bool, tmp_path: Path) -> None:
+    follow(RIGHT, tmp_path, nightly=nightly)
+
+
+def test_long_blocks_are_run_by_night_and_skipped_by_day(tmp_path: Path) -> None:
+    text = "<!-- run nightly: takes minutes -->\n```sh\nexit 3\n```\n"
+    follow(text, tmp_path)
+    night = tmp_path / "night"
+    night.mkdir()
+    with pytest.raises(AssertionError, match="exit code 3"):
+        follow(text, night, nightly=True)
 
 
 @pytest.mark.sampled(2)
@@ -97,7 +118,8 @@ def test_marks_and_settings_are_read(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(RIGHT, "utf-8")
     page_blocks = blocks(page)
-    assert [block.not_run for block in page_blocks][-2:] == ["takes minutes", ""]
+    assert [block.not_run for block in page_blocks][-4:] == ["takes minutes", "", "", ""]
+    assert [block.nightly for block in page_blocks][-3:] == ["takes minutes", "takes minutes", ""]
     assert page_blocks[-1].needs == ("no_such_module_anywhere",)
     assert page_blocks[1].settings == {"output": ""}
 

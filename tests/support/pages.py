@@ -12,7 +12,7 @@ _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<kind>\{\w+\}|\w*)(?P<settings>[^\n]*)\n(?P<text>.*?)^(?P=indent)```$",
     re.M | re.S,
 )
-_MARK = re.compile(r"(?P<verb>not run|run where installed): (?P<what>.+)")
+_MARK = re.compile(r"(?P<verb>not run|run nightly|run where installed): (?P<what>.+)")
 
 
 @dataclass(frozen=True)
@@ -24,13 +24,14 @@ class Block:
     text: str
     line: int  # of the fence, from 1
     not_run: str = ""  # why it is not run, by the comment in front of it; or empty
+    nightly: str = ""  # why it is run in nightly tests alone, likewise
     # Modules without which it is left out, as a comment in front of it says
     needs: tuple[str, ...] = ()
 
 
 def pages() -> list[Path]:
     """All pages of the project."""
-    folders = ("docs", "backends", "examples")
+    folders = ("docs", "backends", "examples", "extensions")
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.md")]
     return sorted(path for path in [*ROOT.glob("*.md"), *paths] if "_build" not in path.parts)
 
@@ -47,6 +48,7 @@ def blocks(page: Path) -> list[Block]:
         mark = _MARK.fullmatch(match["mark"] or "")
         verb, condition = mark.groups() if mark else ("", "")
         not_run = condition if verb == "not run" else ""
+        nightly = condition if verb == "run nightly" else ""
         needs = tuple(condition.split(", ")) if verb == "run where installed" else ()
-        page_blocks.append(Block(match["kind"], settings, body, line, not_run, needs))
+        page_blocks.append(Block(match["kind"], settings, body, line, not_run, nightly, needs))
     return page_blocks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import site
 import subprocess
 import tomllib
@@ -14,28 +15,42 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.support import page_files, page_session
-from tests.support.pages import Block, blocks
+from tests.support.pages import ROOT, Block, blocks
 
-__all__ = ["Reader", "blocks", "commands_of", "first_missing"]
+__all__ = ["INSTALLS", "Reader", "blocks", "commands_of", "first_missing"]
+
+INSTALLS = "installs from a package index"
+"""Reason of blocks that are run in nightly tests, in an environment without any package."""
 
 
 class Reader:
     """A reader who follows a page, in an environment and a folder of their own.
 
     Files that the page takes for granted are put into the folder beforehand, see `page_files`.
-    The page's Python runs in one process, from top to bottom, as in a notebook.
+    The page's Python runs in one process, from top to bottom, as in a notebook; its commands run
+    in one shell, whose folder and variables stay from block to block.
 
-    `home`: an empty folder.
+    `home`: an empty folder. `nightly`: whether blocks that only nightly tests run are run as well.
+    If one of them installs from the package index, the environment has pip alone, and the folder
+    is a copy of the checkout (or lies beside it, if the page says so): what the page installs is
+    all that there is.
     """
 
-    def __init__(self, page: Path, home: Path) -> None:
+    def __init__(self, page: Path, home: Path, *, nightly: bool = False) -> None:
         self.page = page
+        self.nightly = nightly
         self.environment = home / "environment"
         self.folder = home / "folder"
         self.folder.mkdir()
         self.output = ""  # of the last block
         self._session: subprocess.Popen[str] | None = None
-        self._make_environment()
+        self._shell_state = home / "shell"
+        self.installs = nightly and any(block.nightly == INSTALLS for block in blocks(page))
+        if self.installs:
+            venv.create(self.environment, with_pip=True, symlinks=True)
+            self._copy_checkout(home)
+        else:
+            self._make_environment()
         self.variables = self._variables(home)
         if "dynamic_examples" in page.parent.parts:  # read where it lies
             page_files.copy(page.parent, self.folder)
@@ -45,11 +60,22 @@ class Reader:
         """Do all that the page says."""
         try:
             for block in blocks(self.page):
-                if not block.not_run and all(map(find_spec, block.needs)):
+                if self.is_followed(block):
                     self.do(block)
         finally:
             if self._session:
                 self._session.communicate()
+
+    def finds_packages(self) -> bool:
+        """Whether pip reaches the package index."""
+        code, _ = self.run("pip download --quiet --no-deps --dest downloaded pluggy")
+        return code == 0
+
+    def is_followed(self, block: Block) -> bool:
+        """Whether a block is run by this reader."""
+        if block.not_run or (block.nightly and not self.nightly):
+            return False
+        return all(map(find_spec, block.needs))
 
     def do(self, block: Block) -> None:
         """Do what one block says; fail where it does not work or shows something else."""
@@ -74,6 +100,18 @@ class Reader:
         """Where a block is, for messages."""
         return f"{self.page}:{block.line}"
 
+    def _copy_checkout(self, home: Path) -> None:
+        """Copy the checkout's files into the folder, or beside it if the page takes them there."""
+        checkout = home / "armpy" if "../armpy" in self.page.read_text("utf-8") else self.folder
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True
+        )
+        for name in filter(None, listed.stdout.split("\0")):
+            if (ROOT / name).is_file():
+                (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, checkout / name)
+        subprocess.run(["git", "init", "--quiet"], cwd=checkout, check=True)
+
     def _make_environment(self) -> None:
         """An environment with the packages installed here, in which more can be installed."""
         venv.create(self.environment, with_pip=False, symlinks=True)
@@ -81,9 +119,16 @@ class Reader:
         here = [path for path in site.getsitepackages() if Path(path).is_dir()]
         lines = [f"import site; site.addsitedir({path!r})" for path in here]
         (packages / "surroundings.pth").write_text("\n".join(lines))
-        for name in ("armpy", "pip", "pytest"):
+        scripts = {
+            "armpy": "armpy",
+            "ExecuteNetwork": "armpy_compat.execute_network.command",
+            "pip": "pip",
+            "pytest": "pytest",
+        }
+        for name, module in scripts.items():
             script = self.environment / "bin" / name
-            script.write_text(f'#!/bin/sh\nexec "{self.environment}/bin/python" -m {name} "$@"\n')
+            python = self.environment / "bin" / "python"
+            script.write_text(f'#!/bin/sh\nexec "{python}" -m {module} "$@"\n')
             script.chmod(0o755)
 
     def _variables(self, home: Path) -> dict[str, str]:
@@ -91,25 +136,29 @@ class Reader:
         variables = {k: v for k, v in os.environ.items() if not k.startswith(("ARMPY_", "PYTHON"))}
         own = home / "cache"
         is_cleared = any("cache clear" in block.text for block in blocks(self.page))
-        return variables | {
+        variables |= {
             "PATH": f"{self.environment / 'bin'}{os.pathsep}{os.environ['PATH']}",
             # Compiled once for all pages.
             "ARMPY_CACHE_DIR": str(own if is_cleared else os.environ.get("ARMPY_CACHE_DIR", own)),
             "ARMPY_NUMBA_MACHINE": "typical",
-            # All dependencies are there already; nothing comes from the network.
+            "BROWSER": "true",  # the program of that name, which ignores the page to open
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        }
+        if self.installs:
+            return variables
+        # All dependencies are there already; nothing comes from the network.
+        return variables | {
             "PIP_NO_INDEX": "1",
             "PIP_NO_CACHE_DIR": "1",
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it the wrong way round: this turns it off
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         }
 
     def run(self, command: str) -> tuple[int, str]:
         """Type one command; exit code and everything that it prints."""
-        if command.startswith("cd "):
-            self.folder = (self.folder / command.removeprefix("cd ")).resolve(strict=True)
-            return 0, ""
+        record = """trap 'env -0 > "$0.variables"; pwd -P > "$0.folder"' EXIT\n"""
         done = subprocess.run(
-            ["/bin/sh", "-ec", command],
+            # Each variable that a command sets is exported, so that the next shell has it, too.
+            ["/bin/sh", "-aec", record + command, str(self._shell_state)],
             cwd=self.folder,
             env=self.variables,
             stdin=subprocess.DEVNULL,
@@ -118,6 +167,10 @@ class Reader:
             text=True,
             check=False,
         )
+        variables = self._shell_state.with_suffix(".variables").read_text("utf-8")
+        pairs = (line.partition("=") for line in variables.split("\0") if line)
+        self.variables = {name: value for name, _, value in pairs}
+        self.folder = Path(self._shell_state.with_suffix(".folder").read_text("utf-8").rstrip("\n"))
         return done.returncode, done.stdout
 
     def write(self, block: Block) -> None:
@@ -159,7 +212,7 @@ class Reader:
         """Run Python after all the Python before it."""
         if self._session is None:
             self._session = subprocess.Popen(
-                [str(self.environment / "bin" / "python"), page_session.__file__],
+                ["python", page_session.__file__],  # of the environment that the commands activated
                 cwd=self.folder,
                 env=self.variables,
                 stdin=subprocess.PIPE,
