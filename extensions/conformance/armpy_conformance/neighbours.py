@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -24,23 +25,22 @@ from armpy_conformance.case import Case, Neighbour
 _MOST_CHANNELS = 1024
 
 
+# What adds a neighbour is a function of the module: cases are sent to other processes.
+
+
+def _activate(operation: Activation, net: Network, value: Value) -> Value:
+    return net.add(operation, value, output=value.info)
+
+
 def _activation(operation: Activation) -> Neighbour:
-    def add(net: Network, value: Value) -> Value:
-        return net.add(operation, value, output=value.info)
-
-    return Neighbour(operation.function.name, add)
+    return Neighbour(operation.function.name, partial(_activate, operation))
 
 
-def _sum() -> Neighbour:
-    """A value added to itself."""
-
-    def add(net: Network, value: Value) -> Value:
-        return net.add(ElementwiseBinary(), value, value, output=value.info)
-
-    return Neighbour("ADD", add)
+def _add_to_itself(net: Network, value: Value) -> Value:
+    return net.add(ElementwiseBinary(), value, value, output=value.info)
 
 
-def _identity(net: Network, value: Value, operation: Operation, rank: int) -> Value:
+def _identity(operation: Operation, rank: int, net: Network, value: Value) -> Value:
     """A weighted layer whose output equals its input."""
     info = value.info
     if info.shape is None or len(info.shape) != rank:
@@ -63,9 +63,9 @@ def _identity(net: Network, value: Value, operation: Operation, rank: int) -> Va
 
 _RELU = _activation(Activation(ActivationFunction.RELU))
 _CLAMP = _activation(Activation(ActivationFunction.BOUNDED_RELU, a=6.0, b=-1.0))
-_ADD = _sum()
-_DENSE = Neighbour("FullyConnected", lambda net, v: _identity(net, v, FullyConnected(), 2))
-_POINTWISE = Neighbour("Convolution2d", lambda net, v: _identity(net, v, Convolution2d(), 4))
+_ADD = Neighbour("ADD", _add_to_itself)
+_DENSE = Neighbour("FullyConnected", partial(_identity, FullyConnected(), 2))
+_POINTWISE = Neighbour("Convolution2d", partial(_identity, Convolution2d(), 4))
 
 COMPANIES: tuple[tuple[Neighbour | None, Neighbour | None], ...] = (
     (None, _RELU),

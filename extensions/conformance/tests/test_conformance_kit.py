@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from armpy.types import DataType
 from armpy_conformance import Outcome, Pattern, run_conformance
 from armpy_conformance.backend_under_test import BackendUnderTest
 from armpy_conformance.crash.scene import Scene
+from armpy_conformance.neighbours import COMPANIES
 from armpy_conformance.patterns import judge_pattern
 from armpy_testing.backends.fake_backends import (
     CompilingBackend,
@@ -483,3 +485,7 @@ def test_what_a_pattern_expects_is_held_against_cpu_ref() -> None:
     result = run(Declaring("Liar", [wrong]), "declared/")
     (problem,) = result.problems
     assert f"the pattern expects another output '{name}' than CpuRef" in problem.text
+
+
+def test_neighbours_can_be_sent_to_another_process() -> None:
+    assert pickle.loads(pickle.dumps(COMPANIES)) is not None
