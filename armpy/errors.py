@@ -32,15 +32,19 @@ The tree::
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from types import MappingProxyType
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, TypeAlias, TypeVar
 
 _MOST_CHARACTERS = 40
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+ArgumentStyle: TypeAlias = Callable[[str, object], str]
+"""Function that writes an argument's name and value, which may be None."""
 
 
 class ArmpyError(Exception):
@@ -299,6 +303,40 @@ def nearest_name(name: object, known: Iterable[object], cutoff: float = 0.6) -> 
         spelled.setdefault(_without_style(other), other)
     near = difflib.get_close_matches(_without_style(name), spelled, 1, cutoff)
     return spelled[near[0]] if near else None
+
+
+CHOOSE_OTHERS = "choose others"
+"""End of the fix of errors for shapes that a caller chose; an example may follow."""
+
+
+def argument(name: str, value: object = None) -> str:
+    """Write an argument as its caller does, for texts of errors.
+
+    Returns
+    -------
+    str
+        In Python ``code='never'``, or ``code`` without a value; while a command runs, ``--code
+        never`` and ``--code``.
+    """
+    return _STYLES[-1](name, value)
+
+
+@contextmanager
+def arguments_written(style: ArgumentStyle) -> Iterator[None]:
+    """Have `argument` write names and values by a function in a block; for command lines."""
+    _STYLES.append(style)
+    try:
+        yield
+    finally:
+        _STYLES.remove(style)
+
+
+def _in_python(name: str, value: object) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
+_STYLES: list[ArgumentStyle] = [_in_python]
+"""The last one counts, in all threads: a process has one caller, a program or a command."""
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

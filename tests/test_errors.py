@@ -1,13 +1,23 @@
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
+import re
+from pathlib import Path
 
 import pytest
 
 import armpy
 from armpy import errors
-from armpy.errors import ArmpyError, InvalidArgumentError, UnsupportedOperatorError
+from armpy.cli.__main__ import _option
+from armpy.errors import (
+    ArmpyError,
+    InvalidArgumentError,
+    UnsupportedOperatorError,
+    argument,
+    arguments_written,
+)
 from armpy.ops.operation import located
 
 KINDS = [
@@ -103,3 +113,27 @@ def test_the_nearest_known_name_is_meant_however_it_is_written() -> None:
     assert errors.did_you_mean("xyz", known, "Install it") == "Install it"
     assert errors.did_you_mean("xyz", known, cutoff=0.0).startswith("Did you mean '")
     assert errors.did_you_mean("xyz", [], "Install it", cutoff=0.0) == "Install it"
+
+
+def test_arguments_are_written_as_python_has_them_and_as_commands_do() -> None:
+    assert (argument("code", "never"), argument("backends")) == ("code='never'", "backends")
+    with arguments_written(_option):
+        assert (argument("code", "never"), argument("backends")) == ("--code never", "--backends")
+        assert argument("trusted_keys") == "--trusted-key"
+        assert argument("shapes", {"a b": (1, 2), "c": (3,)}) == "--shape 'a b=1,2' --shape c=3"
+    assert argument("on_fallback", "allow") == "on_fallback='allow'"
+
+
+def test_texts_of_the_core_name_no_option_of_a_command_that_the_caller_need_not_run() -> None:
+    """Texts outside of the command line write arguments by `argument`, or name a whole command."""
+    root = Path(errors.__file__).parent
+    for path in root.rglob("*.py"):
+        if "cli" in path.parts or path.stem in ("load_options", "installation"):
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                is_text = id(node) not in prose and "armpy " not in node.value
+                option = re.search(r"(?<![\w-])--[a-z]", node.value) if is_text else None
+                assert option is None, f"{path}: {node.value}"

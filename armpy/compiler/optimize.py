@@ -42,7 +42,13 @@ from armpy.compiler.placement import LayerPlacement, Placement, Refusal
 from armpy.compiler.substitute import apply_substitutions, offer
 from armpy.core.symbolic import is_traced
 from armpy.core.vlog import is_on, vlog, wants_traceback
-from armpy.errors import ArmpyError, BackendCapabilityError, BackendError, CompilationPostponedError
+from armpy.errors import (
+    ArmpyError,
+    BackendCapabilityError,
+    BackendError,
+    CompilationPostponedError,
+    argument,
+)
 from armpy.graph import Graph, Layer, SubgraphView, select_subgraphs, verify_graph
 from armpy.plugins.placement import PlacementDecision
 from armpy.plugins.proxy.guard import device_of, keeps_programs
@@ -390,6 +396,7 @@ def _act_on_fallback(
             # A large model can have thousands, too many for an error.
             for r in placement.refusals[:10]
         ),
-        where="on_fallback='error'",
-        fix="Set on_fallback='allow' to run it on another backend, or change the network",
+        where=argument("on_fallback", "error"),
+        fix=f"Set {argument('on_fallback', 'allow')} to run it on another backend, or change the "
+        "network",
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from armpy.backend import NO_OPTIONS, IMemoryOptimizerStrategy, OptionValues, PreparationRequest
 from armpy.core.arguments import check_choice, check_instance, check_positive
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, listed
+from armpy.errors import InvalidArgumentError, argument, listed
 from armpy.plugins.proxy.guard import device_of
 from armpy.store.settings import CompilationCaching
 from armpy.types import BackendId, Preference, Priority
@@ -184,7 +184,8 @@ class OptimizerOptions:
                     where=f"affinity['{pattern}']",
                     expected=", ".join(backends),
                     actual=f"'{backend_id}'",
-                    fix=f"Add '{backend_id}' to backends, or choose an expected backend",
+                    fix=f"Add '{backend_id}' to {argument('backends')}, or choose an expected "
+                    "backend",
                 )
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise InvalidArgumentError(

@@ -19,6 +19,7 @@ from armpy.compiler.folding.constants import (
 )
 from armpy.core.symbolic import Size, SymbolicTrace, is_traced
 from armpy.errors import (
+    CHOOSE_OTHERS,
     ArmpyError,
     LayerValidationError,
     ParserError,
@@ -102,7 +103,7 @@ def _other_shapes(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> str:
         return ""
     more = f" and {len(chosen) - _MOST_NAMED} more" if len(chosen) > _MOST_NAMED else ""
     named = ", ".join(chosen[:_MOST_NAMED])
-    return f"This is for the shapes of the call, {named}{more}: choose others"
+    return f"This is for the shapes of the call, {named}{more}: {CHOOSE_OTHERS}"
 
 
 _LoopKey: TypeAlias = tuple[ControlFlow, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]

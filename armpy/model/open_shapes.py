@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, LayerValidationError, did_you_mean, listed
+from armpy.errors import (
+    CHOOSE_OTHERS,
+    ArmpyError,
+    InvalidArgumentError,
+    LayerValidationError,
+    argument,
+    did_you_mean,
+    listed,
+)
 from armpy.tensor import format_shape
 
 if TYPE_CHECKING:
@@ -23,6 +30,15 @@ _EXAMPLE_SIDE = 224
 _EXAMPLE_LENGTH = 128
 """Other open sizes in examples of shapes, but for the batch."""
 
+_MOST_DOUBLED = 7
+"""How often a size is doubled in the search for one that a model takes."""
+
+_MOST_HALVED = 8
+"""And halved, less one."""
+
+_LARGEST_IMAGE_FACTOR = 4.0
+"""Of heights and widths against the usual ones: larger images take long to try."""
+
 
 @dataclass(frozen=True, slots=True)
 class InputShapes:
@@ -33,25 +49,50 @@ class InputShapes:
     """Inputs with a size that the caller does not say; it is the file's default, or 1."""
     unknown: tuple[TensorSpec, ...] = ()
     """Those of them for which the file has no default."""
+    open: tuple[TensorSpec, ...] = ()
+    """Inputs that take several shapes."""
+    fits: Callable[[Mapping[str, tuple[int, ...]]], bool] | None = None
+    """Whether the model takes a shape of one input, with what follows from it; None if unknown."""
 
     @property
     def fix(self) -> str:
-        """Name the option that says the first guessed shape; empty if none was guessed."""
+        """Name an argument that says the first guessed shape; empty if none was guessed."""
         if not self.guessed:
             return ""
         spec = self.guessed[0]
-        sizes = ",".join(map(str, _example_sizes(spec)))
-        example = shlex.quote(f"{spec.name}={sizes}")
-        return f"The model takes several sizes; choose one, for example with --shape {example}"
+        example = self._example(spec)
+        if not example:
+            return (
+                f"The model takes several sizes, but of input '{spec.name}' none that was tried "
+                f"({_tried(spec)}): look up one where the model comes from"
+            )
+        return f"The model takes several sizes; choose one, for example with {example}"
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Let the fix be that of errors of layers, which may not take the guessed shapes."""
+        """Let errors of layers, which may not take the shapes, name a shape that they take."""
         try:
             yield
         except LayerValidationError as error:
-            error.fix = self.fix or error.fix
+            error.fix = self.fix or self._with_example(error.fix)
             raise
+
+    def _example(self, spec: TensorSpec) -> str:
+        """An argument with a shape of an input that the model takes; empty if none was found."""
+        sizes = _example_sizes(spec)
+        if self.fits is not None:
+            found = (shape for shape in sizes if self.fits({spec.name: shape}))
+            shape = next(found, None)
+        else:
+            shape = sizes[0]
+        return "" if shape is None else argument("shapes", {spec.name: shape})
+
+    def _with_example(self, fix: str) -> str:
+        """The fix of an error about shapes that the caller says, with ones that are taken."""
+        if self.fits is None or not self.open or not fix.endswith(CHOOSE_OTHERS):
+            return fix
+        example = self._example(self.open[0])
+        return f"{fix}, for example with {example}" if example else fix
 
 
 def choose_shapes(
@@ -103,9 +144,9 @@ def choose_shapes(
     if batch is not None and not any(takes_batch):
         raise InvalidArgumentError(
             "no input leaves its first size open",
-            where=f"--batch {batch}",
+            where=argument("batch", batch),
             actual=", ".join(f"'{spec.name}' {format_shape(spec.shape)}" for spec in inputs),
-            fix="Leave --batch out",
+            fix=f"Leave {argument('batch')} out",
         )
     chosen: dict[str, tuple[int, ...]] = {}
     guessed: list[TensorSpec] = []
@@ -147,7 +188,8 @@ def choose_shapes(
             guessed.append(spec)
             unknown.append(spec)
         chosen[spec.name] = _completed(known, image_side, 1)
-    return InputShapes(chosen, tuple(guessed), tuple(unknown))
+    several = tuple(spec for spec in inputs if not spec.info.is_fully_shaped)
+    return InputShapes(chosen, tuple(guessed), tuple(unknown), several)
 
 
 def input_shapes(
@@ -165,13 +207,29 @@ def input_shapes(
     # Only open sizes have a default, which may take a preparation to find.
     is_open = not all(spec.info.is_fully_shaped for spec in model.inputs)
     defaults = model.default_shapes if is_open else [None] * len(model.inputs)
-    return choose_shapes(
-        model.inputs,
-        defaults,
-        shapes,
-        lambda: dimension_names_of(model.metadata),
-        batch=batch,
-    )
+
+    def choose(said: Mapping[str, Sequence[int]]) -> InputShapes:
+        return choose_shapes(
+            model.inputs,
+            defaults,
+            said,
+            lambda: dimension_names_of(model.metadata),
+            batch=batch,
+        )
+
+    def fits(said: Mapping[str, tuple[int, ...]]) -> bool:
+        by_name = choose(said).by_name
+        try:
+            cache = model.handle.loaded.program_cache
+        except ArmpyError:
+            return True  # the model is closed, and nothing can be tried
+        try:
+            cache.specialized([by_name[spec.name] for spec in model.inputs])
+        except ArmpyError:
+            return False
+        return True
+
+    return replace(choose(shapes), fits=fits)
 
 
 def dimension_names_of(metadata: ModelMetadata) -> dict[str, tuple[str, ...]]:
@@ -211,9 +269,22 @@ def _sizes_by_dimension(
     return {dimension: found.pop() for dimension, found in sizes.items() if len(found) == 1}
 
 
-def _example_sizes(spec: TensorSpec) -> tuple[int, ...]:
-    """Return a shape of an input for an example, one row of a batch."""
-    return _completed(spec.shape or (None, None), _EXAMPLE_SIDE, _EXAMPLE_LENGTH)
+def _example_sizes(spec: TensorSpec) -> list[tuple[int, ...]]:
+    """Return shapes of an input for examples, one row of a batch: usual sizes, doubled, halved."""
+    factors = [2.0**power for power in (*range(_MOST_DOUBLED + 1), *range(-1, -_MOST_HALVED, -1))]
+    dims = spec.shape or (None, None)
+    shapes = (
+        _completed(dims, int(_EXAMPLE_SIDE * factor), int(_EXAMPLE_LENGTH * factor))
+        for factor in factors
+        if len(dims) != 4 or factor <= _LARGEST_IMAGE_FACTOR
+    )
+    return list(dict.fromkeys(shapes))
+
+
+def _tried(spec: TensorSpec) -> str:
+    """The first and the largest of these shapes."""
+    shapes = _example_sizes(spec)
+    return f"{format_shape(min(shapes))} to {format_shape(max(shapes))}"
 
 
 def _completed(dims: Sequence[int | None], image_side: int, length: int) -> tuple[int, ...]:

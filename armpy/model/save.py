@@ -107,7 +107,7 @@ def save_model(
         raise InvalidArgumentError(
             "the model is prepared for no shapes, so that there is nothing compiled to save",
             expected=network.describe_shapes(),
-            fix="Say for which with Model.prepare, or armpy compile --shapes",
+            fix="Say for which with Model.prepare, or armpy compile --shape",
         )
     check_targets(targets, network.backends)
     arrays, parts = ArrayStore(), _CompiledParts(targets)

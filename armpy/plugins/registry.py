@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
-from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.errors import BackendUnavailableError, InvalidArgumentError, argument
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
 from armpy.plugins.discovery.discover import Discovery, discover
@@ -291,7 +291,8 @@ class BackendRegistry:
             source = f" from {candidate.source}" if candidate.source != "code" else ""
             return BackendUnavailableError(
                 f"backend '{backend_id}'{source} cannot be used: {candidate.reason}",
-                fix=f"Leave '{backend_id}' out of backends, or run 'armpy doctor' for the remedy",
+                fix=f"Leave '{backend_id}' out of {argument('backends')}, or run 'armpy doctor' "
+                "for the remedy",
             )
         # The id of one that could not be imported is not known: it may be the one that is wanted.
         unknown = [f"{c.source}: {c.reason}" for c in self.candidates if not c.backend_id]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import click
@@ -153,3 +154,17 @@ def test_packs_of_kernels_are_built_for_the_shapes(cli: Cli, model: Path) -> Non
     code, out, err = cli(*command, *SHAPE, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["packs"][0]["kernels"] > 0
+
+
+def test_the_proposed_shape_is_one_that_the_model_takes(cli: Cli, model: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    pooled = """graph (float[batch, 1, length] x) => (float[b, 1, l] y) {
+        y = AveragePool <kernel_shape = [200]> (x)
+    }"""
+    model.write_bytes(onnx.parser.parse_model(HEAD + pooled).SerializeToString())
+    for given in ((), ("--shape", "x=1,1,128")):
+        error = cli.err("run", model, *CPU_REF, *given, code=1)
+        proposed = re.search(r"for example with (--shape \S+)\.$", error.strip())
+        assert proposed is not None, error
+        assert proposed[1] == "--shape x=1,1,256"
+        cli.out("run", model, *CPU_REF, *proposed[1].split())

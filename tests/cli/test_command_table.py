@@ -125,7 +125,11 @@ WRONG: list[object] = [
         "run {model} --affinity CpuRef",
         "--affinity: the text assigns no layers to a backend. Expected PATTERN=BACKEND",
     ),
-    ("run {model} --affinity conv*=Npu", "the runtime does not use the backend 'Npu'"),
+    (
+        "run {model} --affinity conv*=Npu",
+        "the runtime does not use the backend 'Npu'",
+        "Add 'Npu' to --backends, or choose",
+    ),
     ("run {model} --affinity zz*=CpuRef", "no layer of the network has the name 'zz*'"),
     # Whose code is used
     ("run {model} --trusted-key ed25519:AAAA", "expected 32 bytes that are not all zero"),
@@ -180,6 +184,12 @@ FAILED: list[object] = [
     ("run {labels}", "not a .tflite file"),
     ("inspect {labels}", "not a .tflite file"),
     ("run {model} --backends Nowhere", "there is no backend 'Nowhere'"),
+    # Errors of the core name options where a command is run, and arguments elsewhere.
+    (
+        "run {compiled} --code signed",
+        "as --code signed says",
+        "give the key with --trusted-key; --code never takes the graph alone",
+    ),
     ("run {model} --backends CpuRef --backends Missing", "'Missing'"),
     ("cache list --backends Missing", "there is no backend 'Missing'"),
     ("profile compare {empty} {empty}", "there is no profile in the file"),

@@ -132,7 +132,7 @@ def test_a_batch_is_the_first_size_where_it_is_open() -> None:
         "z": (7, 1),
         "s": (),
     }
-    with pytest.raises(InvalidArgumentError, match=r"--batch 2: no input leaves.*'x' \(1, 2\)"):
+    with pytest.raises(InvalidArgumentError, match=r"batch=2: no input leaves.*'x' \(1, 2\)"):
         given(model_of(x=f32(1, 2)), batch=2)
 
 
@@ -146,7 +146,7 @@ def test_a_model_is_prepared_for_the_sizes() -> None:
 
 def test_a_batch_alone_leaves_other_sizes_to_be_said() -> None:
     with model_of(x=f32(None, None)) as model:
-        with pytest.raises(InvalidArgumentError, match=r"no shape yet.*--shape x=1,128"):
+        with pytest.raises(InvalidArgumentError, match=r"no shape yet.*'x': \(1, 128\)"):
             prepare_requested(model, InputRequest(batch=2))
         prepare_requested(model, InputRequest(batch=2, shape_sets=({"x": (2, 5)},)))
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 
 from armpy import DataType, Model, Network, TensorInfo
-from armpy.errors import InvalidArgumentError, LayerValidationError
+from armpy.errors import InvalidArgumentError, LayerValidationError, arguments_written
 from armpy.execution import TensorSpec
 from armpy.model import InputShapes, choose_shapes, prepare_for
 from armpy.tensor import Shape
@@ -75,20 +76,52 @@ def test_names_are_not_read_where_nothing_follows_from_them() -> None:
 @pytest.mark.parametrize(
     ("shape", "example"),
     [
-        ((None, None), "x=1,128"),
-        ((None, 3, None, None), "x=1,3,224,224"),
-        ((None, 10), "x=1,10"),
-        ((2, None, 7), "x=2,128,7"),
-        (None, "x=1,128"),
+        ((None, None), (1, 128)),
+        ((None, 3, None, None), (1, 3, 224, 224)),
+        ((None, 10), (1, 10)),
+        ((2, None, 7), (2, 128, 7)),
+        (None, (1, 128)),
     ],
 )
-def test_the_fix_has_an_example_that_fits(shape: Shape | None, example: str) -> None:
+def test_the_fix_has_an_example_that_fits(shape: Shape | None, example: tuple[int, ...]) -> None:
     fix = choose_shapes(specs({"x": shape}), [None], {}, dict).fix
-    assert fix.endswith(f"choose one, for example with --shape {example}")
+    assert fix.endswith(f"choose one, for example with shapes={{'x': {example}}}")
 
 
-def test_names_with_blanks_are_quoted_in_examples() -> None:
-    assert choose_shapes(specs({"a b": (None,)}), [None], {}, dict).fix.endswith("'a b=1'")
+@pytest.mark.parametrize(
+    ("least", "most", "size"), [(0, 9000, 128), (129, 9000, 256), (6000, 9000, 8192), (0, 60, 32)]
+)
+def test_an_example_is_a_size_that_is_taken(least: int, most: int, size: int) -> None:
+    def fits(shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        return least <= shapes["x"][1] <= most
+
+    shapes = choose_shapes(specs({"x": (None, None)}), [None], {}, dict)
+    assert replace(shapes, fits=fits).fix.endswith(f"shapes={{'x': (1, {size})}}")
+
+
+def test_where_no_size_is_taken_the_fix_says_what_was_tried() -> None:
+    shapes = choose_shapes(specs({"x": (None, None)}), [None], {}, dict)
+    fix = replace(shapes, fits=lambda _: False).fix
+    assert "of input 'x' none that was tried ((1, 1) to (1, 16384))" in fix
+
+
+def test_an_example_follows_on_shapes_of_the_caller_that_are_not_taken() -> None:
+    several = choose_shapes(specs({"x": (None, None)}), [None], {"x": (1, 128)}, dict)
+    found = replace(several, fits=lambda shapes: shapes["x"][1] > 500)
+    for fix, text in (
+        ("This is for the shapes of the call: choose others", ", for example with shapes={'x': "),
+        ("Correct the model", ""),
+    ):
+        with pytest.raises(LayerValidationError) as caught, found.explained():
+            raise LayerValidationError("no", fix=fix)
+        assert caught.value.fix == fix + (f"{text}(1, 512)}}" if text else "")
+
+
+def test_examples_are_written_as_the_caller_writes_them() -> None:
+    shapes = choose_shapes(specs({"a b": (None,)}), [None], {}, dict)
+    assert shapes.fix.endswith("for example with shapes={'a b': (1,)}")
+    with arguments_written(lambda name, value: f"<{name}: {value}>"):
+        assert shapes.fix.endswith("for example with <shapes: {'a b': (1,)}>")
 
 
 def test_an_input_that_there_is_not_is_refused() -> None:
@@ -105,7 +138,9 @@ def open_model() -> Model:
 def test_missing_shapes_are_an_error_that_names_the_option() -> None:
     with (
         open_model() as model,
-        pytest.raises(InvalidArgumentError, match=r"^input 'x': .*no shape yet.*--shape x=1,3\.$"),
+        pytest.raises(
+            InvalidArgumentError, match=r"^input 'x': .*no shape yet.*shapes={'x': \(1, 3\)}\.$"
+        ),
     ):
         prepare_for(model, {})
 
@@ -121,7 +156,7 @@ def test_errors_of_layers_name_the_option_only_where_a_size_was_guessed() -> Non
     for shapes, is_guessed in ((chosen({}), True), (InputShapes(), False)):
         with pytest.raises(LayerValidationError) as caught, shapes.explained():
             raise LayerValidationError("the window does not fit")
-        assert ("--shape input=1,128" in str(caught.value)) is is_guessed
+        assert ("shapes={'input': (1, 128)}" in str(caught.value)) is is_guessed
 
 
 def test_a_batch_is_the_first_open_size_and_that_of_dimensions_with_its_name() -> None:
@@ -140,5 +175,5 @@ def test_a_shape_that_is_given_goes_before_the_batch() -> None:
 
 
 def test_a_batch_that_no_input_takes_is_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match=r"--batch 7: no input leaves.*'x' \(1, 2\)"):
+    with pytest.raises(InvalidArgumentError, match=r"batch=7: no input leaves.*'x' \(1, 2\)"):
         choose_shapes(specs({"x": (1, 2), "y": ()}), [None, None], {}, dict, batch=7)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from armpy.errors import ParserError
+from armpy.errors import ParserError, argument
 from armpy.plugins.hooks.file_kinds import HEAD_BYTES, NO_MODEL_FIX, kind_without_model
 from armpy.plugins.hooks.model_file import ModelSource, open_model_file
 
@@ -24,9 +24,10 @@ _FIXES = {
 }
 """What to do with a file by its first two bytes."""
 
-_OTHER_FORMAT_FIX = (
-    "Convert the model to .tflite, or pass its format to load, such as front_end='onnx'"
-)
+
+def _other_format_fix() -> str:
+    example = argument("front_end", "onnx")
+    return f"Convert the model to .tflite, or pass its format, such as {example}"
 
 
 def is_tflite(source: ModelSource) -> bool:
@@ -56,7 +57,7 @@ def check_identifier(data: memoryview) -> None:
     if not _has_identifier(data):
         head = bytes(data[:HEAD_BYTES])
         kind = kind_without_model(head)
-        fix = NO_MODEL_FIX if kind else _FIXES.get(head[:2], _OTHER_FORMAT_FIX)
+        fix = NO_MODEL_FIX if kind else _FIXES.get(head[:2]) or _other_format_fix()
         raise ParserError(
             "not a .tflite file",
             expected=f"'{IDENTIFIER.decode()}' in bytes 4 to 7, as in every .tflite file",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from armpy.core.flatbuffers.writer import Field
+from armpy.errors import argument
 from armpy.frontends.tflite.schema import ENUMERATIONS
 from armpy.frontends.tflite_writer.writer import TfliteWriter, layer_error
 from armpy.graph import Layer, Value
@@ -231,7 +232,9 @@ def _transpose_convolution(writer: TfliteWriter, layer: Layer, attributes: Attri
     if layer.operand("output_shape") is not None:
         target = writer.value(layer["output_shape"])
     elif shape is None or None in shape:
-        raise layer_error(layer, "the size of its output is not known", "Give --shapes")
+        raise layer_error(
+            layer, "the size of its output is not known", f"Give {argument('shapes')}"
+        )
     else:
         target = writer.integers(np.array(shape), f"{layer.name}/output_shape")
     fields: dict[str, Field] = {

@@ -129,8 +129,8 @@ def first_difference(
     with load(os.fspath(model_path), runtime=sides.against) as model:
         graph = model.graph
         arrays, chosen = chosen_inputs(model, inputs or {}, seed, shapes or {})
-    with chosen.explained():
-        return graph_difference(sides, graph, arrays, os.fspath(model_path), exact=exact)
+        with chosen.explained():
+            return graph_difference(sides, graph, arrays, os.fspath(model_path), exact=exact)
 
 
 def graph_difference(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from armpy.cli.inputs.values import given_arrays
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, argument
 from armpy.execution import TensorSpec
 from armpy.model import InputShapes, choose_shapes
 from armpy.tensor import format_shape
@@ -56,18 +57,20 @@ def chosen_shapes(
     for name, shape in shapes.items():
         if shape and shape[0] != batch:
             raise InvalidArgumentError(
-                "the input has another first size than --batch says",
+                f"the input has another first size than {argument('batch')} says",
                 where=f"input '{name}'",
                 expected=str(batch),
                 actual=format_shape(tuple(shape)),
-                fix="Leave --batch out",
+                fix=f"Leave {argument('batch')} out",
             )
     batched = {name: (batch, *shape[1:]) if shape else () for name, shape in chosen.by_name.items()}
     if not any(batched.values()):
         raise InvalidArgumentError(
-            "no input has an axis for a batch", where=f"--batch {batch}", fix="Leave --batch out"
+            "no input has an axis for a batch",
+            where=argument("batch", batch),
+            fix=f"Leave {argument('batch')} out",
         )
-    return InputShapes(batched, chosen.guessed, chosen.unknown)
+    return replace(chosen, by_name=batched)
 
 
 def fits(spec: TensorSpec, shape: Sequence[int]) -> bool:

@@ -129,6 +129,12 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
             where=load_request.model,
             fix="Give the file that it was made of",
         )
+    if request.data is None and request.options.needs_data:
+        raise InvalidArgumentError(
+            "ranges of activations need data",
+            where=f"--scheme {request.scheme}",
+            fix="Give typical inputs with --data FOLDER, or choose --scheme float16 or dynamic",
+        )
     registry = registry_of(load_request)
     origin = find_origin(load_request, registry)
     network = origin.parse(open_model_file(load_request.model), load_request.options.signature)
