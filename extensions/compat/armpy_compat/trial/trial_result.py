@@ -25,7 +25,7 @@ class Figures:
     call_us : mapping of str to float
         Median time by model of calls with input shapes that an earlier call of the process had.
     first_call_us : mapping of str to float
-        Median time by model of the other calls: they prepare the model for their shapes.
+        Mean time by model of a run's other calls: they prepare the model for their shapes.
     calls_us : float
         Time of all calls of a run together.
     program_s, processor_s : float
@@ -173,8 +173,9 @@ class TrialResult:
         own, armpy = (side.first_call_us.get(model.key) for side in (self.own, self.armpy))
         if model.num_shapes > 1 and own and armpy:
             yield (
-                f"{name} is called with {model.num_shapes} sets of input shapes: the first call"
-                f" with one takes {time_text(own)} on {self.engine}, {time_text(armpy)} on armpy."
+                f"{name} is called with {model.num_shapes} sets of input shapes: the first calls"
+                f" with them take {time_text(model.num_shapes * own)} together on {self.engine},"
+                f" {time_text(model.num_shapes * armpy)} on armpy."
             )
         if answers.first_difference:
             yield f"{name}: {answers.first_difference}."
@@ -250,10 +251,13 @@ def _figures(runs: Sequence[ProgramRun]) -> Figures:
     for run in later:
         for key, calls in calls_by_model(run).items():
             known: set[str | None] = set()
+            first_us: list[float] = []
             for call in calls:
-                times = repeated if call["shapes"] in known else first
-                times.setdefault(key, []).append(call["us"])
+                times = repeated.setdefault(key, []) if call["shapes"] in known else first_us
+                times.append(call["us"])
                 known.add(call["shapes"])
+            if first_us:
+                first.setdefault(key, []).append(statistics.mean(first_us))
     starts = [run.record.get("first_answer_s") for run in runs]
     return Figures(
         {key: statistics.median(values) for key, values in repeated.items()},

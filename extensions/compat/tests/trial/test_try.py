@@ -89,7 +89,7 @@ def test_first_calls_with_input_shapes_are_timed_apart() -> None:
         assert side.processor_s > 0
     assert " a call; 3 of 3 answers" in result.headline
     (remark,) = result.remarks()
-    assert remark.startswith("model.onnx is called with 2 sets of input shapes: the first call")
+    assert remark.startswith("model.onnx is called with 2 sets of input shapes: the first calls ")
     only_first = try_program(program("opened().run(None, rows(1))"), rounds=1)
     assert " for a first call; 1 of 1 answers" in only_first.headline
     assert only_first.armpy.call_us == {}
@@ -119,6 +119,17 @@ def test_a_program_that_a_signal_ends_is_refused() -> None:
     code, output = tried(program("opened().run(None, rows(1))", "os.kill(os.getpid(), 9)"))
     assert code == 1
     assert "on its own engine the program was ended by signal 9. Compared are" in output
+
+
+def test_a_program_that_a_signal_ends_on_armpy_alone_is_compared_with_nothing() -> None:
+    path = program(
+        "session = opened()",
+        "session.run(None, rows(1))",
+        "if session.__class__.__module__.startswith('armpy_compat'): os.kill(os.getpid(), 9)",
+    )
+    result = try_program(path, rounds=1)
+    assert ", armpy computed nothing; 0 of 1 answers equal" in result.headline
+    assert "On armpy the program was ended by signal 9." in result.remarks()
 
 
 def test_threads_bindings_values_and_callbacks_are_recorded() -> None:
