@@ -138,17 +138,25 @@ class Printer:
         self.line("")
         self.line(text, "bold")
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        leaves_out: Sequence[str] = (),
+    ) -> None:
         """Print a table; cells are folded where a terminal is too narrow, never cut off.
 
         Parameters
         ----------
         columns : sequence of str
             Headings; those that end in ``>`` have their cells at the right.
+        leaves_out : sequence of str
+            Headings of columns that a terminal without room for all leaves out, one after the
+            other; a line below the table names them.
         """
         cells = [[printable(str(cell)) for cell in row] for row in rows]
         if self._terminal is not None:
-            self._terminal.table(columns, cells)
+            self._terminal.table(columns, cells, leaves_out)
             return
         lines = _laid_out(columns, cells)
         if lines is None:

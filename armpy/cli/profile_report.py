@@ -28,6 +28,14 @@ _Row: TypeAlias = tuple[str, ...]
 MOST_LAYERS = 15
 """Of a profile; the JSON document has all."""
 
+TOGETHER = " + "
+"""Between the names of layers that a backend computes as one."""
+
+_SMALL = 0.01
+"""Share of the time below which parts are one row together, unless they are but a few."""
+
+_FEWEST_TOGETHER = 2
+
 _NO_STEPS = (EventKind.WAITING, EventKind.QUEUED)
 
 
@@ -114,7 +122,11 @@ class ProfileReport:
 
 def _parts(shares: Iterable[Share], whole_ns: int, runs: int) -> tuple[PartReport, ...]:
     shares = list(shares)
-    short = short_names(share.layer for share in shares if share.layer)
+    layers = {share.layer: share.layer.split(TOGETHER) for share in shares if share.layer}
+    names = short_names(name for together in layers.values() for name in together)
+    short = {
+        layer: TOGETHER.join(names[name] for name in together) for layer, together in layers.items()
+    }
     return tuple(
         PartReport(
             s.name,
@@ -169,14 +181,20 @@ def print_profile(
         ("waiting", profile.waiting),
     )
     parts = [(kind, part) for kind, part_list in kinds for part in part_list]
-    shares = shown_shares([part.share for _, part in parts])
+    rest = _small([part for _, part in parts])
+    large = [(kind, part) for kind, part in parts if part not in rest]
+    shares = shown_shares([*(part.share for _, part in large), sum(part.share for part in rest)])
     rows: list[_Row] = [
         (share, *_quartile_cells(part), kind, part.backend or "armpy", part.name)
-        for share, (kind, part) in zip(shares, parts, strict=True)
+        for share, (kind, part) in zip(shares, large, strict=False)
     ]
+    if rest:
+        median_us = sum(part.quartiles_us[1] for part in rest)
+        rows.append((shares[-1], f"{median_us:.1f}", "", "", "", f"{len(rest)} more"))
     printer.table(
         ["share>", *_QUARTILE_COLUMNS, "kind", "backend", "what"],
         [*rows, ("100.0%", *_quartile_texts(low, median, high), "all", "", "")],
+        leaves_out=["quartiles us>", "kind"],
     )
     if profile.layers:
         _print_layers(printer, profile, most_layers)
@@ -194,6 +212,12 @@ def print_profile(
 _QUARTILE_COLUMNS = ("median us>", "quartiles us>")
 
 
+def _small(parts: Sequence[PartReport]) -> Sequence[PartReport]:
+    """The parts of less than 1 % that stand in one row; none if that row would hold one alone."""
+    small = [part for part in parts if part.share < _SMALL]
+    return small if len(small) >= _FEWEST_TOGETHER else []
+
+
 def _quartile_cells(part: PartReport) -> _Row:
     """The median of one execution, and the range of the middle half."""
     return _quartile_texts(*part.quartiles_us)
@@ -206,7 +230,8 @@ def _quartile_texts(low: float, median: float, high: float) -> _Row:
 def _print_layers(printer: Printer, profile: ProfileReport, most_layers: int) -> None:
     """Print the slowest layers, and all else in a few rows."""
     runs = max(profile.runs, 1)
-    shown, rest = profile.layers[:most_layers], profile.layers[most_layers:]
+    num_shown = min(len(profile.layers) - len(_small(profile.layers)), most_layers)
+    shown, rest = profile.layers[:num_shown], profile.layers[num_shown:]
     others = (
         (f"{len(rest)} more", rest),
         ("overhead", profile.overhead),
@@ -234,21 +259,28 @@ def _print_layers(printer: Printer, profile: ProfileReport, most_layers: int) ->
         *_QUARTILE_COLUMNS,
         *(["Mop>", "KiB>", "roofline>"] if has_details else []),
     ]
-    printer.table([*columns, "backend", "operation", "layer"], rows)
+    printer.table(
+        [*columns, "backend", "operation", "layer"],
+        rows,
+        leaves_out=["quartiles us>", "KiB>", "Mop>", "backend", "roofline>"],
+    )
 
 
 def _print_loading(printer: Printer, profile: ProfileReport) -> None:
     if not profile.load:
         return
     printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
-    shares = shown_shares([part.share for part in profile.load])
-    printer.table(
-        ["share>", "ms>", "backend", "phase"],
-        [
-            (share, f"{part.total_us / 1000:.1f}", part.backend or "armpy", part.name)
-            for share, part in zip(shares, profile.load, strict=True)
-        ],
-    )
+    rest = _small(profile.load)
+    large = [part for part in profile.load if part not in rest]
+    shares = shown_shares([*(part.share for part in large), sum(part.share for part in rest)])
+    rows = [
+        (share, f"{part.total_us / 1000:.1f}", part.backend or "armpy", part.name)
+        for share, part in zip(shares, large, strict=False)
+    ]
+    if rest:
+        rest_ms = sum(part.total_us for part in rest) / 1000
+        rows.append((shares[-1], f"{rest_ms:.1f}", "", f"{len(rest)} more"))
+    printer.table(["share>", "ms>", "backend", "phase"], rows)
 
 
 def _detail_cells(part: PartReport, runs: int) -> _Row:

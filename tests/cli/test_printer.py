@@ -136,3 +136,44 @@ def test_a_narrow_terminal_folds_text_and_leaves_numbers_and_headings_whole(
     monkeypatch.setenv("COLUMNS", "12")  # too narrow even for that: everything is folded
     Printer().table(["file", "class>", "score>", "label"], [row])
     assert "0.9961" not in capsys.readouterr().out
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of 40 columns without colours."""
+    for name, value in (
+        ("FORCE_COLOR", "1"),
+        ("NO_COLOR", "1"),
+        ("COLUMNS", "40"),
+        ("TERM", "xterm"),
+    ):
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("narrow")
+def test_words_and_the_words_of_names_are_not_broken(capsys: pytest.CaptureFixture[str]) -> None:
+    cells = ("DepthwiseConvolution2d", "block_11_depthwise_1/depthwise", "three words here")
+    Printer().table(["operation", "layer", "what"], [cells])
+    text = capsys.readouterr().out
+    for word in ("Depthwise", "Convolution2d", "block_11_", "depthwise_1/", "three", "words"):
+        assert word in text
+    assert all(len(line) <= 40 for line in text.splitlines())
+
+
+@pytest.mark.usefixtures("narrow")
+def test_columns_without_room_are_left_out_in_order_and_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    columns = ["share>", "quartiles>", "KiB>", "layer"]
+    row = ("10.0%", "1,234.5 to 6,789.0", "1,024", "conv_1/relu")
+    Printer().table(columns, [row], leaves_out=["quartiles>", "KiB>"])
+    heading, cells, note = capsys.readouterr().out.splitlines()
+    assert (heading.split(), cells.split()) == (["share", "KiB", "layer"], [row[0], *row[2:]])
+    assert note == "not shown in 40 columns: quartiles"
+    Printer().table(columns[2:], [row[2:]], leaves_out=["KiB>"])
+    assert "not shown" not in capsys.readouterr().out
+
+
+def test_a_pipe_has_all_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    Printer().table(["a>", "b"], [("1", "x" * 500)], leaves_out=["a>"])
+    assert capsys.readouterr().out.split()[:2] == ["a", "b"]

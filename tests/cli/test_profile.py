@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -12,16 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from armpy.cli.printer import Printer
 from armpy.cli.profile_report import (
     CounterReport,
     PartReport,
     ProfileReport,
+    print_profile,
     shown_shares,
     steps_of,
 )
 from armpy.cli.run.report import print_run
 from armpy.cli.run.run_model import RunReport
-from armpy.profiling import Profiler
+from armpy.profiling import Profiler, Share, Summary
 from armpy_testing.command_line import Cli, armpy_command
 from armpy_testing.models.tflite_writer import TfliteModel
 
@@ -66,13 +69,43 @@ def test_a_step_that_others_lie_within_is_left_out() -> None:
 
 def test_a_profile_is_a_table_for_people(cli: Cli) -> None:
     lines = cli.out("run", MODEL, "--profile", "--backends", "CpuRef").splitlines()
-    first = lines.index("Slowest layers (10 of 10)")
+    (first,) = (n for n, line in enumerate(lines) if re.fullmatch(r"Slowest .* of 10\)", line))
     assert lines[first + 1].split() == [
         *("share", "median", "us", "quartiles", "us", "backend", "operation", "layer")
     ]
-    assert lines[first + 12].split()[2:] == ["overhead"]
-    assert (lines[first + 13].split()[0], lines[first + 13].split()[-1]) == ("100.0%", "all")
-    assert lines[first + 14] == ""
+    end = lines.index("", first)
+    assert lines[end - 2].split()[2:] == ["overhead"]
+    assert (lines[end - 1].split()[0], lines[end - 1].split()[-1]) == ("100.0%", "all")
+    shares = [float(line.split()[0].rstrip("%")) for line in lines[first + 2 : end - 1]]
+    assert sum(shares) == pytest.approx(100)
+
+
+def test_parts_below_a_hundredth_are_one_row(capsys: pytest.CaptureFixture[str]) -> None:
+    def part(name: str, share: float) -> PartReport:
+        us = 1000 * share
+        return PartReport(name, "B", us, share, 1, name, name, name, {}, (us, us, us))
+
+    parts = (part("Conv", 0.98), part("Add", 0.009), part("Mul", 0.008), part("Neg", 0.003))
+    report = ProfileReport(1, 1.0, parts, parts, (), (), 1.0, parts, quartiles_ms=(1, 1, 1))
+    print_profile(Printer(), report)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert sum(line[-2:] == ["3", "more"] for line in lines) == 3  # kinds, layers, loading
+    assert not [line for line in lines if "Add" in line]
+    assert ["Slowest", "layers", "(1", "of", "4)"] in lines
+    few = replace(report, layers=parts[:2])
+    print_profile(Printer(), few)  # a row for one part would say less than the part
+    assert "Slowest layers (2 of 2)" in capsys.readouterr().out
+
+
+def test_layers_that_ran_as_one_are_named_by_their_short_names() -> None:
+    together = "net/block/conv + net/block/add"
+    shares = tuple(
+        Share(f"Conv '{name}'", "B", "Conv", name, 1, 1000, run_ns=[1000])
+        for name in (together, "net/head", "net/tail")
+    )
+    summary = Summary(1, 3000, 0, shares, (), (), (), (), (), 0)
+    names = [part.short_name for part in ProfileReport.of(summary).layers]
+    assert names == ["block/conv + block/add", "head", "tail"]
 
 
 def test_a_trace_is_written_where_a_file_is_named(tmp_path: Path, cli: Cli) -> None:

@@ -10,7 +10,7 @@ from armpy.cli.printer import Printer, print_json
 from armpy.compiler.devices import FigureSource, device_facts
 from armpy.core.dataclass import dataclass
 from armpy.core.machine import machine_identity
-from armpy.core.units import bytes_text
+from armpy.core.units import bytes_text, type_name
 from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.placers import Placers
@@ -20,7 +20,7 @@ from armpy.plugins.proxy.guard import BackendProxy
 if TYPE_CHECKING:
     from armpy.backend import DeviceFigures, PerformanceFigures
     from armpy.compiler.devices import DeviceFacts
-    from armpy.types import BackendId
+    from armpy.types import BackendId, DataType
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,20 +120,34 @@ def _fields(facts: DeviceFacts) -> dict[str, object]:
 
 
 def figure_rows(figures: DeviceFigures | None) -> list[tuple[str, str, str]]:
-    """Lines of a table of figures: subject, time and power."""
+    """Lines of a table of figures: subject, time and power.
+
+    Types are named as NumPy names them; subjects that a device is as good at are one line.
+    """
     if figures is None:
         return []
     named: list[tuple[str, PerformanceFigures | None]] = [
-        *((key.name, pair) for key, pair in figures.tensors.items()),
-        ("FLOAT32, relaxed", figures.relaxed_tensor),
-        *((f"{key.name} scalar", pair) for key, pair in figures.scalars.items()),
-        ("FLOAT32 scalar, relaxed", figures.relaxed_scalar),
+        *((_type_text(key), pair) for key, pair in figures.tensors.items()),
+        ("float32, relaxed", figures.relaxed_tensor),
+        *((f"{_type_text(key)} scalar", pair) for key, pair in figures.scalars.items()),
+        ("float32 scalar, relaxed", figures.relaxed_scalar),
         ("IF", figures.if_),
         ("WHILE", figures.while_),
         *figures.extensions.items(),
     ]
-    return [
-        (name, f"{pair.exec_time:.3g}", f"{pair.power_usage:.3g}")
-        for name, pair in named
-        if pair is not None
-    ]
+    subjects: dict[tuple[str, str], list[str]] = {}
+    for name, pair in named:
+        if pair is not None:
+            cells = f"{pair.exec_time:.3g}", f"{pair.power_usage:.3g}"
+            subjects.setdefault(cells, []).append(name)
+    if len(subjects) == 1 < len(named):
+        return [("all types and operations", *cells) for cells in subjects]
+    return [("; ".join(names), *cells) for cells, names in subjects.items()]
+
+
+def _type_text(data_type: DataType) -> str:
+    """The name of a type; quantised ones are told apart from those of whole numbers."""
+    name = type_name(data_type.name)
+    if not data_type.is_quantized:
+        return name
+    return f"{name}, symmetric" if data_type.is_symmetric else f"{name}, quantised"

@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from armpy.cli.inspect.describe import InspectionReport
     from armpy.inspect import LayerFacts, ModelFacts, TensorFacts
 
-_WIDE = 120
-"""Columns of a terminal from which on all is shown of layers."""
-
-_WHERE = 20
-"""Columns that are kept for where a layer went."""
-
-_SHORTEST = 20
-"""Characters that names are not cut below."""
-
 
 def print_model(
     report: InspectionReport, *, with_layers: bool = False, with_tensors: bool = False
@@ -152,14 +143,13 @@ def _print_layers(printer: Printer, facts: ModelFacts) -> None:
         "moved>": [bytes_text(layer.bytes_moved) for layer in facts.layers],
         "program": [", ".join(map(str, layer.programs)) for layer in facts.layers],
     }
-    left_out = set() if has_programs else {"program"}
-    if printer.width < _WIDE:
-        left_out |= {"type", "parameters>", "moved>", "program"}
-    shown = {title: cells for title, cells in columns.items() if title not in left_out}
-    names = _names(printer, [layer.name for layer in facts.layers], list(shown.items()))
-    shown["where"] = [_where(layer, names) for layer in facts.layers]
-    shown["name"] = [_named(layer.inside, names[layer.name]) for layer in facts.layers]
-    printer.table(list(shown), zip(*shown.values(), strict=True))
+    if not has_programs:
+        del columns["program"]
+    names = _names(printer, [layer.name for layer in facts.layers])
+    columns["where"] = [_where(layer, names) for layer in facts.layers]
+    columns["name"] = [_named(layer.inside, names[layer.name]) for layer in facts.layers]
+    leaves_out = ["moved>", "program", "parameters>", "type", "multiply-adds>"]
+    printer.table(list(columns), zip(*columns.values(), strict=True), leaves_out)
 
 
 def _named(inside: str, name: str) -> str:
@@ -194,11 +184,10 @@ def _print_tensors(printer: Printer, facts: ModelFacts) -> None:
         "from>": ["" if t.producer is None else str(t.producer) for t in facts.tensors],
         "to": [", ".join(map(str, tensor.consumers)) for tensor in facts.tensors],
     }
-    if printer.width < _WIDE:
-        del shown["bytes>"], shown["role"]
-    names = _names(printer, [tensor.name for tensor in facts.tensors], list(shown.items()))
+    names = _names(printer, [tensor.name for tensor in facts.tensors])
     shown["name"] = [_named(tensor.inside, names[tensor.name]) for tensor in facts.tensors]
-    printer.table(list(shown), zip(*shown.values(), strict=True))
+    leaves_out = ["role", "bytes>", "to", "from>"]
+    printer.table(list(shown), zip(*shown.values(), strict=True), leaves_out)
 
 
 def _quantization(tensor: TensorFacts) -> str:
@@ -211,14 +200,9 @@ def _quantization(tensor: TensorFacts) -> str:
     return f"{tensor.scales[0]:.6g} * (q {'+' if point < 0 else '-'} {abs(point)})"
 
 
-def _names(
-    printer: Printer, names: Sequence[str], beside: Sequence[tuple[str, Sequence[str]]]
-) -> dict[str, str]:
-    """Names as they are shown: on terminals as short as the columns beside ask for, else whole."""
-    if not printer.is_terminal:
-        return {name: name for name in names}
-    width = sum(2 + max(map(len, (title, *cells)), default=0) for title, cells in beside)
-    return short_names(names, max(_SHORTEST, printer.width - width - _WHERE))
+def _names(printer: Printer, names: Sequence[str]) -> dict[str, str]:
+    """Names as they are shown: short on terminals, else whole."""
+    return short_names(names) if printer.is_terminal else {name: name for name in names}
 
 
 def model_document(model: str, report: InspectionReport) -> dict[str, object]:
