@@ -47,12 +47,14 @@ autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+toc_object_entries_show_parents = "hide"
 default_role = "py:obj"
 suppress_warnings = ["ref.python"]  # `size_bytes` in a docstring may be any of several
 strip_signature_backslash = True
 
 html_theme = "furo"
 html_title = "armpy"
+html_favicon = "_static/icon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]

@@ -1,5 +1,9 @@
-// What scrolls sideways can be scrolled by keyboard.
+// What scrolls sideways can be scrolled by keyboard, and the two lists beside a page have names.
 "use strict";
+
+for (const [part, name] of [[".sidebar-drawer", "All pages"], [".toc-drawer", "This page"]]) {
+  document.querySelector(part)?.setAttribute("aria-label", name);
+}
 
 function reach() {
   for (const box of document.querySelectorAll("pre, .table-wrapper")) {
