@@ -15,7 +15,7 @@ import pytest
 import armpy
 from armpy.backend import BACKEND_API_VERSION, BackendOption, IBackendInternal
 from armpy.cli.registry import parse_backend_options, split_option
-from armpy.errors import BackendUnavailableError, InvalidArgumentError
+from armpy.errors import BackendUnavailableError, DeviceNotFoundError, InvalidArgumentError
 from armpy.model import Model
 from armpy.plugins import BackendRegistry
 from armpy_testing.backends.dynamic_modules import module_source, write_module
@@ -59,6 +59,31 @@ def test_the_whole_table_shows_the_reason(cli: Cli) -> None:
     assert "the device is asleep" in cli.out("backends", "--load", "--all")
 
 
+def test_a_backend_whose_device_is_missing_says_so(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deviceless(FakeBackend):
+        def create_backend_context(self, options: object) -> None:
+            raise DeviceNotFoundError("there is no NPU", fix="Plug it in")
+
+    registry = registry_of(Deviceless("Npu"))
+    find_backends_in(registry, monkeypatch)
+    (entry,) = cli.document("backends", "--load")["backends"]
+    assert (entry["status"], entry["reason"]) == ("unavailable", "there is no NPU. Plug it in")
+    shown = cli.out("backends", "--load", "--all")
+    assert "cannot be used here" in shown
+    assert "there is no NPU. Plug it in" in shown
+    assert "left out: 1 (armpy backends --all --load says why)" in cli.out("backends", "--load")
+
+
+def test_a_backend_that_was_not_tried_is_not_said_to_work(cli: Cli) -> None:
+    shown = cli.out("backends", "--all")
+    assert "installed, not tried" in shown
+    assert "armpy backends --load tries whether they can be used on this machine" in shown
+    assert "armpy doctor says which kinds of layers each of them takes here" in shown
+    assert "can be used " in cli.out("backends", "--load")
+
+
 @pytest.mark.usefixtures("one_broken")
 def test_the_short_table_shows_how_many_are_left_out(cli: Cli) -> None:
     assert cli.out("backends", "--load") == (
@@ -78,7 +103,7 @@ def test_a_distributions_version_is_listed_without_loading_it(
         site.install_backend("Acme", version="2.5")
         assert armpy_command(["backends"]) == 0
     row = capsys.readouterr().out.splitlines()[1].split()
-    assert row == ["Acme", "2.5", "found", "acme-backend", "2.5"]
+    assert row == ["Acme", "2.5", "installed,", "not", "tried", "acme-backend", "2.5"]
 
 
 @pytest.mark.slow
@@ -113,7 +138,7 @@ def test_modules_of_a_directory_are_listed_by_name_until_they_are_loaded(
     assert armpy_command([*arguments, "--load", "--all"]) == 0
     captured = capsys.readouterr()
     rows = {line.split()[0]: line for line in captured.out.splitlines() if line}
-    assert "registered" in rows["AcmeNpu"]
+    assert "can be used" in rows["AcmeNpu"]
     assert "SystemExit: 3" in rows["(acme_bad_backend)"]
     assert f"skipped {folder / 'my_backend.py'}: its name is not" in captured.out
     assert captured.err == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
 from armpy.core.dataclass import dataclass
@@ -12,6 +13,21 @@ from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOpt
 from armpy.plugins.proxy.guard import BackendProxy
 
 _USABLE = (CandidateStatus.FOUND.value, CandidateStatus.REGISTERED.value)
+
+_UNAVAILABLE = "unavailable"
+"""State of a backend that is loaded, and whose device or driver is not on this machine."""
+
+_WORDS = {
+    CandidateStatus.FOUND.value: "installed, not tried",
+    CandidateStatus.REGISTERED.value: "can be used",
+    CandidateStatus.DUPLICATE.value: "hidden by one of the same id",
+    CandidateStatus.REJECTED.value: "breaks the contract",
+    CandidateStatus.FAILED.value: "cannot be loaded",
+    CandidateStatus.CRASHED.value: "crashes",
+    CandidateStatus.HUNG.value: "hangs",
+    _UNAVAILABLE: "cannot be used here",
+}
+"""What states mean, for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +68,26 @@ def list_backends(registry: BackendRegistry, *, load: bool = False) -> list[Back
     """Describe every candidate of a registry; `load` loads each one to check it first."""
     if load:
         registry.available()
-    return [
-        BackendReport(
+    reports = []
+    for candidate in registry.candidates:
+        status, reason = candidate.status.value, candidate.reason
+        if load and candidate.status is CandidateStatus.REGISTERED:
+            error = find_unavailability(BackendProxy(registry.get(candidate.backend_id)))
+            if error is not None:
+                status, reason = _UNAVAILABLE, shortened(error)
+        report = BackendReport(
             candidate.backend_id,
             candidate.name,
             candidate.kind.value,
             candidate.source,
-            candidate.status.value,
+            status,
             _version(registry, candidate),
             candidate.api_version,
             candidate.device_type,
-            candidate.reason,
+            reason,
         )
-        for candidate in registry.candidates
-    ]
+        reports.append(report)
+    return reports
 
 
 def _version(registry: BackendRegistry, candidate: Candidate) -> str:
@@ -97,7 +119,7 @@ def print_backends(
                 report.version,
                 report.api_version,
                 report.device_type,
-                report.status,
+                _WORDS[report.status],
                 report.source,
                 report.reason,
             )
@@ -108,6 +130,10 @@ def print_backends(
         printer.line("no backend can be used" if reports else "no backend is installed")
     for path in skipped:
         printer.line(f"skipped {path.path}: {path.reason}")
+    if any(report.status == CandidateStatus.FOUND.value for report in shown):
+        printer.line("armpy backends --load tries whether they can be used on this machine")
+    if shown:
+        printer.line("armpy doctor says which kinds of layers each of them takes here")
     if left_out := len(reports) - len(shown):
         # Most reasons are found by loading.
         command = "armpy backends --all --load" if load else "armpy backends --all"
