@@ -149,6 +149,44 @@ class Summary:
             return Quartiles(mean_us, mean_us, mean_us)
         return quartiles_of([ns / 1000 for ns in self.run_ns])
 
+    def to_rows(self) -> list[dict[str, object]]:
+        """The time of executions as one plain dict per part, for pandas and other tables.
+
+        Returns
+        -------
+        list of dict
+            Layers, overhead and waiting, each the longest first: ``kind`` (``layer``, ``overhead``
+            or ``waiting``), ``name``, ``layer``, ``operation``, ``backend``, ``count``,
+            ``total_us`` of all executions, ``share`` of their time (all rows make 1), quartiles of
+            one execution (``low_us``, ``median_us``, ``high_us``), and the sums that backends
+            state, such as ``operations`` and ``bytes``, where they do.
+
+        Examples
+        --------
+        >>> import pandas                                                   # doctest: +SKIP
+        >>> pandas.DataFrame(model.profiler.summary().to_rows())            # doctest: +SKIP
+        """
+        kinds = (("layer", self.layers), ("overhead", self.overhead), ("waiting", self.waiting))
+        rows: list[dict[str, object]] = []
+        for kind, shares in kinds:
+            for share in shares:
+                low_us, median_us, high_us = share.quartiles_us(self.num_executions)
+                known: dict[str, object] = {
+                    "kind": kind,
+                    "name": share.name,
+                    "layer": share.layer,
+                    "operation": share.operation,
+                    "backend": share.backend,
+                    "count": share.count,
+                    "total_us": share.total_us,
+                    "share": share.total_ns / (self.wall_ns or 1),
+                    "low_us": low_us,
+                    "median_us": median_us,
+                    "high_us": high_us,
+                }
+                rows.append({**share.details, **known})
+        return rows
+
     def __str__(self) -> str:
         lines = [
             f"{self.num_executions} executions, {self.wall_ns / 1e6:.3f} ms together"

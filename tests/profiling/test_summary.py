@@ -123,6 +123,33 @@ def test_what_no_layer_takes_is_overhead() -> None:
     assert (summary.num_executions, summary.wall_ns) == (1, 9000)
 
 
+def test_rows_are_plain_and_make_up_the_whole() -> None:
+    first, second, around = summary_of(layer(2, 5, "a"), layer(5, 6, "b"), execute(1, 10)).to_rows()
+    assert first == {
+        "kind": "layer",
+        "name": "Reshape 'a'",
+        "layer": "a",
+        "operation": "Reshape",
+        "backend": "Npu",
+        "count": 1,
+        "total_us": 3.0,
+        "share": pytest.approx(3 / 9),
+        "low_us": 3.0,
+        "median_us": 3.0,
+        "high_us": 3.0,
+    }
+    assert (second["layer"], around["kind"], around["layer"]) == ("b", "overhead", "")
+    assert around["share"] == pytest.approx(5 / 9)
+    assert json.loads(json.dumps([first, second, around])) == [first, second, around]
+
+
+def test_what_a_backend_states_is_in_the_rows() -> None:
+    share = Share("Add 'a'", "Npu", "Add", "a", 1, 1000, {"operations": 12.0}, [1000])
+    summary = Summary(1, 1000, 1000, (share,), (), (), (), (), (), 0, 0, (1000,))
+    (row,) = summary.to_rows()
+    assert (row["operations"], row["operation"]) == (12.0, "Add")
+
+
 def test_quartiles_are_of_single_executions_and_one_without_the_layer_counts_as_none() -> None:
     runs = [(10, 12, 20), (20, 24, 40), (40, 40, 100), (100, 110, 120)]
     events = [
