@@ -138,7 +138,13 @@ def test_compiled_models_are_compared(tmp_path: Path, doubling: str) -> None:
     assert (result.total, result.equal) == (4, 4), [*result.remarks()]
 
 
-def test_networks_of_pyarmnn_are_recorded_on_armpy(tmp_path: Path, doubling: str) -> None:
+def test_networks_of_pyarmnn_are_recorded_on_armpy(
+    tmp_path: Path, doubling: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only engines that are installed are replaced.
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "pyarmnn.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"), prepend=os.pathsep)
     (tmp_path / "program.py").write_text(ARM)
     command = [sys.executable, "-P", "-m", "armpy_compat.trial", "armpy", str(tmp_path)]
     program = str(tmp_path / "program.py")
