@@ -126,3 +126,17 @@ def test_commands_are_in_fences_that_are_run() -> None:
         for block in blocks(page):
             text = text.replace(block.text, "")
         assert not re.search(r"^    (armpy|pip|python3?|[$]) ", text, re.M), page
+
+
+def test_tutorials_show_true_output_that_fits_the_page() -> None:
+    shown = [
+        line
+        for page in (ROOT / "docs" / "tutorials").glob("*.md")
+        for block in blocks(page)
+        if block.kind == "console" or "output" in block.settings
+        for line in block.text.splitlines()
+        if not line.startswith("$ ")
+    ]
+    assert len(shown) > 50
+    assert [line for line in shown if "..." in line] == []
+    assert [line for line in shown if len(line) > 100] == []

@@ -137,3 +137,19 @@ def test_measured_numbers_may_differ_and_others_may_not() -> None:
     assert first_missing(["found: 9 kernels"], output) is None
     assert first_missing(["time: 0.34 h"], output) == "time: 0.34 h"
     assert first_missing(["4 layers"], output) == "4 layers"
+
+
+def test_a_long_line_of_an_output_may_be_wrapped() -> None:
+    output = "placement: 3 layers: A 1, B 2; 1 fell back: x refused by A\nnext line\n"
+    lines = ["placement: 3 layers: A 1,", "B 2; 1 fell back:", "x refused by A", "next line"]
+    assert first_missing(lines, output) is None
+    assert first_missing([*lines[:1], "B 3; 1 fell back:"], output) == "B 3; 1 fell back:"
+    assert first_missing(["1 fell back:", "B 2;"], output) == "B 2;"
+
+
+def test_sums_of_cases_may_differ_and_failures_may_not() -> None:
+    output = "A: 45 passed, 7 answered elsewhere, 313 unsupported in 25.7 s\n"
+    page = "A: 46 passed, 8 answered elsewhere, 9 unsupported in 1.2 s"
+    assert first_missing([page], output) is None
+    failed = "A: 46 passed, 8 answered elsewhere, 9 unsupported, 1 failed in 1.2 s"
+    assert first_missing([failed], output) == failed
