@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """armpy runs neural networks in Python on whatever accelerators are installed beside it.
 
 Examples

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from armpy import ops as ops
 from armpy.backend.memory.external_memory import (
     ExternalMemory as ExternalMemory,

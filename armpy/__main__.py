@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets ``python -m armpy`` do what the `armpy` command does."""
 
 import sys

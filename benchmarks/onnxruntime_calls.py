@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures what a call through ONNX Runtime's API costs beyond armpy's own call.
 
 The same arrays go through `Model.run` of a session's model and through each way to call the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures what a call costs beyond the work of its backend.
 
 For each backend the same arrays go through every layer of a call, in turns, on one thread; each

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures what a machine needs for armpy: installed bytes, memory, disk, time of starts.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check pages in headless Chromium: nothing fails or is loaded, and axe-core does not complain.
 
     python scripts/check_pages.py --axe node_modules/axe-core/axe.min.js report.html site/

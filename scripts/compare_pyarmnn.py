@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares `armpy_compat.pyarmnn` with genuine PyArmNN: models, and networks built by hand.
 
 Debian 12 has PyArmNN 20.08 with its CpuRef. Unpack it, and make an environment for it::

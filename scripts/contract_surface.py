@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the surface of `armpy.backend` with the one recorded for its version, or records it.
 
 Usage::

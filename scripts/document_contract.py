@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes backend_contract.md from the docstrings of `armpy.backend`, or checks that page.
 
 Usage::

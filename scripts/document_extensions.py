@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes armpy/plugins/extension_tables.py from the projects of this repository, or checks it.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes docs/reference/onnx.md from the operators that the ONNX front-end knows, or checks it.
 
 Usage::

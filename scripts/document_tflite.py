@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes tflite_operators.md: builtin operators of .tflite files, and who runs which types.
 
 Usage::

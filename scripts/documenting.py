@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Common code of the scripts that write pages of documentation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs armpy on an emulated 64-bit Arm processor.
 
 Usage::

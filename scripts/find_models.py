@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds models and data in folders and installed packages, and makes samples of them.
 
 Usage::

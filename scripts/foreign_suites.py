@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs suites of other projects on armpy and on ONNX Runtime, and compares the counts.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts the licence's line into Python sources: `python scripts/license_lines.py [FILE ...]`.
 
 ``--check`` changes nothing, and fails if a file lacks the line. Without files, all that git knows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes single expressions of armpy's code and finds out how many changes are noticed.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds a release and checks it; publishes nothing.
 
 Usage::

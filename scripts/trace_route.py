@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts what loads and a call of a model go through: files, functions, classes of the core.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unpacks source archives and has each pass its own tests, without the checkout.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds armpy's wheels, installs them in fresh environments, and has them run a model.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes, counts and times that callers give: each is used, or refused with armpy's own error."""
 
 from __future__ import annotations

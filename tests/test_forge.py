@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forge's files: what runs there, with which rights, and that they agree with the tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheel holds every package of the tree; backends and tools state the same as the root."""
 
 from __future__ import annotations
@@ -156,6 +157,8 @@ def test_tools_run_what_ci_runs() -> None:
     assert set(re.findall(r"entry: \.venv/bin/([\w-]+)", hooks)) == tools
     assert '\n.ci/forge "$bin"\n' in linted
     assert "entry: .ci/forge\n" in hooks
+    assert '\n"$bin/python" scripts/license_lines.py --check\n' in linted
+    assert "entry: .venv/bin/python scripts/license_lines.py\n" in hooks
     assert set(re.findall(r"repo: (\S+)", hooks)) == {"local"}
 
 

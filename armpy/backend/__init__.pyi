@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from armpy.backend.caches import (
     CacheEntry as CacheEntry,
     CacheUse as CacheUse,

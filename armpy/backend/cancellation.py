@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The execution that is under way: what stops it, and how urgent it is."""
 
 from __future__ import annotations

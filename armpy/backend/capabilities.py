@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capabilities: features of a backend beyond running layers."""
 
 from __future__ import annotations

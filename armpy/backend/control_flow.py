@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time limits of control flow for backends, and marks on networks that are soon forgotten."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The interface that every backend implements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layer support: a backend's answer to the question whether it can run a layer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimization views: a backend's answer to a subgraph that it may optimise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Progress of long tasks, reported by backends and heard by applications."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that are made again for other sizes without being compiled again."""
 
 from __future__ import annotations

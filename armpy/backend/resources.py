@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources of a backend for one loaded network."""
 
 from __future__ import annotations

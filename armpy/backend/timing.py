@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timing: the duration of an execution on a device, as measured by its backend."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tuning: requests to measure which choices are fastest here, and their results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workloads: executable form of single layers, made by a backend's factory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads arrays from files, and writes the files of commands, with errors that name them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads a model as the command line says."""
 
 from __future__ import annotations

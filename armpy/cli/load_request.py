@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Request to load a model, as the command line says it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subcommands of plugins, called through the plugin boundary."""
 
 from __future__ import annotations

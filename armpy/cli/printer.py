@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes to stdout: lines and tables for people, JSON for programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports and tables of profiles: slowest steps, all time by its parts, changes between two."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows on a terminal how far backends are with what takes long."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bars on a terminal, as rich draws them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends and front-ends as the command line chooses them, with their options."""
 
 from __future__ import annotations

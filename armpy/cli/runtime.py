@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runtimes as the command line says, and models that are loaded on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of every command besides its own options."""
 
 from __future__ import annotations

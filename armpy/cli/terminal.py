@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stdout as a terminal: colours, and tables that are folded where it is narrow."""
 
 from __future__ import annotations

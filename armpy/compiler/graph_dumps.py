@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graph dumps: files for Graphviz of what a graph is at each stage of optimisation."""
 
 from __future__ import annotations

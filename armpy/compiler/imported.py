@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimised networks some of whose inputs and outputs lie in memory that backends import."""
 
 from __future__ import annotations

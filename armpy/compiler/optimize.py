@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilation of a graph to an optimised network: assign, substitute, bridge, plan memory."""
 
 from __future__ import annotations

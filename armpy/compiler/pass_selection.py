@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selection of optimiser passes: only those with work to do are imported."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subgraph substitution: offers parts to their backends and applies what these answer."""
 
 from __future__ import annotations

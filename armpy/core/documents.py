@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents: values made of what JSON can hold."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resolved types of dataclass fields."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contents of regular files, and their SHA-256."""
 
 from __future__ import annotations

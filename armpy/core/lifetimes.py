@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Overlaps of lifetimes, and placement by them, without a look at every pair."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identity of this machine, for measurements on it."""
 
 from __future__ import annotations

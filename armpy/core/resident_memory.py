@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of this process, now and at most."""
 
 from __future__ import annotations

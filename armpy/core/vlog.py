@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbose logging by tags, for debugging.
 
 Examples

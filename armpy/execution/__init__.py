@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loaded networks and what runs them.
 
 In comes an optimised network and then arrays; out come arrays, futures and errors that name the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loaded network: one that is ready to run, whatever its inputs' shapes turn out to be."""
 
 from __future__ import annotations

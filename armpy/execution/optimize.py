@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimises networks without loading them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runtime: keeps backends and loaded networks, and runs them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adding layers to networks, for front-ends whose operators become several of them."""
 
 from __future__ import annotations

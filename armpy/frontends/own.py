@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """armpy's own front-ends, registered through the hook that plugins use."""
 
 from __future__ import annotations

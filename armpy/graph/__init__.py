@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The graph that a network is, and parts of it."""
 
 from armpy.core.lazy import offer

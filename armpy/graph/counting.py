@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops that count: how many turns they have, and what their counters are meanwhile."""
 
 from __future__ import annotations

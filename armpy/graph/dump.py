@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws a graph as text for Graphviz."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The graphs that a graph's control flow layers run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The builder that applications and front-ends call to make a graph."""
 
 from __future__ import annotations

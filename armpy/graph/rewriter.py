@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rewriter: a forward walk over a graph that makes another graph of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A part of a graph, as it is shown to a backend."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verification that a graph is well formed."""
 
 from __future__ import annotations

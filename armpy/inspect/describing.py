@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Describes models: what their files are made of, and where each layer went."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work of a layer: arithmetic operations and bytes."""
 
 from __future__ import annotations

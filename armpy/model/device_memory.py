@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Device memory: buffers of backends' own for inputs and outputs of loaded networks."""
 
 from __future__ import annotations

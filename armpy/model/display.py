@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Showing: models and what belongs to them, for consoles and notebooks."""
 
 from __future__ import annotations

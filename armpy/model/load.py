@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads models: compiled models at once, others by their front-ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Request of `armpy.load`: all that it is asked for."""
 
 from __future__ import annotations

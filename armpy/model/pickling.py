@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pickling: models in other processes, and copies in the same process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Provenance: a model is named by its sources, and made of them again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Saves loaded models as compiled models."""
 
 from __future__ import annotations

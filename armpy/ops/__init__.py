@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of operations: attributes, operands, type rules and shape rule, once and for all.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Activation functions and normalisations as layers of their own."""
 
 from __future__ import annotations

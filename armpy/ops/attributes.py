@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks attributes of an operation against the types that its definition declares."""
 
 from __future__ import annotations

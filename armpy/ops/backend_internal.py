@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that the core and backends put into a graph, never a model."""
 
 from __future__ import annotations

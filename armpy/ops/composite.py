@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that turn into others once enough is known about their operands."""
 
 from __future__ import annotations

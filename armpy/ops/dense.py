@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that are products of matrices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that make a tensor of a shape, of a number or of positions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that look up images between their elements."""
 
 from __future__ import annotations

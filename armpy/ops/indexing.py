@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that read or write single elements, or slices, where indices say."""
 
 from __future__ import annotations

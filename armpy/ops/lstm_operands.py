@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operands of long short-term memories, and what must hold of them."""
 
 from __future__ import annotations

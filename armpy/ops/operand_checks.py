@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that operations with many operands share: sizes by axis letter, quantisation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operands by the names that an operation's definition gives them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that order elements by size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that convert elements to another data type or quantisation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that give the same elements another shape."""
 
 from __future__ import annotations

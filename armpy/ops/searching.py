@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that find elements, so many as there are."""
 
 from __future__ import annotations

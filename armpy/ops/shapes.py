@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shape arithmetic that several operation definitions share."""
 
 from __future__ import annotations

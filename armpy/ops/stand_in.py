@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operation that is carried for a backend that knows it."""
 
 from __future__ import annotations

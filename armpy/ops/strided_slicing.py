@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slicing with strides and masks."""
 
 from __future__ import annotations

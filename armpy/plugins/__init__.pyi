@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from armpy.plugins.discovery.candidate import (
     Candidate as Candidate,
     CandidateKind as CandidateKind,

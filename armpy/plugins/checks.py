@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contract checks: whether what a factory made keeps to the contract's form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugin manager: loads plugins with hooks, and asks them, each by itself."""
 
 from __future__ import annotations

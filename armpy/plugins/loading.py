@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads candidates, and puts into words what goes wrong."""
 
 from __future__ import annotations

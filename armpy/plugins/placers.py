@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Placers that plugins have registered, and calls to them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worker of a probe: loads one candidate and says how that went."""
 
 from __future__ import annotations

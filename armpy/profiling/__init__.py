@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures where the time of executions and of loading goes."""
 
 from armpy.core.lazy import offer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two profiles side by side: slower and faster parts, by kind and by layer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters of a profile: what backends count."""
 
 from __future__ import annotations

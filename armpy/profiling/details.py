@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Details of layers in a profile: what each layer of the optimised network is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nesting of events: which lies within which, so that no time counts twice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trace phases: what an event is to people who look at a whole driver stack."""
 
 from __future__ import annotations

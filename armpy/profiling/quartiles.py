@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quartiles: the median and the middle half of some numbers."""
 
 from __future__ import annotations

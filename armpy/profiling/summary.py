@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Summary of a profile: where all of the time went, nothing twice and nothing left out."""
 
 from __future__ import annotations

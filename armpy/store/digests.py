@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Digests of what compiled code depends on: parts of networks, options, anything made of fields."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A folder of checked files: whatever happens to it costs time, and never gives a wrong result."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Caches that are folders: files are listed, checked, and deleted one by one."""
 
 from __future__ import annotations

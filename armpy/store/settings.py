@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of where compiled parts are kept, of the application or the environment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that make subjects and answer them, and stored answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python on an emulated 64-bit Arm processor.
 
 Notes

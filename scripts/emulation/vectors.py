@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI's published examples in this process: those of other processes would not be emulated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges mutations of any code of a tree by the tests that execute it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of one operator each, as ONNX Runtime's tests for browsers keep them in JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Headless Chromium for tests of pages."""
 
 from __future__ import annotations

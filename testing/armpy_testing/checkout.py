@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checkout of armpy that this package was installed from, if it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes that workers start, and whether they are there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Skips tests that need missing packages, and hides installed ones."""
 
 from __future__ import annotations

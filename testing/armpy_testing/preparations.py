@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Notes of the preparations of networks, of which a test allows only so many."""
 
 from __future__ import annotations

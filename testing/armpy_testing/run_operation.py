@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run one operation on CpuRef's workload, without a network around it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work in several threads that begin together."""
 
 from __future__ import annotations

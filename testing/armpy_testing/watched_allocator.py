@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An allocator that knows its allocations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The surface of `armpy.backend` changes with its version only."""
 
 from __future__ import annotations

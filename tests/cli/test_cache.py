@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy cache``, on backends that keep something."""
 
 from __future__ import annotations

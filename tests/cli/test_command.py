@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command as a whole, called in this process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`armpy compile`, and compiled models in the place of models."""
 
 from __future__ import annotations

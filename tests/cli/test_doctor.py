@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`armpy doctor` on real directories and distributions, each candidate in a real process."""
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ CAUSES = {
     "ExitAtImport": ("crashed", "its process exited with code 0"),
     "FailsToExecute": ("problem", r"OSError\('the device was removed'\)"),
     "FailsToPrepare": ("problem", r"MemoryError\('the device has no memory left'\)"),
-    "HangAtImport": ("hung", rf"not finish within {HANG_S} s, at .*HangAtImport_backend.py line 8"),
+    "HangAtImport": ("hung", rf"not finish within {HANG_S} s, at .*HangAtImport_backend.py line 9"),
     "MalformedVersion": ("rejected", "'one point oh' is not of the form major.minor"),
     "MissingDependency": ("failed", "No module named 'acme_accelerator_runtime'"),
     "MutatesInputs": ("problem", "addition failed: .*the input .* was changed by the execution"),
@@ -68,7 +69,7 @@ CAUSES = {
         rf"made for API version 1.5, which does not fit {BACKEND_API_VERSION}\. The page",
     ),
     "SegfaultAtImport": ("crashed", r"ended by SIGSEGV, at .*SegfaultAtImport_backend.py line \d+"),
-    "SyntaxError": ("failed", r"SyntaxError: .*line 3\)"),
+    "SyntaxError": ("failed", r"SyntaxError: .*line 4\)"),
     "SystemExitAtImport": ("failed", "SystemExit: usage"),
     "UnknownId": ("rejected", "'Unknown' is not a valid backend id"),
     "UnwrittenOutput": ("problem", "addition failed: .* is not written completely: 1 of 2"),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command as a process, and the progress that it shows."""
 
 from __future__ import annotations

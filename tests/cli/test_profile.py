@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`armpy run --profile` and `armpy profile`."""
 
 from __future__ import annotations

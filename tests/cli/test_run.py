@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of models: inputs, results, strings."""
 
 from __future__ import annotations

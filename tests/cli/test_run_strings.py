@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`armpy run` of models with strings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies between memories, inferred shapes, metadata and dumps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What networks compute from their shapes, while these are traced."""
 
 from __future__ import annotations

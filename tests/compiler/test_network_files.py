@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimised networks as files: nothing is lost, and nothing in a file is trusted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preparation: the requests that backends receive for a part."""
 
 from __future__ import annotations

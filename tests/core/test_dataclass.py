@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dataclasses whose methods are compiled at their first use are those of the standard library."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions in fixed point, against gemmlowp's rules in Python's integers and real functions."""
 
 from __future__ import annotations

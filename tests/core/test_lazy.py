@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packages export what their stubs say, when it is asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of affine quantisation, worked by hand."""
 
 from __future__ import annotations

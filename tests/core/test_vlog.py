@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verbose logging: tags, texts, and receivers."""
 
 from __future__ import annotations

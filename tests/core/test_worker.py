@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers: answers, errors, ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a .tflite file through LiteRT, the engine that armpy's results are compared with."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of builtin operators on LiteRT."""
 
 from __future__ import annotations

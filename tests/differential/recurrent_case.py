@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent operations with their operands, for CpuRef and for LiteRT."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with several subgraphs on CpuRef and on LiteRT."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of quantised weights and real inputs against LiteRT's reference kernels."""
 
 from __future__ import annotations

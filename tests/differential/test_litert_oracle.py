@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LiteRT takes the files that tests write, and the oracle runs them as it says."""
 
 from __future__ import annotations

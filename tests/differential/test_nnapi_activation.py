@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI's activations, softmaxes and normalisations against real arithmetic."""
 
 from __future__ import annotations

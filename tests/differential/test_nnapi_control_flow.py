@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI's IF and WHILE against Python's, and its random numbers against their frequencies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI's operations of object detection against their definitions, box by box."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI's resizings and its operations on regions of images, against plain formulas."""
 
 from __future__ import annotations

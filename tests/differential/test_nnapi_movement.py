@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI's operations that move, copy and choose elements, against plain indexing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Svdf and UnidirectionalSequenceLstm against LiteRT's reference kernels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every builtin operator in every kind of elements that LiteRT runs it in gives the same here."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/how_to/placement.md lists preferences and numbers as they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The README: short, its commands where .ci/run takes them, its backend and figures true."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example plugins as wheels: one brings a format and a command, the broken ones do no harm."""
 
 from __future__ import annotations

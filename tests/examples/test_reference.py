@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference backend as a dynamic one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arm NN's sample of a dynamic backend, in a directory."""
 
 from __future__ import annotations

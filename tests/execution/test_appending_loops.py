@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops that append to values which they do not read: each graph is planned once."""
 
 from __future__ import annotations

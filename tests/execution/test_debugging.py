@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of arrays and backends, and what debugging shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors lie as a backend's handle factory declares: aligned, and with padding after them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Buffers, constants and protected memory of devices."""
 
 from __future__ import annotations

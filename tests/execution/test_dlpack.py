@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other libraries' tensors and buffers are read and written where they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations whose output shapes only their workloads know."""
 
 from __future__ import annotations

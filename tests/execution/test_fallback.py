@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failing backends, and random networks on unlike backends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imported inputs and outputs are used where they lie, and nothing is copied for them."""
 
 from __future__ import annotations

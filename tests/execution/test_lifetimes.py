@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closing a runtime closes everything, and notifies backends once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of calls is the one that the documentation says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whose code runs when compiled models are loaded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Properties of one network: they reach what they configure, or are an error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues of executions: order, priorities, fairness."""
 
 from __future__ import annotations

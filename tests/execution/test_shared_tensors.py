@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A backend imports what another one has written in memory that both know."""
 
 from __future__ import annotations

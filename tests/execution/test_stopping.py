@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executions end when they are cancelled, wherever they are, and leak nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors of strings: how they are given, run, kept and refused."""
 
 from __future__ import annotations

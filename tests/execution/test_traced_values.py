@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks whose shapes follow from elements of inputs, other ones with each call."""
 
 from __future__ import annotations

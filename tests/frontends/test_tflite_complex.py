@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Complex numbers in .tflite files: pairs at the edges, and no bits are read as integers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subgraphs that operators run, and variables that have handles."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom operators: those of LiteRT, and those that a plugin brings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metadata of .tflite files: the fields read, and the handling of damage."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real models parse, whole and without copies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operands of .tflite operators that decide: whatever they hold, an error is armpy's own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What each operator of a .tflite file becomes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a .tflite file to a network: edges, order, signatures, errors."""
 
 from __future__ import annotations

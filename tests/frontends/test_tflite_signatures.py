@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The signatures of one model: how the others are opened, and the variables that they share."""
 
 from __future__ import annotations

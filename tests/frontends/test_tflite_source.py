@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources of a .tflite model's bytes, and messages about other files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tensors of a .tflite file become."""
 
 from __future__ import annotations

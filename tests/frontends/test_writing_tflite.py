@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs written as .tflite files give the same results in armpy and in LiteRT."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions of models: totals against published figures, and each layer's backend."""
 
 from __future__ import annotations

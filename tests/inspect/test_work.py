@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work of layers, counted by hand, and the costs that follow."""
 
 from __future__ import annotations

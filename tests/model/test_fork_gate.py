@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forks and calls that compute with OpenBLAS until all is compiled."""
 
 from __future__ import annotations

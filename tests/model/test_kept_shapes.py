@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with open dimensions start from the model cache, which keeps programs by shapes."""
 
 from __future__ import annotations

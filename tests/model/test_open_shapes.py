@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of inputs whose sizes a model leaves open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prepared models give the same, bit for bit, in a Python without compilers and parsers."""
 
 from __future__ import annotations

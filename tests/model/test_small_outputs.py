@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outputs of small floats and integers, as arrays of the package ``ml_dtypes``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks built in PyTorch and exported by both of its exporters."""
 
 from __future__ import annotations

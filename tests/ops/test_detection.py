@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shape rules of operations on boxes and regions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations are imported when they are used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shape rules of look-ups, orderings, random numbers and normalisations."""
 
 from __future__ import annotations

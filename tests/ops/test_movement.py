@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shape rules of operations that move, cut, join and make elements."""
 
 from __future__ import annotations

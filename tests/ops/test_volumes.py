@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of convolutions of volumes: shapes, groups, refusals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Definitions of convolutions, matrix products and pooling: shapes, types, identity."""
 
 from __future__ import annotations

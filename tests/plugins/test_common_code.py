@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Code that the backends of one vendor in one directory share."""
 
 from __future__ import annotations

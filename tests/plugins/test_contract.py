@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins against the contract: options, imports, loading."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The registry over directories: Arm NN's nine test directories and what else can be in one."""
 
 from __future__ import annotations

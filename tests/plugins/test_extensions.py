@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Suggestions of names that extensions and backends outside armpy's own distribution bring."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules of Arm NN's backend developer guide that no other test holds."""
 
 from __future__ import annotations

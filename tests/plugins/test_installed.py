@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The index of installed entry points gives what `importlib.metadata` would."""
 
 from __future__ import annotations

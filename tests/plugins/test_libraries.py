@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backend modules in shared libraries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins and backends that decide where layers go."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outlines of plugins' front-ends: checked, and made of plain types."""
 
 from __future__ import annotations

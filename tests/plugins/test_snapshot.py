@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is hashed is what runs."""
 
 from __future__ import annotations

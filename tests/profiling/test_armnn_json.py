@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles as tools for Arm NN's profiler read them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What backends count and measure for one network."""
 
 from __future__ import annotations

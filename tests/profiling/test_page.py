@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/how_to/profiling.md names what there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trace phases of events, and spans of OpenTelemetry in applications that trace."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where all of the time went: nothing twice, nothing left out."""
 
 from __future__ import annotations

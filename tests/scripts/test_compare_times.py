@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratios of two trees' times, with intervals, from rounds that other work disturbs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two source trees run apart; every bit that differs between their answers is reported."""
 
 from __future__ import annotations

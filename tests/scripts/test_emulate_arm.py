@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The script that emulates Arm runs what it is given, and says what is missing."""
 
 from __future__ import annotations

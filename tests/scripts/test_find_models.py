@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The script that finds models and data, and makes samples of them."""
 
 from __future__ import annotations

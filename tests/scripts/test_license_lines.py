@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The script that puts the licence's line into sources."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The benchmark that measures what a machine needs."""
 
 from __future__ import annotations

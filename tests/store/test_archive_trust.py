@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trust in compiled models with code, from an attacker's view."""
 
 from __future__ import annotations

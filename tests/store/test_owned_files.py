@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files and folders of one's own, and their digests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that were verified before are trusted only while they cannot have changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays that C code makes of an address alone: they have no base, and do not own their memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What answers in workers, for tests: it does what requests say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pins for trust files, computed from files as docs/how_to/safe_loading.md says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled models made and read by what ``docs/reference/compiled_models.md`` says alone."""
 
 from __future__ import annotations

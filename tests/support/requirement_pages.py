@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of requirements: numbered lists whose items name the tests that hold them."""
 
 from __future__ import annotations

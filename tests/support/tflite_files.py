@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the front-end for .tflite files reads, before any backend is asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the schema's operators say each operation: codes, operands in their order, options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model format that is none of armpy's, as source of plugins that bring it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of documentation that are followed from top to bottom, exactly as they are."""
 
 from __future__ import annotations

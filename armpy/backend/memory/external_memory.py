@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that backends, applications and processes share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of backends: where it comes from and when it is held."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensor handles: places of a tensor's elements while a network runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the tensor handles of a backend and says what memory they can share."""
 
 from __future__ import annotations

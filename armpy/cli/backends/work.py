@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """armpy backends: lists the installed backends."""
 
 from __future__ import annotations

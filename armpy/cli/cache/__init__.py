@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy cache``: entries on disk, checked and cleared."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads and clears what backends keep on disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shows, checks and deletes what backends keep on disk."""
 
 from __future__ import annotations

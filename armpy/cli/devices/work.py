@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists devices with their figures, for people and for programs."""
 
 from __future__ import annotations

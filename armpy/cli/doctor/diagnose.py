@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnoses faults of backends and plugins, and names remedies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Examine one backend; `armpy doctor` does this in a separate process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints what the doctor found, for people."""
 
 from __future__ import annotations

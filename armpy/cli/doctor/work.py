@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnoses faults of backends or a file, and prints them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds out what of a compiled model would be used here, and why the rest would not."""
 
 from __future__ import annotations

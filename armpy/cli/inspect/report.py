@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output of `inspect`: tables for people, a document for programs."""
 
 from __future__ import annotations

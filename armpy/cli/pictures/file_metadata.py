@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalisation and labels from the model file's own metadata."""
 
 from __future__ import annotations

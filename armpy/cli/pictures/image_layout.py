@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layout of an image in a model's input."""
 
 from __future__ import annotations

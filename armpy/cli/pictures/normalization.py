@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of pixels to the elements of an input."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy profile`` and ``armpy run --profile``: where the time went."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles a model, shows saved profiles, and compares two."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output of `run`: tables for people, documents for programs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readings of outputs: the best classes, the regions of a mask, or plain figures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a model on the command line's inputs."""
 
 from __future__ import annotations

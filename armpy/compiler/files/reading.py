@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads networks from compiled models, which may be untrusted."""
 
 from __future__ import annotations

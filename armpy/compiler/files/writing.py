@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes networks as records and constants."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Folding: what follows from constants and shapes, computed while a network is specialised."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constant evaluation: runs one operation at optimisation time, to fold constants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory strategies that come with armpy, and the check of anybody's."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimiser passes: each makes another graph of a graph, before layers are assigned to backends."""

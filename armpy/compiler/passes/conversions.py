@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passes over layers that convert elements: pairs that cancel, and moves past movement."""
 
 from __future__ import annotations

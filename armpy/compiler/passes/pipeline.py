@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs optimiser passes in their order, and checks what each makes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passes that change the type that floats are computed in, with conversions at the edges."""
 
 from __future__ import annotations

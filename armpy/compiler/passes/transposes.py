@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pass that cancels transposes, also where layers lie between them that can do without."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flatbuffers files: `reader` checks every offset that it follows, `writer` writes whole files.
 
 Authors of plugins import both from `armpy.plugins.hooks.flatbuffers`.

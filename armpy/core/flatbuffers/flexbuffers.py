@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of custom operators: a map of names to numbers and vectors, as FlexBuffers store it.
 
 References

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parser of regular expressions, and the parts that they are made of."""
 
 from __future__ import annotations

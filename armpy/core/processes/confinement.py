@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Confinement of a worker: rights that no backend needs go, memory gets a limit.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fitness of a worker to go on serving after a failure in it, found out by trying."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Helper processes: interpreters that work for one owner, and end with it.
 
 References

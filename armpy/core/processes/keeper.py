@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeper: the process between the application and a worker, which ends the worker's children.
 
 Notes

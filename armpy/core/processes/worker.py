@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One worker process, as the application sees it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.arrays import conversion as conversion
 from armpy.execution.arrays import imported_tensor as imported_tensor
 from armpy.execution.arrays import importing_slots as importing_slots

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slots of networks whose inputs or outputs are imported in every call."""
 
 from __future__ import annotations

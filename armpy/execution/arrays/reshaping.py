@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reshaping: the same network with inputs of other shapes, or with other outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slots: requirements on the arrays of a call, asked array by array."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of what a caller passes into arrays of strings."""
 
 from __future__ import annotations

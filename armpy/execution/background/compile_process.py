@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process that compiles for another one, and leaves its results on disk."""
 
 from __future__ import annotations

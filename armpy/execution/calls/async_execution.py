@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executions that are started and not called, and calls that have deadlines."""
 
 from __future__ import annotations

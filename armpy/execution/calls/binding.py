@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bindings: the arrays of an execution, and what executes with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks as their calls see them: what a call asks of one, whichever kind it is."""
 
 from __future__ import annotations

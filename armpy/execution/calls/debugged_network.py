@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loaded network as calls see it, which reports every value to a callback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Execution: a network bound to arrays, checked once and executed any number of times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Working memory of a loaded network that an application holds."""
 
 from __future__ import annotations

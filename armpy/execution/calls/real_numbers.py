@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outputs as numbers: quantised ones as reals, small floats and integers as ``ml_dtypes``."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of backends: allocators, arenas in turn, held and released memory."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An application's allocator as backends see it: its results are checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arenas that networks of one backend which do not run together have in turn."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watchdog of memory between executions: what idles is given back."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs: steps, the working memory that they run in, and how they are made."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arenas of one execution, and the handles of the tensors in them."""
 
 from __future__ import annotations

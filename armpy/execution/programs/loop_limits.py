@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of loops that backends execute themselves: the core stops one that takes too long.
 
 Notes

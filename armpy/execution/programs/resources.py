@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources of a network's programs: they make memory, and execute steps in it."""
 
 from __future__ import annotations

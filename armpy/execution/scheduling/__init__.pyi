@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from armpy.execution.scheduling import deadlines as deadlines
 from armpy.execution.scheduling.tasks import ExecutionTask as ExecutionTask
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deadlines: one thread of the process stops what takes too long."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executors: the threads of a runtime that run executions which were started and not called."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stop signals of an execution: from its caller, or its deadline."""
 
 from __future__ import annotations

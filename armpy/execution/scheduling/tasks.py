@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks: executions that callers wait for, and that can be stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thread pool: the threads of `armpy.execution.scheduling.executors`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contexts of a runtime's backends, which are notified of loads and unloads."""
 
 from __future__ import annotations

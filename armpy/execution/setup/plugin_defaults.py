@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaults that plugins give to a runtime's options."""
 
 from __future__ import annotations

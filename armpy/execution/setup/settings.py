@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of a loaded network, from a runtime's options and the network's properties."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops that append: carried values that only grow are joined when the loop ends.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executes control flow: layers that run whole networks.
 
 Notes

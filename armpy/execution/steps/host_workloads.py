@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Host workloads, the core's own part in a loaded network: copies, and control flow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backend session: everything that one backend makes for one loaded network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debugging: every value that an execution computes is handed to a callback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fallback at run time: what a backend fails to execute is executed again on the next ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spread of a network's executions, or of their rows, over backends, by measured speed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executions and layers that write to verbose logging; made only where its tags are on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors of complex numbers, which armpy has no type for.
 
 Notes

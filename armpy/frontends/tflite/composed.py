@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that become several layers, which shapes or parameters may decide on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Custom operators that LiteRT's interpreter brings with it."""
 
 from __future__ import annotations

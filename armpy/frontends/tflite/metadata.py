@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metadata of a .tflite file: descriptions, normalisation, and labels packed after the model.
 
 References

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outline of a .tflite file, whether armpy has its operators or not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of a .tflite file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables and tables that operators use by a handle."""
 
 from __future__ import annotations

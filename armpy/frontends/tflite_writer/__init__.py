@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks and parts of them into .tflite files, as hosted engines and `armpy quantize` need."""

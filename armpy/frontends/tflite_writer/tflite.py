@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a graph as a .tflite file."""
 
 from __future__ import annotations

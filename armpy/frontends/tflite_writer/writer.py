@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collects what becomes one subgraph of a .tflite file."""
 
 from __future__ import annotations

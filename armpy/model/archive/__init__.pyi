@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from armpy.model.archive import kept_models as kept_models
 from armpy.model.archive import light_loading as light_loading
 from armpy.model.archive import model_cache as model_cache

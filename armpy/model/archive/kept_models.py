@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stores loaded models as compiled models in armpy's cache directory, and lists the entries."""
 
 from __future__ import annotations

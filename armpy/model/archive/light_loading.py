@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads compiled models: at once where nothing but running them is wanted, else as networks."""
 
 from __future__ import annotations

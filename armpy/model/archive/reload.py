@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads compiled models as ordinary networks: for other shapes, options, machines than theirs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Candidates: backends and plugins with hooks, as far as they are known."""
 
 from __future__ import annotations

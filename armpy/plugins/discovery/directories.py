@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discovery of backend modules in directories."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Index of installed entry points, so that a start need not look through all distributions.
 
 `importlib.metadata` reads a file of each distribution, and importing it takes longer than that. Its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of modules and distributions: lists, permissions, contents."""
 
 from __future__ import annotations

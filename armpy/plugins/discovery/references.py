@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Object references, as entry points have them: ``module`` or ``module:object``."""
 
 from __future__ import annotations

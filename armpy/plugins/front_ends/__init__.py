@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Front-ends of plugins: which one takes a file, and its answer, checked and made plain."""

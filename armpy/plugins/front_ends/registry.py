@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Front-ends that plugins have registered: which one takes a file, and calls to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports for the author of a plugin: hooks, and the types of their arguments and results."""
 
 from armpy.plugins.hooks.custom_operator import CustomOperator, OperatorParts

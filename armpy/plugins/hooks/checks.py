@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that a plugin implements hooks as they are specified."""
 
 from __future__ import annotations

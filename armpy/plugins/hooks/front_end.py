@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Front-end: what a plugin says of a model format and its parser."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's bytes, opened once for whichever front-end takes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outline: the operators and tensors of a model file, in the file's own terms."""
 
 from __future__ import annotations

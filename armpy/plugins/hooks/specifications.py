@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hook specifications: every place at which armpy asks plugins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends in processes of their own: the application's side.
 
 An isolated backend implements the contract, as any other; its other half is a worker process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages between the application and the worker of an isolated backend.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared memory that has no name, so that it goes with the last process that has it."""
 
 from __future__ import annotations

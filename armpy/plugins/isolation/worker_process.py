@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The worker of one isolated backend."""
 
 from __future__ import annotations

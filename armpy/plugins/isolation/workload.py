@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executes prepared parts in a worker, with tensors in shared memory."""
 
 from __future__ import annotations

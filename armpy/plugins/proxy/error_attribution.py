@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attribution of an error to a backend, so that another one can execute instead."""
 
 from __future__ import annotations

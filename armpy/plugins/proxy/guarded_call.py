@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The boundary to backends' code: whatever it raises becomes an error that names the backend."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds methods that were meant for the contract and are called otherwise there.
 
 Notes

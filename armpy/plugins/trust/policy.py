@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trust policy: which candidates may be loaded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cache of verified files, whose checksums need not be computed at every start.
 
 Notes

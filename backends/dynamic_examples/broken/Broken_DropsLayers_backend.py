@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: its `optimize_subgraph_view` forgets the layers that it was offered."""
 
 from __future__ import annotations

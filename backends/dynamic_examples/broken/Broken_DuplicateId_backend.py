@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: it takes the id of another backend."""
 
 from __future__ import annotations

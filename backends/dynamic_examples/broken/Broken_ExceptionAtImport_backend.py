@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: it raises an exception when it is imported."""
 
 from __future__ import annotations

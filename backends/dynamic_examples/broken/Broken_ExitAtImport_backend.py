@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: it ends the process with success when it is imported, without cleaning up."""
 
 from __future__ import annotations

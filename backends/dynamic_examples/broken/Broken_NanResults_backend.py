@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: its results are not numbers."""
 
 from __future__ import annotations

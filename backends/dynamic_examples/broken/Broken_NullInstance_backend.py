@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: its factory returns None."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: it is made for another major version of the contract."""
 
 from __future__ import annotations

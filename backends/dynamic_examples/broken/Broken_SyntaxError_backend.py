@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: it is no Python. Linters leave it out."""
 
 def get_backend_id() -> str

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: its id is the one that stands for none."""
 
 from __future__ import annotations

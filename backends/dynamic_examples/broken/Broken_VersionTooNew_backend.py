@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: it is made for a later minor version of the contract than there is."""
 
 from __future__ import annotations

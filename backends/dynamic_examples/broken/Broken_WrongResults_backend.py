@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: it computes something else than it should."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken: methods of the contract return things of other types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A driver that compiles, declares its device's speed, and stores compiled parts.
 
 References

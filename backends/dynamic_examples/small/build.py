@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles ``Example_Compiled_backend.c`` for the Python that runs this.
 
 Usage::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backend: subgraphs as .tflite models in memory, run by LiteRT's interpreter."""
 
 from __future__ import annotations

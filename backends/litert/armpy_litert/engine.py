@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports LiteRT's interpreter and loads delegates, or names the missing package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends in C: hosts shared libraries with the interface of ``armpy_backend.h``."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends of shared libraries in C: subgraphs as .tflite models that the library compiles."""
 
 from __future__ import annotations

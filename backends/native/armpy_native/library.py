@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared libraries with the interface of ``armpy_backend.h``, as ctypes sees them."""
 
 from __future__ import annotations

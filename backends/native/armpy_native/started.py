@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executions that a library starts, and that the host waits for."""
 
 from __future__ import annotations

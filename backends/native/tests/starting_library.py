@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sample in C with start and wait: executions on threads that the test can hold up."""
 
 from __future__ import annotations

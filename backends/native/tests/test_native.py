@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries in C: the header, the sample of ``armpy new-backend``, and the kit on it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries with start and wait: several executions at once, deadlines, cancellation, faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NumbaAcc: compiles whole regions of a network with Numba and LLVM."""
 
 from armpy.core.lazy import offer

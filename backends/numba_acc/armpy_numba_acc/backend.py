@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NumbaAcc: the backend that compiles."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of NumbaAcc."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings that hold for NumbaAcc's tests alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Integer weights and elements that make sums of few bits as large as they can be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks for tests of the runtime."""
 
 from __future__ import annotations

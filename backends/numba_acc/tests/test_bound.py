@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs whose arrays are known beforehand: the same as any other execution."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that together are a function of one byte: a table, with CpuRef's bits."""
 
 from __future__ import annotations

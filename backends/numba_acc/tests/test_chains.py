@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chains of elementwise layers: one command each, and the same as CpuRef."""
 
 from collections.abc import Callable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights and biases that are computed: as CpuRef on every instruction set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packed constants of a program: what is equal is there once, and nothing lies between them."""
 
 import tracemalloc

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How executions of one process share its processors."""
 
 from __future__ import annotations

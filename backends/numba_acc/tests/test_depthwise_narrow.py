@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Depthwise convolutions of bytes with few channels, of which whole rows are computed at once."""
 
 from __future__ import annotations

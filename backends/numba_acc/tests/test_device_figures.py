@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures that the backend states of processors that were not measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elementwise operations on 8-bit tensors: as CpuRef on every instruction set."""
 
 import numpy as np

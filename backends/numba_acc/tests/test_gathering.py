@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lookups by indices that are computed: like CpuRef, and errors where an index is out of range."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of images and volumes: like CpuRef, bit for bit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grouped convolutions with a group for each channel are depthwise convolutions."""
 
 from __future__ import annotations

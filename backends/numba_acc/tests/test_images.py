@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches whose first layers are run image by image."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs read and write imported memory where it lies."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands about kernel packs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine's figures: measured, kept, and what is chosen by them."""
 
 from __future__ import annotations

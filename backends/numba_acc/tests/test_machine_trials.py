@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials of a machine execute in their loops what they are to measure: by their assembly."""
 
 from __future__ import annotations

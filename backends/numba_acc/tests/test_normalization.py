@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalisations: as CpuRef on every instruction set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What packed weights say of where a layer's constants lie: read there, they are the constants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is Linux's own has something else in its place on other systems."""
 
 from __future__ import annotations

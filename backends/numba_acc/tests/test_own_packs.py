@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernel packs that come with NumbaAcc: what their lists name, from the sources of today."""
 
 from __future__ import annotations

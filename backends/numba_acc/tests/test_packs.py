@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels from packs: used where they are what would be compiled, and nowhere else."""
 
 from __future__ import annotations

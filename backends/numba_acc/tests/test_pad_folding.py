@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames of zeros in front of convolutions are these convolutions' padding."""
 
 from __future__ import annotations

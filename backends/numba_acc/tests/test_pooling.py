@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pooling agrees with CpuRef on every instruction set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Grouped and transposed convolutions and matrix products, against CpuRef."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations with states, against CpuRef, on every instruction set of this processor."""
 
 from __future__ import annotations

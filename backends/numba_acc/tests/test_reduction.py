@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reductions and positions of extremes, against CpuRef, on every instruction set."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of regions of images: like CpuRef, and errors where a region cannot be used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Additions that are computed with the quantised convolution in front of them, against CpuRef."""
 
 from __future__ import annotations

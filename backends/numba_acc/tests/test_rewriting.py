@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that are written otherwise: float16, channels in front, rows along other axes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs run with the code that they came with; without a compiler, NumbaAcc takes no layers."""
 
 from __future__ import annotations

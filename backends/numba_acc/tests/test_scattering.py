@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elements and slices moved by indices: like CpuRef, and errors where an index is out of range."""
 
 from __future__ import annotations

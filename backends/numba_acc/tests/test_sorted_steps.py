@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Products of bytes that 16 bits add up: exact whatever the weights and elements are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels that several processes compile."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs take what is too small for a normal float32 for zero; their callers do not."""
 
 from __future__ import annotations

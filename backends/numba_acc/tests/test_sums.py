@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Products of bytes whose int32 sums are the output are CpuRef's, bit for bit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How kernels are translated: by a target of NumbaAcc's own, which compiles nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy tune``, on backends that have something to measure, or nothing."""
 
 from __future__ import annotations

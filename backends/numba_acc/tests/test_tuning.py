@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measured search, what it keeps, and who uses it."""
 
 from __future__ import annotations

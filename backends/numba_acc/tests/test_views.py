@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention that reads and writes heads where they lie in other tensors."""
 
 from __future__ import annotations

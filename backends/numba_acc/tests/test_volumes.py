@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convolutions of volumes, along the stride and against it, agree with CpuRef."""
 
 from __future__ import annotations

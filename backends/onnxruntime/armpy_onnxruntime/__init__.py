@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends for armpy that run subgraphs on ONNX Runtime, one for each execution provider."""
 
 from armpy_onnxruntime.backend import (

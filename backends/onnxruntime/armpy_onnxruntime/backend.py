@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backends: subgraphs as ONNX models in memory, run by one of ONNX Runtime's providers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports ONNX Runtime and what builds its models, and knows its execution providers."""
 
 from __future__ import annotations

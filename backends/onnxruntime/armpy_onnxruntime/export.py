@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a subgraph as an ONNX model."""
 
 from __future__ import annotations

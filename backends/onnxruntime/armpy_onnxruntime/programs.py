@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled subgraphs: sessions, and the ONNX models in files that they are made of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collects the nodes of an ONNX model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kit on OrtWebGpu, on Vulkan in software: the SwiftShader of an installed Chromium."""
 
 from __future__ import annotations

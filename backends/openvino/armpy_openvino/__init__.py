@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A backend for armpy that runs subgraphs on OpenVINO's devices."""
 
 from armpy_openvino.backend import OpenVinoBackend

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backend: subgraphs as models in memory, compiled by OpenVINO for one of its devices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled subgraphs: infer requests, and OpenVINO's compiled blobs in files."""
 
 from __future__ import annotations

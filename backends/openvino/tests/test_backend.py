@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The conformance kit on the backend, networks of several layers, and refused layers."""
 
 from __future__ import annotations

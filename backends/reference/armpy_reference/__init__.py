@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CpuRef, armpy's reference backend: every operation in NumPy, the definition of right answers."""
 
 from armpy_reference.backend import ReferenceBackend

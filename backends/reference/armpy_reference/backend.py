@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CpuRef: the backend that defines right answers."""
 
 from __future__ import annotations

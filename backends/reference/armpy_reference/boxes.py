@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Axis-aligned boxes in float32: checks, transformation, overlap, non-maximum suppression."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FarmHash's 64-bit fingerprint of many byte strings of one length.
 
 References

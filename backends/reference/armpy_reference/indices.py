@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Indices that are not known before execution: checks, and writing where they say."""
 
 from __future__ import annotations

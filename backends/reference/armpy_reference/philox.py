@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers by counting: Philox 4x32-10 and Threefry 2x32-20.
 
 References

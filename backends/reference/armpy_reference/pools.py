@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pooling of images and volumes: windows along any number of axes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Between stored integers and the real numbers that they stand for."""
 
 from __future__ import annotations

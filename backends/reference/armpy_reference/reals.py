@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elements of any floating-point or quantised type as float32, and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations on rows of elements, whatever axis of a tensor the rows lie along."""
 
 from __future__ import annotations

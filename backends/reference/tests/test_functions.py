@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CpuRef's functions of floats and of integers, of bits, and random numbers, by hand."""
 
 from __future__ import annotations

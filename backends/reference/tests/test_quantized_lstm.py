@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """QLstm and QuantizedLstm: hand-worked values, and a formula in real numbers."""
 
 from __future__ import annotations

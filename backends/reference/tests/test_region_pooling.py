@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CpuRef's operations on regions of feature maps, worked out by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rescaling of sums of any size, against gemmlowp's rules written down in Python's integers."""
 
 from __future__ import annotations

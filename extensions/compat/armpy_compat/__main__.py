@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program written for ONNX Runtime, LiteRT or PyArmNN on armpy.
 
 Usage::

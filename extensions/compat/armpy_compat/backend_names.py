@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ids of backends that Arm NN and armpy name differently."""
 
 from __future__ import annotations

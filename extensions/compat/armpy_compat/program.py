@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python programs, run in this process as `python PROGRAM` runs them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of threads that programs ask for."""
 
 from __future__ import annotations

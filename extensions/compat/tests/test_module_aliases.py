@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engines' modules are importable from armpy for one process."""
 
 from __future__ import annotations

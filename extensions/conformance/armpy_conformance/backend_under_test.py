@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The backend under test, with the runtimes that it and CpuRef are tried with."""
 
 from __future__ import annotations

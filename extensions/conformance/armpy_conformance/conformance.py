@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs conformance cases on a backend: the one function of the command and the tests."""
 
 from __future__ import annotations

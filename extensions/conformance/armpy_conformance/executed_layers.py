@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers of a network that ran on a backend, for the kit and ``armpy doctor``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The strict file of a backend's known failures: ``case id  # reason``, one per line."""
 
 from __future__ import annotations

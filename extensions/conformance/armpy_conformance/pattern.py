@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small networks that backends are tried with: the kit's own, and those that a backend declares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hooks of the conformance kit: the commands for authors of backends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of the conformance kit for pytest; found through the entry point ``pytest11``."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions of what a backend's code raises, with its own line."""
 
 from __future__ import annotations

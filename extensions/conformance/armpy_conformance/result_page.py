@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of a conformance run: the verdict, operations by type, problems and every case."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of the kit on backends made in tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example backends, honest and each with one kind of fault."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accuracy and latency of a backend: the float twin, the errors, the verdict, the page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CpuRef passes; every way of being wrong is found and named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about what handle factories declare: backends and cores that do not keep to it are seen."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expected outputs that no backend computed hold CpuRef itself."""
 
 from __future__ import annotations

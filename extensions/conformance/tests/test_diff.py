@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first layer that differs is found, fused or not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends that end their process: the case is named, and the others go on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kit on the example backends: honest ones pass, each lying one fails at its operation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where two files of one network part."""
 
 from __future__ import annotations

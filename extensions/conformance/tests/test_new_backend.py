@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`armpy new-backend` writes a project that works at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends of operations alone whose outputs' shapes depend on values."""
 
 from __future__ import annotations

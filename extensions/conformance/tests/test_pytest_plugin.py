@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``pytest --pyargs armpy_conformance --armpy-backend ID`` in a process of its own."""
 
 from __future__ import annotations

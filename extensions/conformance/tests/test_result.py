@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run has found, as counts, JSON and a page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kit's verdict on backends that write programs into compiled models."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures of speech against values that were computed by hand."""
 
 from __future__ import annotations

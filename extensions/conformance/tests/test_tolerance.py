@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tolerance table and the comparison that uses it."""
 
 from __future__ import annotations

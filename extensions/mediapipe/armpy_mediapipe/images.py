@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators over images: transposed convolution with a bias, pooling with positions, warping."""
 
 from __future__ import annotations

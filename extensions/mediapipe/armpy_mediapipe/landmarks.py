@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators over landmarks: a matrix that crops around some of them, and its application."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin through which `armpy` finds the operators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Neural Networks API: models, compilations and executions with NNAPI's semantics.
 
 Examples

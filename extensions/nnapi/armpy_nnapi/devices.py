@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The devices that models run on: armpy's backends."""
 
 from __future__ import annotations

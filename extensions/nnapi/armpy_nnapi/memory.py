@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared memory of applications, models and executions, used without copies."""
 
 from __future__ import annotations

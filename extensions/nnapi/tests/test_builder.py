@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models built with a function per operation."""
 
 from __future__ import annotations

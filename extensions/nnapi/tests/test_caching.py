@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI's compilation caching, with a device that follows a script."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Capabilities of devices, by NNAPI's types of operands."""
 
 from __future__ import annotations

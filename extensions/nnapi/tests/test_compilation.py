@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that compile a model."""
 
 from __future__ import annotations

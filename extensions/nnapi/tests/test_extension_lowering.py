@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extensions' operands and operations in the core's graph."""
 
 from __future__ import annotations

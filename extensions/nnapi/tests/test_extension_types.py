@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Codes of extensions' types, who agrees about them, and who may use them."""
 
 from __future__ import annotations

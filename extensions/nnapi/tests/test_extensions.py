@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vendor extensions as applications use them."""
 
 from __future__ import annotations

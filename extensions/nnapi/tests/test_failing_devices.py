@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices that fail when a model is prepared, with scripted backends."""
 
 from __future__ import annotations

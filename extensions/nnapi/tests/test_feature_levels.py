@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices of older feature levels get the operations that their level has, with scripted ones."""
 
 from __future__ import annotations

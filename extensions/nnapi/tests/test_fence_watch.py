@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The thread that waits for fences."""
 
 from __future__ import annotations

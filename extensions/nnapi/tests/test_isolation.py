@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Neural Networks API on isolated backends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that is shared with models and executions."""
 
 from __future__ import annotations

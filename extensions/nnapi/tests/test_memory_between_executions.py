@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that compilations and executions take from devices, and when they give it back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory domains: memory that is described by roles, on devices and in ordinary memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A compilation answers where memory of its inputs and outputs best begins, and how long it is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executions that are started: events, fences, dependencies, time limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Support queries about models that leave dimensions open, and chosen devices that run them."""
 
 from __future__ import annotations

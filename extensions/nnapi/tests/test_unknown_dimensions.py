@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that leave dimensions, or ranks, of inputs, inner operands and outputs open."""
 
 from __future__ import annotations

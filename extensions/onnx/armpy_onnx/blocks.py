@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that many converters add."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's element types as data types, and its tensors as arrays of stored elements."""
 
 from __future__ import annotations

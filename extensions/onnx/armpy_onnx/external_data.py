@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elements of tensors that lie in files beside the model.
 
 Notes

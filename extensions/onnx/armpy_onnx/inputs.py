@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inputs of a model: tensors, and sequences of them whose lengths the caller says."""
 
 from __future__ import annotations

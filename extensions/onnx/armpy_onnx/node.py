@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One node of a file, as the functions that convert operators see it."""
 
 from __future__ import annotations

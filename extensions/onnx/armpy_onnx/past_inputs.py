@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Past inputs of decoders: the present outputs that follow them, by exporters' names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resampling of an axis to another length, as ONNX's ``Resize`` says.
 
 References

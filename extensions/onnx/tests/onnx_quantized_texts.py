@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with quantised tensors and with ONNX Runtime's operators, in ONNX's textual form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of ONNX's harness that armpy does not pass, with a reason each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops that append to tensors and sequences, against ONNX's reference."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's own tests of backends, through ONNX's own harness, unchanged.
 
 ``ARMPY_ONNX_SUITE_BACKENDS=NumbaAcc,CpuRef`` runs them on other backends than CpuRef.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slices by a loop's counter, against ONNX's reference."""
 
 from __future__ import annotations

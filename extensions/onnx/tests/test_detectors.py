@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detectors that choose boxes class by class, as exporters write those of torchvision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pairs that quantise and dequantise become operators on integers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions: nodes that are written out as other nodes."""
 
 from __future__ import annotations

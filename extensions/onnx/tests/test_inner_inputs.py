@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Graphs inside nodes whose inputs have the names of initializers or of tensors around them."""
 
 from __future__ import annotations

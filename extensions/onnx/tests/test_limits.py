@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes in small files do not keep converters busy: limits come before tables are made."""
 
 from __future__ import annotations

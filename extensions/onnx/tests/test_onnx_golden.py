@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trained ONNX models give what ONNX Runtime gave without optimisations, call after call."""
 
 from __future__ import annotations

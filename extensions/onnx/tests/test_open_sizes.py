@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks with open sizes, and sizes among their inputs: prepared for the first calls alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Positions that are counted from the length of a growing cache."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantised products of ONNX files, beside ONNX Runtime and integers written out."""
 
 from __future__ import annotations

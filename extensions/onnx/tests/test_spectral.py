@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transforms to frequencies of ONNX files, held against ONNX Runtime and NumPy."""
 
 from __future__ import annotations

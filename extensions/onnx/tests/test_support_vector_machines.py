@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Support vector machines, of the domain ai.onnx.ml, against ONNX Runtime."""
 
 from __future__ import annotations

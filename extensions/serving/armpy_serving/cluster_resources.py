@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resources of clusters: what this machine's devices are called where a scheduler counts them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filling: batches of sizes that are prepared, of fewer rows than these."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predictor: one picklable callable that runs tables through a model, for every engine."""
 
 from __future__ import annotations

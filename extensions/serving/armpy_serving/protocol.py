@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words of the Open Inference Protocol: datatypes, and the metadata of models.
 
 References

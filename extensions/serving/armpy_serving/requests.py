@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests and answers of the Open Inference Protocol over HTTP: JSON, and bytes after it.
 
 References

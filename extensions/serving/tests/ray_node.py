@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures that their numbers decide, and a node of Ray's for tests."""
 
 from __future__ import annotations

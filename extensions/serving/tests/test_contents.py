@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elements of requests and answers: exact, or refused with a reason."""
 
 from __future__ import annotations

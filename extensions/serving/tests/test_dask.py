@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dask: `Predictor` as a function of batches and of blocks, beside workers that are killed."""
 
 from __future__ import annotations

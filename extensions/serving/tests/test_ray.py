@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ray Data: each row once and each answer right, whatever is killed meanwhile."""
 
 from __future__ import annotations

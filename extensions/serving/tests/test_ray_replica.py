@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A replica of a deployment, without Ray: rows of requests, their counts, and its health."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command ray-resources."""
 
 from __future__ import annotations

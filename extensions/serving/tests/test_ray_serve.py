@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ray Serve: no wrong answer, and no lost request but those in a killed process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small float networks that tests quantise, and data for them."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends that tests put in the place of real ones; their workloads are CpuRef's."""
 
 from __future__ import annotations

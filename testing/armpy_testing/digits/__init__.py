@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example that reads digits: its model, labels and pictures, as in ``examples/digits``."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks and model files for tests, and damage to such files."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of very many layers, in shapes that are hard on what walks over graphs."""
 
 from __future__ import annotations

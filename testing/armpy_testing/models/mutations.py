@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Seeded damage to files, for fuzzing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small networks that several tests use."""
 
 from __future__ import annotations

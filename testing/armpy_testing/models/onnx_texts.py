@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models with graphs and functions inside, in ONNX's textual form."""
 
 from __future__ import annotations

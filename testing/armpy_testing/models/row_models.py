@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model files for tables of rows: ``scores = x W`` in several forms, worked by NumPy as well."""
 
 from __future__ import annotations

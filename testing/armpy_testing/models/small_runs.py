@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of models that came out of damaged files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small .tflite models with several subgraphs."""
 
 from __future__ import annotations

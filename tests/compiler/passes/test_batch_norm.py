@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch normalisation that is part of the weights."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversions that take each other back, and those that are better done elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Padding that the layer after it does itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that files have written out as several."""
 
 from __future__ import annotations

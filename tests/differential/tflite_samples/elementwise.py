@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of operators that work element by element, and of activations."""
 
 from __future__ import annotations

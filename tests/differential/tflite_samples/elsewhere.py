@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators whose kinds other tests hold against LiteRT, and those that armpy leaves out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Samples of operators with weights, and of windows, reductions, normalisation and images."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Isolated backends from directories, and what they keep on disk."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engines in processes of their own are asked about connected layers at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Killed workers and injected faults."""
 
 from __future__ import annotations

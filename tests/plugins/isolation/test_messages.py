@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What workers say that keeps to no protocol: one clear error each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory that a worker shares: blocks, declared memory, allocators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Traces: programs for new shapes, made without specialising or compiling anew.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that make tensors of shapes and numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that write, add up or look up elements where indices say, and that search."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that look up or order elements, and local response normalisation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators on matrices' diagonals, cumulative sums, and elements put apart."""
 
 from __future__ import annotations

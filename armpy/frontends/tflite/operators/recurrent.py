@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that keep a state in variable tensors."""
 
 from __future__ import annotations

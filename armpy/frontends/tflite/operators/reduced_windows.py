@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that combine the elements of windows with a function of two."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that give the same elements another shape."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that leave out boxes that overlap better ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that work on windows of volumes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs programs, and the activations that were left untouched."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated device: memory that the host cannot see, transfers, and a queue."""
 
 from __future__ import annotations

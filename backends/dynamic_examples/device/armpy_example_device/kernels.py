@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device's computations, tile by tile; NumPy stands in for it.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measurements of the device for the profile of one network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers as commands of the device."""
 
 from __future__ import annotations

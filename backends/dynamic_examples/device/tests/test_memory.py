@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Handles, arenas, constants, imports and exports."""
 
 from __future__ import annotations

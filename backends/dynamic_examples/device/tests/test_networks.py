@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks through armpy: copies, working memory, a full device, imports, stopping, counters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a driver does wrong, on command: where, how, and which time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs in files: a driver's stored compiled parts."""
 
 from __future__ import annotations

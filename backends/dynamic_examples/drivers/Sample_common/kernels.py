@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations of the sample drivers: some of float32, by NumPy for the device."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A compiled subgraph: steps over numbered slots."""
 
 from __future__ import annotations

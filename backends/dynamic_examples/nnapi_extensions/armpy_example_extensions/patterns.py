@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What armpy's conformance kit tries: it cannot know operations that are the backend's own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Code that the backends of this directory share.
 
 Those in one file import it as ``from .Example_common import ...``, which is found because it lies

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The device's computations; NumPy stands in for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which layers the backend runs, and the reasons for not running the others."""
 
 from __future__ import annotations

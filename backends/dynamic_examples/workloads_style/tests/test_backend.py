@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """armpy's conformance kit on the backend, and tests of its own parts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands ``armpy kernels`` and ``armpy tune``, which are about what NumbaAcc compiles."""
 
 from __future__ import annotations

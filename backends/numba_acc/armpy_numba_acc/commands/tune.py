@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lets backends measure the fastest options for a model on this machine."""
 
 from __future__ import annotations

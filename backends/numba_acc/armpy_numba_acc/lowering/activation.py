@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers activation functions and normalisations of rows.
 
 Notes

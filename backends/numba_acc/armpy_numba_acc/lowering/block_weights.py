@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Products with numbers of few bits, which stay packed in memory, and packing them in panels."""
 
 from __future__ import annotations

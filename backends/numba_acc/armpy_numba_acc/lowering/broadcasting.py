@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds elementwise kernels, whatever way their inputs broadcast."""
 
 from __future__ import annotations

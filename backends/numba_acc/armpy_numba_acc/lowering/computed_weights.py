@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers convolutions and matrix products whose weights or bias are computed, in float32."""
 
 from __future__ import annotations

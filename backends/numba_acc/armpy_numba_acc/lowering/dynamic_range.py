@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers products of floats with quantised weights: floats are quantised by their range.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ArgMinMax: the position of the maximum or minimum along an axis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fills memory with one element."""
 
 from __future__ import annotations

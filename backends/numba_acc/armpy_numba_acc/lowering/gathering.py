@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers operations that gather slices by indices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GridSample: samples of images and volumes at computed positions."""
 
 from __future__ import annotations

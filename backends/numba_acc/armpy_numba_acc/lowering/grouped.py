@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers convolutions whose filters see some of the channels only."""
 
 from __future__ import annotations

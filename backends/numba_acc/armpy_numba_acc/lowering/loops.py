@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers while loops: their graphs' commands, run again and again by the program itself."""
 
 from __future__ import annotations

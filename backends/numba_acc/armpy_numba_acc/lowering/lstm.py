@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UnidirectionalSequenceLstm, by the input's type."""
 
 from __future__ import annotations

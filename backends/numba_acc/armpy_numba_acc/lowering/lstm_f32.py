@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UnidirectionalSequenceLstm in float32."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """UnidirectionalSequenceLstm in integers, and the tables of its functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers one-hot encoding."""
 
 from __future__ import annotations

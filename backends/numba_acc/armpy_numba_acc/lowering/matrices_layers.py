@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BatchMatMul: products of pairs of computed matrices."""
 
 from __future__ import annotations

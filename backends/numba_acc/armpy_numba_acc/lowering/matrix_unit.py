@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans products for a matrix unit: how its tiles walk over patches, and what that costs."""
 
 from __future__ import annotations

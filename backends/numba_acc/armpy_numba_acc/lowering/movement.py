@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers data movement: slices, permutations, repetitions, blocks, and other names for the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves elements between two tensors that are cut up, turned round or repeated.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Typed views of what a lowering is given: operations of one kind, elements of constants."""
 
 from __future__ import annotations

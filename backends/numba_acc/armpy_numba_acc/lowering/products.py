@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adds products of patches with packed weights, of any kind: the one way to the product kernels."""
 
 from __future__ import annotations

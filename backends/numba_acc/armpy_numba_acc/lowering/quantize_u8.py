@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantize from float32 to bytes, by multiplications."""
 
 from __future__ import annotations

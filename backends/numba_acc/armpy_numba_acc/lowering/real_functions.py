@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions of the operations on float32 elements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent cells over sequences: one product for the inputs, one command for the steps."""
 
 from __future__ import annotations

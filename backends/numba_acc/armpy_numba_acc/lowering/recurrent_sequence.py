@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RecurrentSequence: recurrent networks, GRU and LSTM with ONNX's attributes."""
 
 from __future__ import annotations

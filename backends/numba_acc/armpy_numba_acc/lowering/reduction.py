@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reduce: sums, products, means and extremes along axes."""
 
 from __future__ import annotations

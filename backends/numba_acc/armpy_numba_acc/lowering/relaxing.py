@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that relaxed float32 computes less exactly."""
 
 from __future__ import annotations

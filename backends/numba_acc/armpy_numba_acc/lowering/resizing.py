@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resize: nearest neighbours and bilinear interpolation."""
 
 from __future__ import annotations

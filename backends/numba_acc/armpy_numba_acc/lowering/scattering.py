@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lowers operations that move elements, or write slices, where indices say."""
 
 from __future__ import annotations

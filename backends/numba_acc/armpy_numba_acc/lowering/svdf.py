@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Svdf, in float32 and in integers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of products, and which tile each is computed by."""
 
 from __future__ import annotations

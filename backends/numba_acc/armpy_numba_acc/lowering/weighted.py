@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convolution2d, Convolution3d, DepthwiseConvolution2d and FullyConnected."""
 
 from __future__ import annotations

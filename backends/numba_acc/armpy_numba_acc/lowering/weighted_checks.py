@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks which convolutions and matrix products can be lowered, by their operands' types.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Winograd's algorithm: 3x3 convolutions of bytes, exactly, with fewer multiplications.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Native code in this process: object files, and functions that Python calls.
 
 Notes

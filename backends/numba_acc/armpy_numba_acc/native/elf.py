@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads object files as LLVM writes them for Linux on x86-64 and 64-bit Arm, without LLVM.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts linked code into memory where it can be run, on Linux, x86-64 and 64-bit Arm.
 
 Notes

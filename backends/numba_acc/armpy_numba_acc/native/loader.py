@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads compiled kernels into the process, without Numba."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts distances into code, where object files leave room for them.
 
 Notes

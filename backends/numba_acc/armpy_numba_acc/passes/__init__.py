@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilation of a region to a program: rewriting, folding, fusion, and lowering of the rest.
 
 Notes

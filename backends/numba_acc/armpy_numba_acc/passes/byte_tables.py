@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds layers that together are a function of one byte: one table of 256 computes them."""
 
 from __future__ import annotations

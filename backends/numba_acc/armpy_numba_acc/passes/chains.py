@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Elementwise fusion: finds chains of operations on float32 that one command computes.
 
 Notes

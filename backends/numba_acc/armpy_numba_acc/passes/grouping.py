@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Depthwise convolutions that are written as grouped ones, with a group for each channel."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes a batch apart: the first layers of a region image by image, where that is faster.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiles a region to a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Support of layers, lowered as they are or written otherwise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views: finds transposes and slices that attention looks through.
 
 Notes

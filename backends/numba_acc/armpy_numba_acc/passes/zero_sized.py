@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Empty tensors: leaves them out, as there is nothing to compute.
 
 Notes

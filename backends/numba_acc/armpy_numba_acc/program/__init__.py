@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs under construction: emitter, memory, choices, and which operations can be lowered.
 
 Notes

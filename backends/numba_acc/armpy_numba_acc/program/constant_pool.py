@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packed constants that programs share, whatever sizes they are for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collects a region's commands while its layers are lowered."""
 
 from __future__ import annotations

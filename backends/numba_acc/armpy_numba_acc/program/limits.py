@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of layers: taps, commands, memory beside its tensors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constants of live programs, which other programs may use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs for sizes that are traced: made again for others without lowering anything.
 
 Notes

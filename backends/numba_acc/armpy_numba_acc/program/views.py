@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors that are read or written where they lie in other ones, in any order."""
 
 from __future__ import annotations

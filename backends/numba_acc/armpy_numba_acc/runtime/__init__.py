@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Execution of programs: loaded kernels, threads, workloads.
 
 A program that has one thread, and is too short to be counted, runs without the process's workers.

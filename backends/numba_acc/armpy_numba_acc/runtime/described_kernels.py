@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Describes what kernels come from on this machine, for `armpy doctor`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The factory of workloads that run compiled regions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program with memory of its own: what one execution at a time runs on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that came with their code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Takes the time of every command, for profiles."""
 
 from __future__ import annotations

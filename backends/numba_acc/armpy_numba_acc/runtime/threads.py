@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workers that all networks of a process share.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The workload that runs a compiled region."""
 
 from __future__ import annotations

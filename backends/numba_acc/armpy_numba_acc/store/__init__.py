@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Store on disk: object code, compiled programs.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Digest of the binary interface between object code, saved programs and what runs them.
 
 Notes

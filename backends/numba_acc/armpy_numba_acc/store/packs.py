@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels that were compiled elsewhere, in kernel packs.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs of regions: from disk, or made now."""
 
 from __future__ import annotations

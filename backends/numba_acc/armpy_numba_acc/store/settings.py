@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of where compiled code and programs are kept, from the environment."""
 
 from __future__ import annotations

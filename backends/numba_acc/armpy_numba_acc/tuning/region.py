@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the fastest options for a region, decision by decision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact sums of integer products through floating-point matrix products.
 
 References

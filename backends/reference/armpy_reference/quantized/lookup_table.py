@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lookup tables for stored 8-bit integers, and for pairs of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output stages of sums of products: bias, requantisation, activation.
 
 References

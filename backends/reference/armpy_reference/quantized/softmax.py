@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Softmax and its logarithm along the last axis, exactly as TFLite's reference kernels do it.
 
 References

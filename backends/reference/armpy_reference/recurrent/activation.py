@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Activation functions of recurrent operations in float."""
 
 from __future__ import annotations

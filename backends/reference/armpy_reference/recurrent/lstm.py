@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of float and integer LSTMs: operands by gate, the loop over time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fully connected recurrent network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CpuRef's ElementwiseUnary."""
 
 from __future__ import annotations

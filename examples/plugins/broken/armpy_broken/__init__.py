@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins that cannot hurt, one to a module."""

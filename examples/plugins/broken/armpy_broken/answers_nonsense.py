@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers every hook with a wrong type."""
 
 from __future__ import annotations

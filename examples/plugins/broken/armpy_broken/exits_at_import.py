@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A script that was made a plugin and takes itself for the program."""
 
 import sys

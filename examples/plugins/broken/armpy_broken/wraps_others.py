@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Would throw away what other plugins answer."""
 
 from __future__ import annotations

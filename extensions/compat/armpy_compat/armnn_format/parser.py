@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Network of the layers of an .armnn file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layers of an .armnn file and their connections, checked."""
 
 from __future__ import annotations

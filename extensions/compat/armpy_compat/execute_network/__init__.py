@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arm NN's command ExecuteNetwork, run by armpy."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of ExecuteNetwork 24.02, as argparse takes them."""
 
 from __future__ import annotations

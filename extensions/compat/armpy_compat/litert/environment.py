@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Environment: what LiteRT's compiled models share, which armpy does not need."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interpreter: LiteRT's way to run a model, over `armpy.load`."""
 
 from __future__ import annotations

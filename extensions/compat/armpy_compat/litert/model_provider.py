@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Model of an interpreter: its file, read at once, and armpy's model of it, loaded when needed."""
 
 from __future__ import annotations

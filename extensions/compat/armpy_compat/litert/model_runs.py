@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of a model's subgraphs, each made when it is first needed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strings of tensors, which LiteRT's callers get as bytes, and armpy's as text."""
 
 from __future__ import annotations

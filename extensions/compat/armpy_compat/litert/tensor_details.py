@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions of tensors and operators, in the dictionaries that LiteRT returns."""
 
 from __future__ import annotations

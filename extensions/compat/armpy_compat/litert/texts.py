@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LiteRT's error messages, which programs look for."""
 
 from __future__ import annotations

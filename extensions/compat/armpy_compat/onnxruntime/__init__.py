@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The module `onnxruntime` for programs that import it: their models run on armpy.
 
 Examples

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attributes of option objects, with defaults and checked types."""
 
 from __future__ import annotations

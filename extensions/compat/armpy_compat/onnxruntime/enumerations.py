@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Enumerations of ONNX Runtime, with its numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of ONNX Runtime's names and texts, made of armpy's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that programs give for inputs, as armpy takes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`InferenceSession`: what programs call."""
 
 from __future__ import annotations

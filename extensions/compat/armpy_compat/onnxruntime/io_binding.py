@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays bound to a session's inputs and outputs."""
 
 from __future__ import annotations

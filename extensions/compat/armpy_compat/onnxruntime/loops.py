@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops of models, which run until they end, as in ONNX Runtime."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that sessions take and give: tensors above all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of one call, which can end calls that are under way."""
 
 from __future__ import annotations

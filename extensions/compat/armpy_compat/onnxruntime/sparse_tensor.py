@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sparse tensors, which hold arrays and can be read; armpy's models take and give none."""
 
 from __future__ import annotations

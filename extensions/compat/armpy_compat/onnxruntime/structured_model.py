@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that take or give sequences, optionals and maps, which armpy has as tensors."""
 
 from __future__ import annotations

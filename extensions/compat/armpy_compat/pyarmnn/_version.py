@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Version of PyArmNN whose interface this is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversions between PyArmNN's descriptions and errors, and armpy's."""
 
 from __future__ import annotations

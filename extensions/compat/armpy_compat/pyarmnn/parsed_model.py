@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model file that a parser has read, with the ids of its inputs and outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsers: model files into networks, with the ids of inputs and outputs."""
 
 from __future__ import annotations

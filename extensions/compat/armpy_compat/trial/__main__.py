@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a program and records what it does with its engine; `armpy try` starts it twice.
 
 Usage::

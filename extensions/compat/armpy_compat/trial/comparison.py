@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of the answers of two runs of a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the calls of each engine are recorded, in its own modules and in armpy's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of a program in processes of their own, and what they recorded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Result of a trial: figures, the lines that people read, and the JSON document."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that programs pass to engines and get from them, as plain arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyArmNN, answered by `armpy_compat.pyarmnn`, which takes this module's place."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arm NN's published cases of its deserialiser give their published outputs on CpuRef."""
 
 from __future__ import annotations

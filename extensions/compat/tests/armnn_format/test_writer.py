@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is written as .armnn and read again computes the same, bit for bit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of `armpy_compat.litert` beside those of the installed LiteRT, for one model.
 
 Run as a program, it prints a table::

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small .tflite files for the tests of LiteRT's interface."""
 
 from __future__ import annotations

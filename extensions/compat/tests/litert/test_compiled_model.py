@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`CompiledModel` runs on buffers, as LiteRT 2's does."""
 
 from __future__ import annotations

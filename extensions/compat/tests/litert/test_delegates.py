@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arm NN's delegate chooses armpy's backends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`Interpreter` answers as LiteRT's does, on models small enough to work out by hand."""
 
 from __future__ import annotations

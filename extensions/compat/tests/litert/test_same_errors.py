@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong files, arguments and arrays raise errors of LiteRT's classes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signatures are called by keywords."""
 
 from __future__ import annotations

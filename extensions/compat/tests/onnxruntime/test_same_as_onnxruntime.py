@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions describe and compute the same as ONNX Runtime's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong files, options and inputs raise errors of ONNX Runtime's classes."""
 
 from __future__ import annotations

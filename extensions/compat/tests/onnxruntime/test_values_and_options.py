@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values, bindings, options and profiles as programs use them."""
 
 from __future__ import annotations

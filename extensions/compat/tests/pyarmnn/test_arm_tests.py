@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's own tests, run from where they are, with armpy in PyArmNN's place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A .tflite file from the parser to its results, and the texts of what goes wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors: shapes, descriptions, and whose memory it is."""
 
 from __future__ import annotations

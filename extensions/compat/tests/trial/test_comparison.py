@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of two runs are paired and compared."""
 
 from __future__ import annotations

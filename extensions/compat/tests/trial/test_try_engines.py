@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs for LiteRT and PyArmNN are recorded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run over models, as data and as a page."""
 
 from __future__ import annotations

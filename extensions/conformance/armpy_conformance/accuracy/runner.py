@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs models on a backend, on CpuRef, on their float twins and on a peer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every operation's cases, one table per family."""
 
 from __future__ import annotations

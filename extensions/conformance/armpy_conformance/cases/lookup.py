@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of operations that look up, order or draw elements, and of normalisations."""
 
 from __future__ import annotations

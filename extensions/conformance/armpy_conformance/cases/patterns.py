@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns of several layers, as compilers look for them: pairs, residuals, chains, networks."""
 
 from __future__ import annotations

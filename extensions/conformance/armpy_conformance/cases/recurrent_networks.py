@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of recurrent operations that take one step, or both directions of time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases made of other cases: many more elements, numbers that are none, other constants."""
 
 from __future__ import annotations

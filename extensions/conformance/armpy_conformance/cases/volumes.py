@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of convolutions over volumes."""
 
 from __future__ import annotations

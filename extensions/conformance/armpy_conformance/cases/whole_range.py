@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of elementwise operations over the whole range of each type, with unusual scales."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of weighted operations, pooling and reductions: large sums, unusual scales, far reaches."""
 
 from __future__ import annotations

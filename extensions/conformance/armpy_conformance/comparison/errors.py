@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of tensors against the right numbers, over any number of samples."""
 
 from __future__ import annotations

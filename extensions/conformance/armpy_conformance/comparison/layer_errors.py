@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of each layer against another backend's numbers: alone, and with all before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that layers give: each by itself, and where it ran."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases of the contract that do not belong to one operation."""
 
 from armpy_conformance.contract.case import ContractCase, judge_contract

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about layers and runtimes that are alike but for an attribute or an option."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about working memory: tensors that share it, executions that do not."""
 
 from __future__ import annotations

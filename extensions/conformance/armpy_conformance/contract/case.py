@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contract cases, and how one is judged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases that can be made to take long: what to stop an execution in the midst of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about executions: bound ones, queued ones, and those that are stopped."""
 
 from __future__ import annotations

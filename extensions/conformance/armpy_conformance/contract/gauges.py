@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about growth and about resources without a counter: handles, memory, times."""
 
 from __future__ import annotations

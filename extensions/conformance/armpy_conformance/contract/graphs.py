@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about networks of several layers, and about what comes from the caller."""
 
 from __future__ import annotations

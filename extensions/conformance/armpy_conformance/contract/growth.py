@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Growth of the process under repetition: objects, files, threads, memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about backends that take control flow themselves: state, and how long loops may take."""
 
 from __future__ import annotations

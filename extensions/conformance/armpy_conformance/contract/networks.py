@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Networks that contract cases run: made of operation cases that the backend passes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules about the options that a backend declares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Input tensors in memory that the system protects against writing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tries to make a backend end its process, hang or lie, each case in a process of its own."""
 
 from armpy_conformance.crash.result import CrashOutcome, CrashResult, CrashRun

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases: actions that a backend must withstand."""
 
 from __future__ import annotations

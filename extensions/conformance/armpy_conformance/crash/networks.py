@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The networks that crash cases run, in any size."""
 
 from __future__ import annotations

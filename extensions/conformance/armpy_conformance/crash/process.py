@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process for one case, and what became of it."""
 
 from __future__ import annotations

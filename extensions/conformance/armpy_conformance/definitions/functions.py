@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations as NumPy functions straight from their descriptions, in float64."""
 
 from __future__ import annotations

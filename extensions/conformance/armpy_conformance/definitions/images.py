@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations on images and rows by their definitions, in real arithmetic."""
 
 from __future__ import annotations

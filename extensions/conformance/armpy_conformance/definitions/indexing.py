@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that read or write where indices say: element by element, in plain loops."""
 
 from __future__ import annotations

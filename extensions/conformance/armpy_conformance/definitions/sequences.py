@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations on sequences, computed element by element, in float64."""
 
 from __future__ import annotations

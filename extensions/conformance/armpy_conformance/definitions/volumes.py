@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convolutions of volumes by their definitions, in real arithmetic."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations in one line, for people."""
 
 from __future__ import annotations

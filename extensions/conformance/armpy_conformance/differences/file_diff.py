@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the first layer that differs between two files of one network.
 
 Notes

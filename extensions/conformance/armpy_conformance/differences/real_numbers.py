@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real numbers that stored elements stand for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures of speech: word error rate of recognition, mel-cepstral distortion of synthesis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engines beside armpy, where they are installed: LiteRT, ONNX Runtime and OpenVINO.
 
 Notes

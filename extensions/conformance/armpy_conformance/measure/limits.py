@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of a layer: arithmetic, memory, or overhead.
 
 References

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ratios of times that were taken in turns, with their intervals."""
 
 from __future__ import annotations

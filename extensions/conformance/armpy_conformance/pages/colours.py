@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Colours of classes on a page, by number."""
 
 from __future__ import annotations

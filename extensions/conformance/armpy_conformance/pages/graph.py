@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A graph on a page: places, facts and colours of its nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes and quantisation in words, as people know them."""
 
 from __future__ import annotations

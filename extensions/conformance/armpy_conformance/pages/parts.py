@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts of a page: texts, facts, tables and charts, as data.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a backend says of itself, as text that two processes can compare."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes and attributes of each operation, made of chance: what goes together."""
 
 from __future__ import annotations

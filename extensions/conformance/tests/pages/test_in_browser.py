@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages in headless Chromium: clicked, searched, by keyboard, in both colour schemes."""
 
 from __future__ import annotations

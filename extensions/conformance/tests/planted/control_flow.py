@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong choices and loops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends whose declarations and answers cannot be true, or do not fit each other."""
 
 from __future__ import annotations

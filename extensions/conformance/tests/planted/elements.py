@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong values of element-wise operations, comparisons, casts, activations, and quantisation."""
 
 from __future__ import annotations

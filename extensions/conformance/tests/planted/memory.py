@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of tensors, arenas, imported memory and buffers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong values of operations that move elements."""
 
 from __future__ import annotations

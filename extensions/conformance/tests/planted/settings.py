@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends that change what belongs to the application, in this process."""
 
 from __future__ import annotations

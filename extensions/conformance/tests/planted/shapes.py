@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backends of three shapes, which compute as CpuRef does, with places for something wrong.
 
 `Plain` has a workload for each layer. `Fused` makes one program of connected layers, has tensors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that are wrong for some sizes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong values of products, reductions, orders, and normalisation."""
 
 from __future__ import annotations

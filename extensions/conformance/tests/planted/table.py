@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of all faults: a row each, in the files of their subjects.
 
 A row names the fault, the rule or operation whose cases have to find it, the shape of backend that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Correct backends of unusual kinds, which pass the whole conformance kit."""
 
 from __future__ import annotations

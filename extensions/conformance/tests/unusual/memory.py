@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Correct devices whose memory is laid out in unusual ways."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A correct backend that computes in a child process."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilations: a model on its devices, and what its executions take and give."""

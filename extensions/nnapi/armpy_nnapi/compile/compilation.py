@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compilations: models made ready to run on devices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output shapes of an execution, and how results get into the buffers for them."""
 
 from __future__ import annotations

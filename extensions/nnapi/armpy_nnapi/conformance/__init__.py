@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trials of backends on models of the Neural Networks API, for armpy's conformance kit."""

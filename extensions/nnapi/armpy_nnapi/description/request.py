@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests: the inputs of one execution and the places for its outputs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Allow list of the applications that may use vendor extensions."""
 
 from __future__ import annotations

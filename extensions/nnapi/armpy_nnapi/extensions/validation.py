@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of vendor extensions in models: prefixes, names, types."""
 
 from __future__ import annotations

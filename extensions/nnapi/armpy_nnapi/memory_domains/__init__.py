@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory made from descriptions: roles, contents, and use by executions."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executions whose inputs or outputs are in memory that was made from descriptions."""
 
 from __future__ import annotations

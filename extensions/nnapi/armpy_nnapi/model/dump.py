@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws models in Graphviz' language."""
 
 from __future__ import annotations

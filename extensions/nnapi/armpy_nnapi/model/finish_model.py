@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Completion of a model: run order, validation, and removal of trailing defaults."""
 
 from __future__ import annotations

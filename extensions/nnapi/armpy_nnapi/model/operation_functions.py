@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations as Python functions: which form a call means, and what its operands are."""
 
 from __future__ import annotations

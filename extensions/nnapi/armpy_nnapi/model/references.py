@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models that a model refers to, as graphs of one description."""
 
 from __future__ import annotations

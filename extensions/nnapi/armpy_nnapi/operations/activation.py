@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Activation functions, and functions of whole rows that are used like them."""
 
 from __future__ import annotations

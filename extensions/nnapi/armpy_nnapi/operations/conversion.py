@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that convert elements to another type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Definition of an NNAPI operation: its forms, the types that go together, its lowering."""
 
 from __future__ import annotations

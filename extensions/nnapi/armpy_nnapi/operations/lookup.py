@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that look things up by hash, key, size or chance."""
 
 from __future__ import annotations

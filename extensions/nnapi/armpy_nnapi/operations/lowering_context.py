@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Context of an operation's lowering: its operands by name, and where to add layers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that rearrange, repeat or make elements without computing anything."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that summarise windows of an image."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Activations, paddings and layouts, shared by the operations of several families."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TRANSPOSE_CONV_2D."""
 
 from __future__ import annotations

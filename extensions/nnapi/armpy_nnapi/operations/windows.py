@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of operations on images, and of those that look at them through windows."""
 
 from __future__ import annotations

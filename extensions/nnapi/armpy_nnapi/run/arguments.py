@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of one execution: its inputs and outputs, in buffers or in memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events: what executions that were started come to, and fences that others can wait for."""
 
 from __future__ import annotations

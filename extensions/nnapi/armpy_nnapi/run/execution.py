@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executions: runs of a compiled model."""
 
 from __future__ import annotations

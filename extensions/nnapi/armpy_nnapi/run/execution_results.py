@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of one execution: its result code, dimensions of outputs, and times."""
 
 from __future__ import annotations

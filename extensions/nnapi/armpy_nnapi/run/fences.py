@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fences: descriptors that can be waited for, and are signalled once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preparation of a reusable execution: a network bound to its arguments."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for models as plain data: validity, options, defaults and feature levels."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operands that NNAPI allows a model to omit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of IF and WHILE, the operations that refer to other models."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of models, and the feature level that they need."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The published operation tests, and the runner that judges backends by them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How close another backend has to come to CpuRef on random models."""
 
 import numpy as np

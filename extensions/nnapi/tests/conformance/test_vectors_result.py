@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that say whether random models have shown anything about a backend."""
 
 from __future__ import annotations

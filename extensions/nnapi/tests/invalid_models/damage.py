@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damages valid models in ways that may or may not make them invalid."""
 
 from __future__ import annotations

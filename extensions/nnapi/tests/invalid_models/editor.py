@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model's main graph taken apart, to be changed and put together again."""
 
 from __future__ import annotations

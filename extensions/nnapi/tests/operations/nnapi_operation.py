@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lower and run models of a few NNAPI operations."""
 
 from __future__ import annotations

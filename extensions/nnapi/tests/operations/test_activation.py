@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What NNAPI says of activations, softmax and normalisation beyond the table of types."""
 
 from __future__ import annotations

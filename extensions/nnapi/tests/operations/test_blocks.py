@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that move blocks of an image to its channels or batch."""
 
 from __future__ import annotations

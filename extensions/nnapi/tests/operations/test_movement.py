@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that rearrange, repeat or make elements."""
 
 from __future__ import annotations

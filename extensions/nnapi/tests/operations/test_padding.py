@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI PAD and PAD_V2."""
 
 from __future__ import annotations

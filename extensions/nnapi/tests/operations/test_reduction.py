@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that make one element of many."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI operations that take parts of a tensor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NNAPI TRANSPOSE_CONV_2D: sizes from paddings, and paddings from sizes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Probabilities of classes from those of their pairs, as a loop of layers."""
 
 from __future__ import annotations

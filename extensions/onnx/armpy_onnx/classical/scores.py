@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of raw scores of classical models to probabilities and labels."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ensembles of decision trees as ONNX writes them: checked, and as tables of indexes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The canonical form of a model: what exporters write in several ways is written in one.
 
 Notes

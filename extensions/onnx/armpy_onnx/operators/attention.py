@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention, and what rotates its operands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators without arithmetic: constants, copies, shapes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Einsum: sums of products, as transposed matrix products."""
 
 from __future__ import annotations

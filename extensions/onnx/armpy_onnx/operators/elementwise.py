@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of two and more tensors that compute element by element."""
 
 from __future__ import annotations

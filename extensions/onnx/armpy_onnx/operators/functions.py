@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that are a function of each element."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that multiply matrices of quantised elements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that are products of matrices."""
 
 from __future__ import annotations

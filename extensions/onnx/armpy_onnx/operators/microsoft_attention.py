@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attention as ONNX Runtime's tools write it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Activations, normalisations and embeddings of transformers that ONNX Runtime's tools write."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers of quantised tensors that ONNX Runtime's tools write."""
 
 from __future__ import annotations

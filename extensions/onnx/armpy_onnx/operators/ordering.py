@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that order elements, or depend on where they stand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that quantise and dequantise."""
 
 from __future__ import annotations

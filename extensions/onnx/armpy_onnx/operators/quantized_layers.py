@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators on quantised tensors that compute element by element, pool, or move elements.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that change the resolution of images."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that put tensors together, cut them apart, and add elements around them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Softmax and its logarithm, and the losses that are made of it."""
 
 from __future__ import annotations

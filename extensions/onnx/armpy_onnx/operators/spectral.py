@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transforms to frequencies, and weights for them."""
 
 from __future__ import annotations

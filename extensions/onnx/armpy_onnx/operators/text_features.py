@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Features of words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that convolves against the stride."""
 
 from __future__ import annotations

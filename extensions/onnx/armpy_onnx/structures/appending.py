@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops whose turns append to a tensor or a sequence that they do not read.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies of functions: operators that a file, or ONNX itself, writes out as other operators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ONNX's loops: written out, or turned into While."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sequences and optionals, which are resolved while nodes are walked."""
 
 from __future__ import annotations

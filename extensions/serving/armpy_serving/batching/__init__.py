@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batching: single items of many callers, run together."""
 
 from armpy.core.lazy import offer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of a batcher, checked."""
 
 from __future__ import annotations

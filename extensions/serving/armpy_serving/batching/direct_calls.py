@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Direct calls: items that their callers run themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows: how single items become a batch, and a batch's outputs become answers."""
 
 from __future__ import annotations

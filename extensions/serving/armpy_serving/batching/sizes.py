@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes: the numbers of rows that a model is prepared for, in the background."""
 
 from __future__ import annotations

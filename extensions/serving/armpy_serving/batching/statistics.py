@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statistics: what a batcher has done."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting items: a bounded queue that hands out batches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers: the threads of a batcher, and what runs its batches in any thread."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints a machine's devices as Ray counts them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of armpy as those that KServe, Starlette and gRPC know."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes of HTTP that read and write requests themselves, in place of KServe's.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of gRPC: requests out of them, and answers into them."""
 
 from __future__ import annotations

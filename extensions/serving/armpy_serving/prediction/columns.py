@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns: what tables hold, as rows that a model takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that the processes of one node share: models that came as bytes, and compiled ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Row models: models that answer any number of rows, so many at once."""
 
 from __future__ import annotations

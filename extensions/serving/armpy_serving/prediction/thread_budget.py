@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thread budget: how many threads an engine has given to this process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ray Data: what `Dataset.map_batches` takes to run a model on every row."""
 
 from __future__ import annotations

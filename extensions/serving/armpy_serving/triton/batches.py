@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches of requests: which run together, as what arrays, and whose rows the answers are."""
 
 from __future__ import annotations

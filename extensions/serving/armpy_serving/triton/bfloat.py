@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors of bfloat16 between armpy's arrays of their bits and Triton, by DLPack.
 
 Notes

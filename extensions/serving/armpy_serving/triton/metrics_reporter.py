@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of an instance, handed to the server from time to time."""
 
 from __future__ import annotations

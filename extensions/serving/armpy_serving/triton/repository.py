@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repositories of models: folders that a server may look at at any time.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of an ensemble, which Triton's Python backend calls: in front of a model, and after it."""
 
 from __future__ import annotations

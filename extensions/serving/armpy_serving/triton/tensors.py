@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors of Triton's Python backend as arrays, and arrays as tensors, without copies.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy.json``: what a version of a model says of itself, in its own folder.
 
 Notes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models that are small, and servers that serve them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inferences over HTTP (JSON, bytes) and gRPC (typed, raw), written by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A KServe server with models of armpy, in a process of its own, on the loopback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of the Open Inference Protocol, held against what its description says of them.
 
 References

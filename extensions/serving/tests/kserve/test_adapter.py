@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model class in KServe's own server: requests that KServe has read."""
 
 from __future__ import annotations

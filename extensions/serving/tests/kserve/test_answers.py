@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Served models answer bit for bit as `armpy.load` does, whatever way a request comes."""
 
 from __future__ import annotations

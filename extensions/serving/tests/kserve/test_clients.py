@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients of others' get what armpy computes: tritonclient, KServe's own, curl."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of a server: bodies, and clients that may not load or unload models."""
 
 from __future__ import annotations

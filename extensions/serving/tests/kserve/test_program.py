@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m armpy_serving.kserve``: address, arguments, and end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A certificate protects both ways to a server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`armpy cache` and the files that processes of one node share."""
 
 from __future__ import annotations

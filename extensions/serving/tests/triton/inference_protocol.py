@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Open Inference Protocol's own rules, as its text states them, for answers of any server.
 
 References

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repositories: models appear whole, and exports side by side lose nothing."""
 
 from __future__ import annotations

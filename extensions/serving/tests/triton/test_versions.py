@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Versions of a model: one configuration for all, and settings of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Triton Inference Server, as the wheel ``nvidia-pytriton`` brings it, on loopback."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Benchmarks: what models take to load and to run, several subjects beside each other."""
 
 from armpy.core.lazy import offer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from armpy_tools.benchmark.results import (
     BenchmarkResult as BenchmarkResult,
     LayerCost as LayerCost,

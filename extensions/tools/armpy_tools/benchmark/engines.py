@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads a subject on the engine that it names; this one's own is armpy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time of each layer, and what limits it."""
 
 from __future__ import annotations

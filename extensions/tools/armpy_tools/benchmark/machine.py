@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine, and how busy others keep it."""
 
 from __future__ import annotations

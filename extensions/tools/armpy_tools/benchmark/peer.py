@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A subject on another engine than armpy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A subject in a process of its own, as the one that measures sees it."""
 
 from __future__ import annotations

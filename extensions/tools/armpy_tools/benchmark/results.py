@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of a benchmark."""
 
 from __future__ import annotations

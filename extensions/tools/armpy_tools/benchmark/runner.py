@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures subjects beside each other: they take turns, in fresh processes several times."""
 
 from __future__ import annotations

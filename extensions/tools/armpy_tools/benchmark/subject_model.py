@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A loaded subject as a benchmark sees it, whichever engine runs it."""
 
 from __future__ import annotations

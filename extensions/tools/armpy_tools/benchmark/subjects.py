@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subjects of a benchmark, and how much of them is measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clocks that measurements go by, and what one measurement is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference workloads of control flow."""
 
 from __future__ import annotations

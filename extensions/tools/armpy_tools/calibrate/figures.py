@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of devices against the reference, from measurements of both."""
 
 from __future__ import annotations

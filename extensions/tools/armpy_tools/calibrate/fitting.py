@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rates of a cost model, fitted to measurements."""
 
 from __future__ import annotations

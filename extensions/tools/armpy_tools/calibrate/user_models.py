@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of the user's, which are measured beside the reference workloads."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of devices that were measured on this machine, and what layers cost by them."""

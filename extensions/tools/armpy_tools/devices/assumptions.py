@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assumed costs of backends that were neither measured nor declare theirs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures store: measurements of backends' devices, on disk, per machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detections in a picture: objects in boxes, people by key points."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ground truth of pictures, and a model's accuracy against it."""
 
 from __future__ import annotations

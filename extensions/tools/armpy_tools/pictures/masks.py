@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Masks as pictures, in colours that are far from each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Costs for the partitioner."""
 
 from __future__ import annotations

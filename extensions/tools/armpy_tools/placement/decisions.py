@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions: the chosen placement, and the costs of the others."""
 
 from __future__ import annotations

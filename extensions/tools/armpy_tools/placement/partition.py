@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partitioning: gives each layer of a graph to one of the backends that take it, cheaply."""
 
 from __future__ import annotations

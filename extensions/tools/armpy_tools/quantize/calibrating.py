@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the ranges of tensors from their values while data are run."""
 
 from __future__ import annotations

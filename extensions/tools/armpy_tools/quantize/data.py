@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data: arrays in files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quantize`: a model of small integers of a float model."""
 
 from __future__ import annotations

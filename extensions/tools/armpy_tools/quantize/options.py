@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of quantising: the wanted model, and how its ranges are found."""
 
 from __future__ import annotations

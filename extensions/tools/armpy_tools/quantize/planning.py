@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decides which layers are quantised, which stay float and why, and which tensors share a scale."""
 
 from __future__ import annotations

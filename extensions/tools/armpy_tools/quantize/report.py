@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accuracy of a quantised model, layer by layer and as a whole."""
 
 from __future__ import annotations

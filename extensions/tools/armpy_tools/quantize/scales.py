@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scales and zero points of ranges, and integers of weights."""
 
 from __future__ import annotations

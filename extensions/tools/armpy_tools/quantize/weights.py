@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models whose weights alone are small: 8-bit integers, or float16."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Accuracy of a model against CpuRef and the float model: parts of a report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of a report: kept in its page, and compared with those of another page."""
 
 from __future__ import annotations

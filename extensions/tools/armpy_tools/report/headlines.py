@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first screen of a report: how fast, where, how big, how exact."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of a model: parts of a report."""
 
 from __future__ import annotations

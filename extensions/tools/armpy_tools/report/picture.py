@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file's layers as boxes and arrows to draw."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one estimate of a run's time that a whole report goes by."""
 
 from __future__ import annotations

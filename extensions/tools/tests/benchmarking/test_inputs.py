@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Engines that are measured beside each other get inputs of the same shapes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order and the number of turns, on subjects whose times a test sets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many small pictures, and the command on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures with the findings drawn on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects and people in the outputs of models that look for them."""
 
 from __future__ import annotations

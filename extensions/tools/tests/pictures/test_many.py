@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many pictures: stored results, output, and workers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calibration data from arrays and files: accepted and refused ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equalising the channels between layers changes no result, and evens weights out."""
 
 import numpy as np

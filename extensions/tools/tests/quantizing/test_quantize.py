@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantising float networks to integers: which layers, which scales, how accurate."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that `quantize` writes give the same results in armpy and in LiteRT."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranges that leave out rare values."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemes that make weights small and compute with floats."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that rearrange, repeat and resample the elements of one tensor."""
 
 from __future__ import annotations

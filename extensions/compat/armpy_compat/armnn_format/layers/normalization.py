@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that normalise: over channels, neighbours, images, and with stored statistics."""
 
 from __future__ import annotations

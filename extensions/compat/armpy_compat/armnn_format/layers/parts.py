@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that take parts of a tensor, join tensors, and reduce axes."""
 
 from __future__ import annotations

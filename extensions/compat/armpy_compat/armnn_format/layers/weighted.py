@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers that multiply and accumulate: convolutions and products of matrices."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers of a network as layers of an .armnn file: one table of functions by operation."""

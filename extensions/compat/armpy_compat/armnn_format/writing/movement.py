@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes layers that move, join, cut and reduce elements."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes layers that normalise, and the recurrent ones."""
 
 from __future__ import annotations

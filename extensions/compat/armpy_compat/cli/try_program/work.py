@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a trial and prints its result."""
 
 from __future__ import annotations

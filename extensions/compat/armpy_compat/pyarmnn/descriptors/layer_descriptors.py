@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptors of layers, with Arm NN's members and defaults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights of `INetwork.AddLstmLayer` and `INetwork.AddQuantizedLstmLayer`."""
 
 from __future__ import annotations

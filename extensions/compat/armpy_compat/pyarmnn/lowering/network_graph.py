@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a graph of the layers that a program has connected."""
 
 from __future__ import annotations

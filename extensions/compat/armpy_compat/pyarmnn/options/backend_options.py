@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ids of backends, and options for them."""
 
 from __future__ import annotations

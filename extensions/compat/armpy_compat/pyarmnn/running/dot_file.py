@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drawings of optimised networks in Graphviz's language, as Arm NN makes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A network that a runtime has loaded: calls with tensors by their ids."""
 
 from __future__ import annotations

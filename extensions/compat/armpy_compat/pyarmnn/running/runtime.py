@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's IRuntime: loads optimised networks and runs them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's ConstTensor: inputs of calls and constants of networks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyArmNN's Tensor: memory that results are written to."""
 
 from __future__ import annotations

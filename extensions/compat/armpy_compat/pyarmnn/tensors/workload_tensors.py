@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists of tensors for calls, made of binding information, and arrays made of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Covering arrays: rows in which every pair of values of any two factors occurs."""
 
 from __future__ import annotations

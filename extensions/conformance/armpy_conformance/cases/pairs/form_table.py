@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms of one operation: what a table says of them, and the cases in which all pairs occur."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Forms of operations along axes: normalisations, reductions, orders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of ``armpy conformance`` and of its commands."""
 
 from __future__ import annotations

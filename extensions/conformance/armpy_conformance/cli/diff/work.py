@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the first layer that two backends, or two files, compute differently."""
 
 from __future__ import annotations

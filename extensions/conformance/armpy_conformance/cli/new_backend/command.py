@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of ``armpy new-backend``."""
 
 from __future__ import annotations

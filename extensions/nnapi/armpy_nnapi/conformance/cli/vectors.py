@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs NNAPI's published tests on a backend, and prints the result."""
 
 from __future__ import annotations

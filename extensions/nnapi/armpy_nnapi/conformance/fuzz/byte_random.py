@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random numbers that are a string of bytes: a fuzzer that changes bytes changes choices."""
 
 from __future__ import annotations

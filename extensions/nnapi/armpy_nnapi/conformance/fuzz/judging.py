@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges the models that bytes stand for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes up valid NNAPI models, the same ones for the same seed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes calls of single operations, and a model of several calls."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes a failing model smaller while it goes on failing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads test vectors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Judges one example on one device, through the public API."""
 
 from __future__ import annotations

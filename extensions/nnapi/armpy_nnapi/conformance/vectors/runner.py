@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a directory of test vectors on a backend."""
 
 from __future__ import annotations

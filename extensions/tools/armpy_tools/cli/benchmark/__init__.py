@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy benchmark``: models, backends and options measured beside each other."""

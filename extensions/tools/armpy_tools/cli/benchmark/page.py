@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page that `armpy benchmark --html` writes."""
 
 from __future__ import annotations

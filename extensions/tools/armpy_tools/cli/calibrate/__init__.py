@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy calibrate``: measures backends on this machine."""

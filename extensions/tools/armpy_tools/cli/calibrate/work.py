@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures backends on this machine, and prints the results."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """``armpy pictures``: a model on many pictures, and files of results."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of single pictures: their outputs in a folder each, and the findings drawn on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page that `armpy quantize --html` writes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantises a model file with data from files, as the command line says."""
 
 from __future__ import annotations

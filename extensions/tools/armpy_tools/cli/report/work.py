@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes one page about a model, for a browser."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`tf.lite`: the interpreter, and what belongs to it."""
 
 from armpy_compat.litert import interpreter

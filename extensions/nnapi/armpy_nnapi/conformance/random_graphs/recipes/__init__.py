@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recipes for the operands of each operation.
 
 Each module has its recipes, by code, in its ``RECIPES``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recurrent operations other than LSTMs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines about progress, for logs: a terminal has a bar."""
 
 from __future__ import annotations
