@@ -302,7 +302,11 @@ def test_waiting_for_a_lock_is_measured_only_where_there_is_a_wait() -> None:
 def profiled(path: str, *backends: IBackendInternal) -> Summary:
     runtime = Runtime(RuntimeOptions(registry=registry_of(*backends), profiling=True))
     model = armpy.load(shared_file("models", *path.split("/")), runtime=runtime)
-    arrays = {spec.name: spec.random() for spec in model.inputs}
+    # Batches may be open.
+    arrays = {
+        spec.name: spec.random(shape=[size or 1 for size in spec.shape or ()])
+        for spec in model.inputs
+    }
     started = time.perf_counter()
     for _ in range(3):
         model.run(arrays)
