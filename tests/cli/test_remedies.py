@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that messages name: each exists with its options, and lines that install are right."""
 
 from __future__ import annotations
