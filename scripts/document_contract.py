@@ -125,7 +125,7 @@ writes or receives. Everything else is in the docstrings: `help(armpy.backend.IT
 [site's pages of classes](api/index.rst). Begin with [A backend on two
 screens](../tutorials/a_backend.md). **R** marks members that must be written.
 
-| | |
+| page | content |
 |---|---|
 | [Arm NN's names](arm_nn_names.md) | the name of each class and method of Arm NN |
 | [Calls in order](calls_in_order.md) | the order of the core's calls |

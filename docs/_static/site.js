@@ -14,3 +14,9 @@ function reach() {
 
 reach();
 window.addEventListener("resize", reach);
+
+if (!document.querySelector("h1")) { // the page of the search
+  const heading = document.createElement("h1");
+  heading.textContent = document.title.split(" - ")[0];
+  document.querySelector("article")?.prepend(heading);
+}
