@@ -26,8 +26,6 @@ from rich.console import Console
 from rich.text import Text
 from sphinx.errors import ExtensionError
 
-from armpy_testing.models.float_digits import write_float_digits
-
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
@@ -135,7 +133,8 @@ def _make(settings: dict[str, str], commands: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "examples", folder / "examples")
-        write_float_digits(folder / "digits_float.tflite")
+        writer = [sys.executable, ROOT / "scripts" / "float_digits.py"]
+        subprocess.run([*writer, folder / "digits_float.tflite"], check=True)
         outputs = run(commands, folder)
         if picture := settings.get("picture"):
             (RESULTS / f"{picture}.svg").write_text(_terminal(outputs), "utf-8")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from armpy_testing.models.float_digits import write_float_digits
 from armpy_testing.models.tflite_metadata import (
     AXIS_LABELS,
     IMAGE,
@@ -20,6 +19,7 @@ from armpy_testing.models.tflite_metadata import (
     packed,
 )
 from armpy_testing.models.tflite_writer import TfliteModel
+from scripts.float_digits import write_float_digits
 from tests.support.pages import ROOT
 
 DIGITS = ROOT / "examples" / "digits"

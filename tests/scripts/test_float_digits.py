@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import armpy
-from armpy_testing.models.float_digits import DIGITS, write_float_digits
+from scripts.float_digits import DIGITS, write_float_digits
 
 
 def test_it_classifies_as_the_quantised_model_does(tmp_path: Path) -> None:

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example model of digits on real numbers, for what needs a float model."""
+"""Writes the example model of digits on real numbers: `python scripts/float_digits.py FILE.tflite`.
+
+For pages that show what is done with a float model.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from armpy.frontends.tflite_writer.tflite import write_tflite
@@ -12,7 +16,7 @@ from armpy.model.model_files import parse
 from armpy.ops import Activation, ActivationFunction, Pooling2d, Reshape, Softmax
 from armpy_conformance.accuracy.float_twin import float_twin
 
-DIGITS = Path(__file__).parents[3] / "examples" / "digits" / "digits_int8.tflite"
+DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits_int8.tflite"
 
 _NEVER_BELOW_ZERO = (Pooling2d, Reshape, Softmax)
 """Layers whose outputs are not negative, as the inputs that they have here are not."""
@@ -56,3 +60,7 @@ def _copied(net: Network, values: dict[Value, Value], value: Value) -> Value:
         assert value.data is not None
         values[value] = net.constant(value.data, name=value.name)
     return values[value]
+
+
+if __name__ == "__main__":
+    write_float_digits(Path(sys.argv[1]))
