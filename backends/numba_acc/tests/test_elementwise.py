@@ -80,6 +80,14 @@ def test_quotients_of_any_size_leave_the_rests_of_cpu_ref(name: str) -> None:
     check_layer(operation, infos, typed(F32), given=operands)
 
 
+def test_quotients_of_float16_are_those_of_cpu_ref() -> None:
+    """LLVM makes a call of the compiler's library of the two roundings after a floor."""
+    operands = [np.linspace(-40, 40, 400, dtype=np.float16), np.full(400, 3.5, np.float16)]
+    infos = [TensorInfo((400,), DataType.FLOAT16)] * 2
+    operation = ops.ElementwiseBinary(ops.BinaryOperation.FLOOR_DIV)
+    check_layer(operation, infos, typed(DataType.FLOAT16), given=operands)
+
+
 @pytest.mark.sampled(5)
 @pytest.mark.parametrize("data_type", [I32, I64], ids=lambda t: t.name)
 @pytest.mark.parametrize("name", ["SHIFT_LEFT", "SHIFT_RIGHT"])

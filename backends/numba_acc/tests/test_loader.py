@@ -15,9 +15,10 @@ from armpy_numba_acc import llvm
 from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.host import host_isas
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.native import elf, loader
+from armpy_numba_acc.native import elf, image, loader
 
 from armpy.core.system_trace import set_system_trace
+from armpy.errors import BackendUnavailableError
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -110,6 +111,18 @@ def test_a_function_that_no_library_has_is_refused(objects: dict[str, bytes]) ->
         pytest.skip("these kernels call no library")
     with pytest.raises(elf.UnsupportedError, match="memsex"):
         elf.load(renamed)
+    with pytest.raises(BackendUnavailableError, match="memsex"):  # LLVM would end the process
+        loader.load_objects(renamed)
+
+
+def test_functions_of_the_compilers_library_are_found() -> None:
+    """A process that has not loaded it lacks conversions of float16, which kernels call."""
+    try:
+        library = ctypes.CDLL("libgcc_s.so.1")
+        expected = ctypes.cast(library.__truncdfhf2, ctypes.c_void_p).value
+    except (OSError, AttributeError):
+        pytest.skip("the compiler's library has no such conversion")
+    assert image.library_address("__truncdfhf2") == expected
 
 
 def test_what_is_refused_is_left_to_llvm(

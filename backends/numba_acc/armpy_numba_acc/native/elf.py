@@ -13,11 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from armpy_numba_acc.native.image import JUMP, Image, UnsupportedError, can_load, load_image
+from armpy_numba_acc.native.image import (
+    JUMP,
+    Image,
+    MissingFunctionError,
+    UnsupportedError,
+    can_load,
+    load_image,
+)
 from armpy_numba_acc.native.object_file import ObjectFile
 from armpy_numba_acc.native.relocations import relocate
 
-__all__ = ["Image", "UnsupportedError", "can_load", "link", "load", "load_image"]
+__all__ = [
+    "Image",
+    "MissingFunctionError",
+    "UnsupportedError",
+    "can_load",
+    "link",
+    "load",
+    "load_image",
+]
 
 _MOST_BYTES = 1 << 26
 """Of one mapping, so that every call within it reaches."""

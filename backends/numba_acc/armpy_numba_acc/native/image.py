@@ -32,6 +32,10 @@ class UnsupportedError(Exception):
     """Code is damaged, or of a kind that only LLVM can load."""
 
 
+class MissingFunctionError(UnsupportedError):
+    """Code calls a function that no loader finds."""
+
+
 class Image(NamedTuple):
     """Code of several objects, linked: it runs wherever it is put at the beginning of a page."""
 
@@ -84,8 +88,9 @@ def load_image(image: Image) -> LoadedImage:
     Raises
     ------
     UnsupportedError
-        If it is for another processor, calls what the process does not have, or memory cannot be
-        made executable.
+        If it is for another processor, or memory cannot be made executable.
+    MissingFunctionError
+        If it calls what the process does not have.
     """
     if image.architecture != own_architecture():
         raise UnsupportedError(f"it is code for {image.architecture} on Linux")
@@ -96,7 +101,7 @@ def load_image(image: Image) -> LoadedImage:
         raise UnsupportedError("a jump lies outside of the code")
     if not all(0 <= place < size for place in image.functions.values()):
         raise UnsupportedError("a function lies outside of the code")
-    addresses = {name: _library_address(name) for name in image.jumps}
+    addresses = {name: library_address(name) for name in image.jumps}
     # Written first and made executable then: memory that is both is refused by some systems.
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory[:] = image.code
@@ -126,13 +131,21 @@ def _process() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _library_address(name: str) -> int:
-    """Address of a function that the process has."""
-    try:
-        function = getattr(_process(), name)
-    except AttributeError as error:
-        raise UnsupportedError(f"it calls '{name}', which the process does not have") from error
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+_COMPILERS_LIBRARY = "libgcc_s.so.1"
+"""Has what compilers call for what a processor lacks, such as conversions of float16."""
+
+
+def library_address(name: str) -> int:
+    """Address of a function that the process or the compiler's library has."""
+    for library in (None, _COMPILERS_LIBRARY):
+        try:
+            functions = _process() if library is None else ctypes.CDLL(library)
+            return ctypes.cast(getattr(functions, name), ctypes.c_void_p).value or 0
+        except (OSError, AttributeError):
+            continue
+    raise MissingFunctionError(
+        f"it calls '{name}', which neither the process nor {_COMPILERS_LIBRARY} has"
+    )
 
 
 def _make_executable(start: int, size: int) -> None:
@@ -156,7 +169,7 @@ def _flush_instructions() -> Callable[[int, int], object] | None:
     """
     if own_architecture() != "aarch64":
         return None
-    for library in (None, "libgcc_s.so.1"):
+    for library in (None, _COMPILERS_LIBRARY):
         try:
             function = ctypes.CDLL(library).__clear_cache
         except (OSError, AttributeError):

@@ -38,8 +38,9 @@ def load_objects(objects: Mapping[str, bytes], *, are_compiled_here: bool = True
     Raises
     ------
     BackendUnavailableError
-        If LLVM would have to load them and is not installed, or if an object is for another
-        architecture.
+        If LLVM would have to load them and is not installed, if an object is for another
+        architecture, or if it was compiled here and calls a function that does not exist: LLVM
+        would let it call address 0.
     UnsupportedError
         If the own loader does not support code that was not compiled here.
     """
@@ -48,6 +49,12 @@ def load_objects(objects: Mapping[str, bytes], *, are_compiled_here: bool = True
         if elf.can_load():
             try:
                 return elf.load(objects)
+            except elf.MissingFunctionError as error:
+                if not are_compiled_here:
+                    raise
+                raise BackendUnavailableError(
+                    "object code cannot be loaded", where="NumbaAcc", actual=str(error)
+                ) from error
             except elf.UnsupportedError as error:
                 if not are_compiled_here:
                     raise
