@@ -80,8 +80,8 @@ STARTS = [
         "import armpy", "import armpy", 1, HEAVY | {"numpy", "dataclasses", "inspect", "logging"}
     ),
     Start("version", "$ armpy --version", 13, HEAVY - {"click"} | {"numpy"}),
-    Start("usage", "$ armpy run", 16, HEAVY - {"click"} | {"numpy"}),
-    Start("help of a command", "$ armpy run --help", 16, HEAVY - {"click"} | {"numpy"}),
+    Start("usage", "$ armpy run", 17, HEAVY - {"click"} | {"numpy"}),
+    Start("help of a command", "$ armpy run --help", 17, HEAVY - {"click"} | {"numpy"}),
     # It asks plugins for commands, if some are installed: here armpy's own extensions.
     # NumbaAcc's commands are among them, and nothing else of it.
     Start(
@@ -90,7 +90,7 @@ STARTS = [
         90,
         (HEAVY | {"armpy_numba_acc.backend"}) - {"click", "pluggy", "armpy_numba_acc"},
     ),
-    Start("wrong file", "$ armpy run nowhere.tflite", 16, HEAVY - {"click"} | {"numpy"}),
+    Start("wrong file", "$ armpy run nowhere.tflite", 17, HEAVY - {"click"} | {"numpy"}),
     Start(
         "what is installed",
         "from armpy.plugins.discovery import entry_point_cache as c; "
@@ -113,7 +113,7 @@ STARTS = [
     Start(
         "run what is prepared",
         "$ armpy run PREPARED",
-        69,  # and what takes working memory at the first execution, and gives it back
+        72,  # and what takes working memory at the first execution, and gives it back
         LIGHT - OF_COMMANDS,
     ),
     Start(
@@ -126,7 +126,7 @@ STARTS = [
     Start(
         "run what was run before",
         f"$ armpy run {MODEL}",
-        74,
+        77,
         LIGHT - OF_COMMANDS,
         keeps_models=True,
     ),
@@ -137,7 +137,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 258, COMPILERS | {"rich", "PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 263, COMPILERS | {"rich", "PIL"} | SELDOM),
 ]
 
 WARMING = {

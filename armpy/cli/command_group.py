@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from armpy import plugins  # its install lines: for errors alone
 from armpy.errors import InvalidArgumentError, did_you_mean, nearest_name
 from armpy.plugins.extension_tables import COMMANDS
-from armpy.plugins.extensions import install_line, suggest_name
 
 if TYPE_CHECKING:
     from armpy.plugins.discovery.entry_point_cache import InstalledEntryPoint
@@ -93,7 +93,7 @@ class CommandGroup(OnceGroup):
                 "doctor explains, or armpy's metadata is older than its code. Install armpy again"
             )
         if name and not name.startswith("-") and self.get_command(context, name) is None:
-            fix = suggest_name(name, self.list_commands(context), COMMANDS, _LISTED)
+            fix = plugins.suggest_name(name, self.list_commands(context), COMMANDS, _LISTED)
             raise click.UsageError(f"No such command '{name}'. {fix}", context)
         return super().resolve_command(context, arguments)
 
@@ -157,7 +157,7 @@ def refuse_missing(name: str) -> None:
     if distribution is not None:
         raise click.UsageError(
             f"the command '{name}' is missing: {distribution} is not installed, or cannot be "
-            f"loaded, which armpy doctor explains. Run: {install_line(distribution)}"
+            f"loaded, which armpy doctor explains. Run: {plugins.install_line(distribution)}"
         )
 
 
@@ -181,7 +181,7 @@ def refuse_misspelled(group: click.Group, word: str) -> None:
     # Ids of modules in directories are not known without importing them, and begin upper-case.
     if not is_near or word[:1].isupper() or word in (entry.name for entry in _entry_points()):
         return
-    fix = suggest_name(word, group.commands, elsewhere, "")
+    fix = plugins.suggest_name(word, group.commands, elsewhere, "")
     raise click.UsageError(f"There is no command and no backend '{word}'. {fix}")
 
 

@@ -5,6 +5,11 @@ from armpy.plugins.discovery.candidate import (
     CandidateStatus as CandidateStatus,
 )
 from armpy.plugins.discovery.directories import SkippedPath as SkippedPath
+from armpy.plugins.extensions import (
+    install_line as install_line,
+    suggest_backend as suggest_backend,
+    suggest_name as suggest_name,
+)
 from armpy.plugins.options import PluginOptions as PluginOptions
 from armpy.plugins.probe import (
     ProbeOutcome as ProbeOutcome,

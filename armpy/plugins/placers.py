@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeVar
 
+from armpy import plugins  # its install lines: for errors alone
 from armpy.backend import DeviceFigures, IBackendCache
 from armpy.errors import InvalidArgumentError
 from armpy.plugins.discovery.candidate import RejectionError
 from armpy.plugins.extension_tables import PLACERS
-from armpy.plugins.extensions import install_line
 from armpy.plugins.placement import Alternative, PlacementDecision, PlacementQuestion, Placer
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guarded_call import describe
@@ -54,7 +54,8 @@ class Placers:
                 where="preference",
                 expected=f"'{Preference.ORDER.value}', the order of the backends",
                 actual=f"'{preference.value}'",
-                fix=f"Run: {install_line(PLACERS[0])}; armpy doctor says what cannot be loaded",
+                fix=f"Run: {plugins.install_line(PLACERS[0])}; armpy doctor says what cannot be "
+                "loaded",
             )
 
     def decide(self, question: PlacementQuestion) -> PlacementDecision | None:

@@ -7,12 +7,12 @@ import threading
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from armpy import plugins  # its install lines: for errors alone
 from armpy.backend import IBackendInternal
 from armpy.errors import BackendUnavailableError, InvalidArgumentError, argument
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
 from armpy.plugins.discovery.discover import Discovery, discover
-from armpy.plugins.extensions import suggest_backend
 from armpy.plugins.loader import BackendFactory, BackendLoader, BackendRecord
 from armpy.plugins.options import PathText, PluginOptions
 from armpy.plugins.proxy.guarded_call import ask_backend, describe
@@ -300,7 +300,7 @@ class BackendRegistry:
         return BackendUnavailableError(
             f"there is no backend '{backend_id}'",
             expected="one of " + (", ".join(self.backend_ids) or "none: no backend is installed"),
-            fix=suggest_backend(backend_id, self.backend_ids)
+            fix=plugins.suggest_backend(backend_id, self.backend_ids)
             + ("".join(f"; left out is {reason}" for reason in unknown)),
         )
 

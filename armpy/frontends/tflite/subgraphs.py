@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 
+from armpy import plugins  # its install lines: for errors alone
 from armpy.core.dataclass import dataclass
 from armpy.core.flatbuffers.reader import TableReader, Tables
 from armpy.errors import UnsupportedOperatorError
 from armpy.frontends.tflite.reader import enumerators
 from armpy.frontends.tflite.tensors import Tensors
 from armpy.plugins.extension_tables import CUSTOM_OPERATORS
-from armpy.plugins.extensions import install_line
 
 MAX_NESTING = 32
 """Maximum depth of subgraphs that run each other; far more than any model has."""
@@ -196,7 +196,7 @@ def _refuse_unsupported(unsupported: Counter[str]) -> None:
     if not unsupported:
         return
     owners = {custom_name(code): extension for code, extension in CUSTOM_OPERATORS.items()}
-    commands = {install_line(owners[name]) for name in unsupported if name in owners}
+    commands = {plugins.install_line(owners[name]) for name in unsupported if name in owners}
     error = UnsupportedOperatorError(
         "the model uses operators that armpy does not have",
         expected="operators that docs/reference/tflite_operators.md lists",

@@ -12,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
+from armpy import plugins  # its install lines: for errors alone
 from armpy.backend.options import OptionScope, check_options
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, did_you_mean
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
 from armpy.plugins.extension_tables import CUSTOM_OPERATORS, SUFFIXES
-from armpy.plugins.extensions import install_line
 from armpy.plugins.front_ends.validate import checked_graph, checked_signatures, plain_front_end
 from armpy.plugins.hook_plugins import Answer, HookPlugins
 from armpy.plugins.hooks import (
@@ -171,7 +171,7 @@ class FrontEnds:
         installed = {candidate.distribution for candidate in self._plugins.candidates}
         read = {suffix for front_end in self._found for suffix in front_end.suffixes}
         return {
-            suffix: install_line(distribution)
+            suffix: plugins.install_line(distribution)
             for suffix, distribution in SUFFIXES.items()
             if distribution not in installed and suffix not in read
         }

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from armpy import plugins  # its install lines: for errors alone
 from armpy.backend import (
     BackendOption,
     Capabilities,
@@ -42,7 +43,6 @@ from armpy.graph.subgraph_view import view_of_layers
 from armpy.ops.backend_internal import PreCompiled
 from armpy.ops.operation import OperandInfos, Operation
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus
-from armpy.plugins.extensions import suggest_backend
 from armpy.plugins.isolation.limits import Isolation, IsolationLimits, IsolationStatus, is_isolated
 from armpy.plugins.isolation.messages import SUPPORT, BackendSource, facts_from, unreadable
 from armpy.plugins.isolation.parts import graph_of_layer, graph_of_view, is_sendable, pack
@@ -370,5 +370,5 @@ def check_isolated(registry: BackendRegistry, names: Iterable[BackendId]) -> Non
                 f"there is no backend '{name}'",
                 where="isolation",
                 expected=", ".join(registry.backend_ids),
-                fix=suggest_backend(name, registry.backend_ids),
+                fix=plugins.suggest_backend(name, registry.backend_ids),
             )

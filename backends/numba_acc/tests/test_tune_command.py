@@ -171,7 +171,7 @@ def test_open_sizes_are_measured_as_they_are_given(
         armpy_command(["tune", str(path), "--backends", "NumbaAcc", "--shapes", "image=1,9,9,1"])
         == 0
     )
-    assert capsys.readouterr().out.count("NumbaAcc: 1 layers") == 2  # for 8 x 8 as well
+    assert capsys.readouterr().out.count("NumbaAcc: 1 layer ") == 2  # for 8 x 8 as well
 
 
 def test_an_unlikely_time_is_no_division_by_zero(
