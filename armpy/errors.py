@@ -33,19 +33,17 @@ The tree::
 from __future__ import annotations
 
 import enum
+import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from types import MappingProxyType
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import ParamSpec, TypeVar
 
 _MOST_CHARACTERS = 40
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-ArgumentStyle: TypeAlias = Callable[[str, object], str]
-"""Function that writes an argument's name and value, which may be None."""
 
 
 class ArmpyError(Exception):
@@ -319,12 +317,26 @@ def argument(name: str, value: object = None) -> str:
         In Python ``code='never'``, or ``code`` without a value; while a command runs, ``--code
         never`` and ``--code``.
     """
-    return _STYLES[-1](name, value)
+    if not _STYLES:
+        return name if value is None else f"{name}={value!r}"
+    module, _, function = _STYLES[-1].partition(":")
+    return str(getattr(importlib.import_module(module), function)(name, value))
+
+
+def argument_style() -> str:
+    """What `arguments_written` was given, for processes that work for this one; empty in Python."""
+    return _STYLES[-1] if _STYLES else ""
 
 
 @contextmanager
-def arguments_written(style: ArgumentStyle) -> Iterator[None]:
-    """Have `argument` write names and values by a function in a block; for command lines."""
+def arguments_written(style: str) -> Iterator[None]:
+    """Have `argument` write names and values by a function in a block; for command lines.
+
+    Parameters
+    ----------
+    style : str
+        ``module:function``, imported for an error; it gets a name, and a value or None.
+    """
     _STYLES.append(style)
     try:
         yield
@@ -332,11 +344,7 @@ def arguments_written(style: ArgumentStyle) -> Iterator[None]:
         _STYLES.remove(style)
 
 
-def _in_python(name: str, value: object) -> str:
-    return name if value is None else f"{name}={value!r}"
-
-
-_STYLES: list[ArgumentStyle] = [_in_python]
+_STYLES: list[str] = []
 """The last one counts, in all threads: a process has one caller, a program or a command."""
 
 

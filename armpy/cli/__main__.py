@@ -17,6 +17,9 @@ from armpy.errors import ArmpyError, InvalidArgumentError, arguments_written
 # The gate to all commands: libraries may be missing, and errors and debugging are rare.
 # ruff: noqa: PLC0415
 
+_OPTIONS = "armpy.cli.load_request:written_option"
+"""How errors of the core write arguments here, and in processes that commands start."""
+
 LIBRARIES = ("click", "rich")
 """Packages of the extra ``cli`` that every command needs but the doctor."""
 
@@ -44,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words[:1] == ["doctor"] and _lacks_foundations():
             return EXIT_FAILURE
         missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-        with _seldom_collected(), arguments_written(_option):
+        with _seldom_collected(), arguments_written(_OPTIONS):
             code = _run_without(missing, words) if missing else _run(words, settings)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -76,20 +79,6 @@ def _lacks_foundations() -> bool:
     if errors:
         print_broken_libraries(errors)
     return bool(errors)
-
-
-def _option(name: str, value: object) -> str:
-    """Write an argument of a function as the option that commands have for it."""
-    from shlex import quote
-
-    from armpy.cli.load_request import COMMAND_OPTIONS
-
-    flags = {key: info.flags[0] for key, info in COMMAND_OPTIONS.items()} | {"shapes": "--shape"}
-    flag = flags.get(name, f"--{name.replace('_', '-')}")
-    if isinstance(value, dict):
-        pairs = (f"{key}={','.join(map(str, sizes))}" for key, sizes in value.items())
-        return " ".join(f"{flag} {quote(pair)}" for pair in pairs)
-    return flag if value is None else f"{flag} {value}"
 
 
 def _run_without(missing: list[str], arguments: list[str]) -> int:

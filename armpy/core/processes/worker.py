@@ -31,7 +31,7 @@ from armpy.core.processes.protocol import (
     receive_answer,
     send_request,
 )
-from armpy.errors import DeadObjectError
+from armpy.errors import DeadObjectError, argument_style
 
 _CHILD = """\
 import json, sys
@@ -130,6 +130,7 @@ class Worker:
                 "confined": settings.confined,
                 "writable": settings.writable,
                 "ends_in_order": settings.ends_in_order,
+                "argument_style": argument_style(),
             }
             self._process = subprocess.Popen(
                 [sys.executable, *flags, "-c", _CHILD, json.dumps(request)],

@@ -280,5 +280,5 @@ def test_networks_run_where_nothing_can_be_kept(hindrance: str, folder: Path) ->
     assert answer == "24.0", done.stderr
     assert list(folder.iterdir()) == []
     assert len(uses) == 2, done.stderr
-    assert all("; not kept: " in use for use in uses)
+    assert all("not kept: " in use for use in uses)
     assert done.stderr.count("nothing is kept: ") == 1
