@@ -133,8 +133,8 @@ def _make(settings: dict[str, str], commands: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copytree(ROOT / "examples", folder / "examples")
-        writer = [sys.executable, ROOT / "scripts" / "float_digits.py"]
-        subprocess.run([*writer, folder / "digits_float.tflite"], check=True)
+        writer = [sys.executable, str(ROOT / "scripts" / "float_digits.py")]
+        subprocess.run([*writer, str(folder / "digits_float.tflite")], check=True)
         outputs = run(commands, folder)
         if picture := settings.get("picture"):
             (RESULTS / f"{picture}.svg").write_text(_terminal(outputs), "utf-8")

@@ -52,7 +52,8 @@ def forget_pages_that_are_not_searched(app: Sphinx) -> list[Any]:
     """Remove pages from the index of the search before it is written."""
     index = getattr(app.builder, "indexer", None)
     if index is not None:
-        index.prune(page for page in app.env.all_docs if not _matches(page, NOT_SEARCHED))
+        # Sphinx goes through them once for each word.
+        index.prune([page for page in app.env.all_docs if not _matches(page, NOT_SEARCHED)])
     return []
 
 

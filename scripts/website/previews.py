@@ -66,7 +66,7 @@ def description(document: nodes.document) -> str:
 def site_address() -> str:
     """Address of the site, from the project's metadata."""
     urls = dict(line.split(", ", 1) for line in metadata("armpy").get_all("Project-URL", []))
-    return urls["Documentation"].rstrip("/")
+    return str(urls["Documentation"]).rstrip("/")
 
 
 def draw_picture(app: Sphinx, exception: Exception | None) -> None:

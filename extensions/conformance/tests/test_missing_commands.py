@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("click")
 
+from armpy.plugins import install_line
 from armpy_conformance.cli.conformance.command import command
 
 
@@ -19,7 +20,7 @@ def test_a_missing_command_names_the_extension_to_install(
         command([name, "--backend", "CpuRef"], "conformance")
     error = capsys.readouterr().err
     assert f"the command 'conformance {name}' is missing: armpy-nnapi is not installed" in error
-    assert "pip install ./extensions/nnapi" in error
+    assert f"Run: {install_line('armpy-nnapi')}" in error
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 import armpy
 from armpy.errors import UnsupportedOperatorError
+from armpy.plugins import install_line
 
 from .custom_files import custom_file
 
@@ -32,6 +34,7 @@ def test_without_the_extension_an_error_says_how_to_install_it(
     file = custom_file("TransformLandmarks", [(1, 2, 3), (1, 4, 4)], [(1, 2, 3)], b"")
     with pytest.raises(
         UnsupportedOperatorError,
-        match=r"custom 'TransformLandmarks' x1\. Run: pip install \./extensions/mediapipe",
+        match=r"custom 'TransformLandmarks' x1\. Run: "
+        + re.escape(install_line("armpy-mediapipe")),
     ):
         armpy.load(file, backends=["CpuRef"])
