@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -47,16 +47,25 @@ def _watch_onnxruntime(recorder: Recorder, module: ModuleType) -> None:
         lambda opened: opened._sess.model.placement,
     )
 
-    def feed(_: object, __: object, ___: object, input_feed: object, *____: object) -> object:
+    # Parameters have the engine's names, as programs may pass arguments by name.
+    def feed(
+        _: object, __: object, output_names: object, input_feed: object, run_options: object = None
+    ) -> object:
         return input_feed
 
-    def values(_: object, __: object, ___: object, input_dict_ort_values: object) -> object:
+    def values(
+        _: object,
+        __: object,
+        output_names: object,
+        input_dict_ort_values: object,
+        run_options: object = None,
+    ) -> object:
         return input_dict_ort_values
 
     def result_of(_: object, result: object, *__: object, **___: object) -> object:
         return result
 
-    def bound(_: object, __: object, iobinding: Any, *___: object) -> object:
+    def bound(_: object, __: object, iobinding: Any, run_options: object = None) -> object:
         return iobinding.copy_outputs_to_cpu()
 
     recorder.watch_call(session, "run", engine, feed, result_of)
@@ -226,18 +235,40 @@ class _ArmnnCalls:
 
         runtime.LoadNetwork = load
 
-        def network(instance: object, _: object, networkId: int, *__: object) -> object:  # noqa: N803
+        # Parameters have the engine's names, as programs may pass arguments by name.
+        def network(
+            instance: object,
+            _: object,
+            networkId: int,  # noqa: N803
+            inputTensors: object,  # noqa: N803
+            outputTensors: object,  # noqa: N803
+        ) -> object:
             return self._networks[id(instance), networkId]
 
-        def memories(position: int) -> Callable[..., object]:
-            # Numbers of bindings are each engine's own, and of memory only the size counts.
-            return lambda _, __, *arguments: [
-                tensor.get_memory_area().ravel() for _, tensor in arguments[position]
-            ]
+        def inputs(
+            _: object,
+            __: object,
+            networkId: object,  # noqa: N803
+            inputTensors: Iterable[Any],  # noqa: N803
+            outputTensors: object,  # noqa: N803
+        ) -> object:
+            return _memories(inputTensors)
 
-        self._recorder.watch_call(
-            runtime, "EnqueueWorkload", engine, memories(1), memories(2), network
-        )
+        def outputs(
+            _: object,
+            __: object,
+            networkId: object,  # noqa: N803
+            inputTensors: object,  # noqa: N803
+            outputTensors: Iterable[Any],  # noqa: N803
+        ) -> object:
+            return _memories(outputTensors)
+
+        self._recorder.watch_call(runtime, "EnqueueWorkload", engine, inputs, outputs, network)
+
+
+def _memories(tensors: Iterable[Any]) -> object:  # Any: pairs of a number and a tensor
+    """Contents of tensors; numbers of bindings are each engine's own, of memory the size counts."""
+    return [tensor.get_memory_area().ravel() for _, tensor in tensors]
 
 
 def _armnn_placement(network: Any) -> object:

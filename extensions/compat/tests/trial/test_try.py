@@ -156,6 +156,27 @@ def test_threads_bindings_values_and_callbacks_are_recorded() -> None:
     assert result.is_same
 
 
+def test_arguments_by_name_and_run_options_are_recorded() -> None:
+    path = program(
+        "session, options = opened(), ort.RunOptions()",
+        "session.run(output_names=['y'], input_feed=rows(1), run_options=options)",
+        "values = {'x': ort.OrtValue.ortvalue_from_numpy(rows(2)['x'])}",
+        "session.run_with_ort_values(['y'], values, options)",
+        "done = threading.Event()",
+        "arguments = dict(callback=lambda *_: done.set(), user_data=None, run_options=options)",
+        "session.run_async(output_names=['y'], input_feed=rows(3), **arguments)",
+        "done.wait()",
+        "binding = session.io_binding()",
+        "binding.bind_cpu_input('x', rows(4)['x'])",
+        "binding.bind_output('y')",
+        "session.run_with_iobinding(binding, run_options=options)",
+    )
+    result = try_program(path, rounds=1)
+    assert (result.total, result.equal) == (4, 4), [*result.remarks()]
+    # The inputs of the binding have no shapes in the record.
+    assert result.models[0].num_shapes == 4
+
+
 def test_a_program_that_crashes_on_both_is_compared_up_to_there() -> None:
     path = program("session = opened()", "session.run(None, rows(1))", "raise KeyError('end')")
     result = try_program(path, rounds=1)

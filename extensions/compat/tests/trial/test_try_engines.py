@@ -65,7 +65,9 @@ network_id, _ = runtime.LoadNetwork(optimized)
 inputs = [parser.GetNetworkInputBindingInfo(0, "x")]
 outputs = ann.make_output_tensors([parser.GetNetworkOutputBindingInfo(0, "y")])
 image = np.ones((1, 2), np.float32)
-runtime.EnqueueWorkload(network_id, ann.make_input_tensors(inputs, [image]), outputs)
+tensors = ann.make_input_tensors(inputs, [image])
+runtime.EnqueueWorkload(network_id, tensors, outputs)
+runtime.EnqueueWorkload(networkId=network_id, inputTensors=tensors, outputTensors=outputs)
 """
 
 FAKE_PYARMNN = """
@@ -153,8 +155,10 @@ def test_networks_of_pyarmnn_are_recorded_on_armpy(
     record: dict[str, Any] = json.loads((tmp_path / "record.json").read_text())
     assert [model["name"] for model in record["models"]] == ["doubling.tflite"]
     assert record["models"][0]["placement"].startswith("2 layers: ")
-    assert [call["model"] for call in record["calls"]] == [0]
-    assert [dtype for dtype, _, _ in record["calls"][0]["arrays"]] == ["<f4"]
+    assert [call["model"] for call in record["calls"]] == [0, 0]
+    for call in record["calls"]:
+        assert call["shapes"] == "2"
+        assert [dtype for dtype, _, _ in call["arrays"]] == ["<f4"]
 
 
 def test_networks_of_pyarmnn_are_compared(
@@ -173,5 +177,5 @@ def test_networks_of_pyarmnn_are_compared(
     result = try_program(str(tmp_path / "program.py"), [doubling], rounds=1)
     assert result.headline.startswith("PyArmNN ")
     assert [(m.name, m.answers.total, m.answers.equal) for m in result.models] == [
-        ("doubling.tflite", 1, 1)
+        ("doubling.tflite", 2, 2)
     ], [*result.remarks()]
