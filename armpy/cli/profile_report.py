@@ -29,9 +29,6 @@ _Row: TypeAlias = tuple[str, ...]
 MOST_LAYERS = 15
 """Of a profile; the JSON document has all."""
 
-TOGETHER = " + "
-"""Between the names of layers that a backend computes as one."""
-
 _SMALL = 0.01
 """Share of the time below which parts are one row together, unless they are but a few."""
 
@@ -123,11 +120,7 @@ class ProfileReport:
 
 def _parts(shares: Iterable[Share], whole_ns: int, runs: int) -> tuple[PartReport, ...]:
     shares = list(shares)
-    layers = {share.layer: share.layer.split(TOGETHER) for share in shares if share.layer}
-    names = short_names(name for together in layers.values() for name in together)
-    short = {
-        layer: TOGETHER.join(names[name] for name in together) for layer, together in layers.items()
-    }
+    short = short_names(share.layer for share in shares if share.layer)
     return tuple(
         PartReport(
             s.name,

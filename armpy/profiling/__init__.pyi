@@ -30,7 +30,7 @@ from armpy.profiling.exports import (
     to_chrome_trace as to_chrome_trace,
     to_json as to_json,
 )
-from armpy.profiling.naming import short_names as short_names
+from armpy.profiling.naming import TOGETHER as TOGETHER, short_names as short_names
 from armpy.profiling.phases import TracePhase as TracePhase
 from armpy.profiling.profiler import Profiler as Profiler
 from armpy.profiling.quartiles import (

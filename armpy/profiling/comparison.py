@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
+from armpy.profiling.naming import TOGETHER
 
 if TYPE_CHECKING:
     from armpy.profiling.summary import Share, Summary
-
-_JOIN = " + "
-"""Text between the names of layers that a backend computes as one."""
 
 _SHOWN = 10
 """Layers in the text of a comparison; the object has all."""
@@ -125,7 +123,7 @@ def _together(before: Iterable[Share], after: Iterable[Share]) -> list[list[str]
     groups: dict[str, list[str]] = {}
     for share in (*before, *after):
         # Each profile may join others: what shares a layer belongs together.
-        parts = (share.layer or share.name).split(_JOIN)
+        parts = (share.layer or share.name).split(TOGETHER)
         joined = list(dict.fromkeys(n for part in parts for n in groups.get(part, [part])))
         for part in joined:
             groups[part] = joined
@@ -140,12 +138,12 @@ def _changes(
     groups: Iterable[Sequence[str]],
 ) -> tuple[Change, ...]:
     """Match parts of two profiles by the names of groups, or their own."""
-    of_part = {part: _JOIN.join(group) for group in groups for part in group}
+    of_part = {part: TOGETHER.join(group) for group in groups for part in group}
     sides: tuple[dict[str, list[Share]], dict[str, list[Share]]] = ({}, {})
     for side, shares in zip(sides, (before, after), strict=True):
         for share in shares:
             name = share.layer or share.name
-            side.setdefault(of_part.get(name.split(_JOIN)[0], name), []).append(share)
+            side.setdefault(of_part.get(name.split(TOGETHER)[0], name), []).append(share)
     names = dict.fromkeys((*sides[0], *sides[1]))
     changes = [_change(sides[0].get(n, []), sides[1].get(n, []), runs, n) for n in names]
     return tuple(sorted(changes, key=lambda change: -abs(change.difference_us)))
@@ -158,7 +156,7 @@ def _change(
     operations = dict.fromkeys(share.operation for share in both if share.operation)
     return Change(
         both[0].name if len({share.name for share in both}) == 1 else name,
-        " + ".join(operations),
+        TOGETHER.join(operations),
         _who(before),
         _who(after),
         sum(share.total_us for share in before) / runs[0],
@@ -167,4 +165,4 @@ def _change(
 
 
 def _who(shares: Iterable[Share]) -> str:
-    return " + ".join(dict.fromkeys(share.backend for share in shares if share.backend))
+    return TOGETHER.join(dict.fromkeys(share.backend for share in shares if share.backend))

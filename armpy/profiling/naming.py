@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
+
+TOGETHER = " + "
+"""Between the names of layers that a backend computes as one."""
 
 LONGEST = 48
 """Characters of a name that is still short; longer ones lose their middle."""
@@ -22,9 +26,10 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     ----------
     names : iterable of str
         Names of layers, such as ``model/block_1/conv/Relu6;model/block_1/bn/FusedBatchNormV3``:
-        converters join what they have made one layer of.
+        converters join what they have made one layer of. Layers that ran as one may be joined by
+        `TOGETHER`.
     longest : int
-        Approximate number of characters of a short name.
+        Approximate number of characters of a short name, and of each one in a joined name.
 
     Returns
     -------
@@ -35,9 +40,20 @@ def short_names(names: Iterable[str], longest: int = LONGEST) -> dict[str, str]:
     -----
     Of a joined name, the last part stands for all. Folders that most names lie in are cut off, and
     so is, from the middle, a name that is still too long. Names that have become alike get more of
-    themselves back, and a number at last.
+    themselves back, and a number at last. Each of the layers that ran as one has its short name.
     """
-    full = list(dict.fromkeys(names))
+    layers = {name: name.split(TOGETHER) for name in names}
+    one_by_one = _short_names(dict.fromkeys(chain.from_iterable(layers.values())), longest)
+    short = {
+        name: TOGETHER.join(one_by_one[part] for part in parts) for name, parts in layers.items()
+    }
+    _make_distinct(short, dict(zip(layers, layers, strict=True)))
+    return short
+
+
+def _short_names(names: Iterable[str], longest: int) -> dict[str, str]:
+    """A short name for each of some names of single layers."""
+    full = list(names)
     short = {name: _without(_last_part(name)) for name in full}
     common = _common_folder(list(short.values()))
     short = {name: text.removeprefix(common) or text for name, text in short.items()}

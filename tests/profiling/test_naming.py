@@ -53,7 +53,12 @@ def test_a_single_name_keeps_its_folder() -> None:
     assert short_names(["model/conv"]) == {"model/conv": "model/conv"}
 
 
-@given(st.lists(st.text("ab/;# 1", max_size=12), unique=True), st.integers(4, 12))
+def test_layers_that_ran_as_one_keep_their_short_names() -> None:
+    names = ["net/block/conv + net/block/add", "net/block/conv", "net/tail"]
+    assert list(short_names(names).values()) == ["block/conv + block/add", "block/conv", "tail"]
+
+
+@given(st.lists(st.text("ab/;# 1+", max_size=12), unique=True), st.integers(4, 12))
 def test_short_names_are_distinct(names: list[str], longest: int) -> None:
     shortened = short_names(names, longest)
     assert list(shortened) == names

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from armpy.core.units import bytes_text, count_text, time_text, type_name
 from armpy.inspect import LayerStatus, ModelFacts, TensorFacts
+from armpy.profiling import TOGETHER
 from armpy_conformance.pages import (
     GraphEdge,
     GraphNode,
@@ -18,7 +19,7 @@ from armpy_conformance.pages import (
     quantization_text,
     shape_text,
 )
-from armpy_tools.report.layers import TOGETHER, LayerRow, layers_as_run
+from armpy_tools.report.layers import LayerRow, layers_as_run
 
 WIDTH, HEIGHT = 260.0, 44.0
 EDGE_OF_MODEL = "input or output"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from armpy.core.dataclass import dataclass
 from armpy.core.units import type_name
 from armpy.inspect import LayerFacts, LayerStatus, ModelFacts
-from armpy.profiling import Quartiles, short_names
+from armpy.profiling import TOGETHER, Quartiles, short_names
 from armpy_conformance.pages import shape_text
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from armpy.model import Model
     from armpy.profiling import Share
     from armpy_tools.report.run_times import RunTimes
-
-TOGETHER = " + "
-"""Between the names of layers that a backend computes as one."""
 
 
 @dataclass(slots=True)
