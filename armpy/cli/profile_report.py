@@ -166,8 +166,9 @@ def print_profile(
     """Print where all of the time went: by kind, by layer, of loading; shares make 100 %."""
     low, median, high = (1000 * ms for ms in profile.quartiles_ms)
     printer.heading(
-        f"Profile of {counted(profile.runs, 'execution')}: {profile.wall_ms:.3f} ms of wall time, "
-        f"median {median:.1f} us, quartiles {low:.1f} to {high:.1f} us"
+        f"Profile of {counted(profile.runs, 'execution')}: shares are of {profile.wall_ms:.3f} ms "
+        f"of wall time, medians and quartiles of one execution ({median:.1f} us, {low:.1f} to "
+        f"{high:.1f} us)"
     )
     kinds = (
         ("operation", profile.operations),
@@ -177,14 +178,16 @@ def print_profile(
     parts = [(kind, part) for kind, part_list in kinds for part in part_list]
     rest = _small([part for _, part in parts])
     large = [(kind, part) for kind, part in parts if part not in rest]
-    shares = shown_shares([*(part.share for _, part in large), sum(part.share for part in rest)])
+    *shares, rest_share = shown_shares(
+        [*(part.share for _, part in large), sum(part.share for part in rest)]
+    )
     rows: list[_Row] = [
         (share, *_quartile_cells(part), kind, part.backend or "armpy", part.name)
-        for share, (kind, part) in zip(shares, large, strict=False)
+        for share, (kind, part) in zip(shares, large, strict=True)
     ]
     if rest:
         median_us = sum(part.quartiles_us[1] for part in rest)
-        rows.append((shares[-1], f"{median_us:.1f}", "", "", "", f"{len(rest)} more"))
+        rows.append((rest_share, f"{median_us:.1f}", "", "", "", f"{len(rest)} more"))
     printer.table(
         ["share>", *_QUARTILE_COLUMNS, "kind", "backend", "what"],
         [*rows, ("100.0%", *_quartile_texts(low, median, high), "all", "", "")],
@@ -266,14 +269,16 @@ def _print_loading(printer: Printer, profile: ProfileReport) -> None:
     printer.heading(f"Time of loading ({profile.load_ms:.1f} ms)")
     rest = _small(profile.load)
     large = [part for part in profile.load if part not in rest]
-    shares = shown_shares([*(part.share for part in large), sum(part.share for part in rest)])
+    *shares, rest_share = shown_shares(
+        [*(part.share for part in large), sum(part.share for part in rest)]
+    )
     rows = [
         (share, f"{part.total_us / 1000:.1f}", part.backend or "armpy", part.name)
-        for share, part in zip(shares, large, strict=False)
+        for share, part in zip(shares, large, strict=True)
     ]
     if rest:
         rest_ms = sum(part.total_us for part in rest) / 1000
-        rows.append((shares[-1], f"{rest_ms:.1f}", "", f"{len(rest)} more"))
+        rows.append((rest_share, f"{rest_ms:.1f}", "", f"{len(rest)} more"))
     printer.table(["share>", "ms>", "backend", "phase"], rows)
 
 

@@ -89,7 +89,12 @@ def test_parts_below_a_hundredth_are_one_row(capsys: pytest.CaptureFixture[str])
     parts = (part("Conv", 0.98), part("Add", 0.009), part("Mul", 0.008), part("Neg", 0.003))
     report = ProfileReport(1, 1.0, parts, parts, (), (), 1.0, parts, quartiles_ms=(1, 1, 1))
     print_profile(Printer(), report)
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    out = capsys.readouterr().out
+    assert out.lstrip().startswith(
+        "Profile of 1 execution: shares are of 1.000 ms of wall time, medians and quartiles of one "
+        "execution (1000.0 us, 1000.0 to 1000.0 us)\n"
+    )
+    lines = [line.split() for line in out.splitlines()]
     assert sum(line[-2:] == ["3", "more"] for line in lines) == 3  # kinds, layers, loading
     assert not [line for line in lines if "Add" in line]
     assert ["Slowest", "layers", "(1", "of", "4)"] in lines
