@@ -489,4 +489,7 @@ def test_what_a_pattern_expects_is_held_against_cpu_ref() -> None:
 
 
 def test_neighbours_can_be_sent_to_another_process() -> None:
-    assert pickle.loads(pickle.dumps(COMPANIES)) is not None
+    sent = pickle.loads(pickle.dumps(COMPANIES))
+    assert [[n and n.name for n in company] for company in sent] == [
+        [n and n.name for n in company] for company in COMPANIES
+    ]

@@ -344,7 +344,7 @@ class Matrix:
         Each row with its cells, None for empty ones.
     kinds : sequence of (str, str)
         Kinds of cells, in the order of the legend, each with its colour's class: ``good``,
-        ``bad``, ``worse``, ``known``, ``other`` or ``grey``.
+        ``part``, ``bad``, ``worse``, ``known``, ``other`` or ``grey``.
     """
 
     template: ClassVar[str] = "matrix"
