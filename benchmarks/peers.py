@@ -60,7 +60,7 @@ def _loaded(path: Path) -> armpy.Model:
 def example_inputs(
     path: Path, batch: int = 1, shapes: Numbers = NO_NUMBERS, values: Numbers = NO_NUMBERS
 ) -> list[Array]:
-    """Random inputs for a model; see `TensorSpec.random`.
+    """Random inputs for a model; see `DataType.random`.
 
     Parameters
     ----------
