@@ -48,7 +48,7 @@ def add_bill(wheel: Path) -> str:
         infos = {info.filename: info for info in file.infolist()}
     folder = dist_info(contents)
     metadata = Metadata.from_email(contents[f"{folder}/METADATA"])
-    name = f"{folder}/sboms/{canonicalize_name(metadata.name)}.cdx.json"
+    name = bill_name(folder, metadata)
     contents[name] = json.dumps(bill_of(metadata, contents), indent=1).encode() + b"\n"
     infos.setdefault(name, zipfile.ZipInfo(name, _EARLIEST)).compress_type = zipfile.ZIP_DEFLATED
     record = f"{folder}/RECORD"
@@ -72,6 +72,11 @@ def dist_info(names: Mapping[str, bytes]) -> str:
     """The name of a wheel's folder with metadata."""
     (folder,) = {name.partition("/")[0] for name in names if ".dist-info/" in name}
     return folder
+
+
+def bill_name(folder: str, metadata: Metadata) -> str:
+    """The name of a wheel's bill, in its folder with metadata."""
+    return f"{folder}/sboms/{canonicalize_name(metadata.name)}.cdx.json"
 
 
 def recorded(name: str, contents: bytes) -> str:

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from bill_of_materials import BINARY, bill_of, dist_info, recorded
+from bill_of_materials import BINARY, bill_name, bill_of, dist_info, recorded
 from packaging.metadata import Metadata
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
@@ -74,7 +74,7 @@ def missing_licenses(
 
 def wrong_bill(metadata: Metadata, contents: Mapping[str, bytes], folder: str) -> Iterator[str]:
     """A bill of materials that is missing, or does not say what is in the wheel."""
-    name = f"{folder}/sboms/{canonicalize_name(metadata.name)}.cdx.json"
+    name = bill_name(folder, metadata)
     if name not in contents:
         yield f"{name} is missing. Run scripts/bill_of_materials.py."
     elif json.loads(contents[name]) != bill_of(metadata, contents):
