@@ -6,10 +6,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
 import pytest
 
 pytest.importorskip("click")
+
+import click
 
 from armpy.cli.app import app
 from armpy.plugins.extension_tables import COMMANDS

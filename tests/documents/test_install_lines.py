@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support.pages import ROOT, pages
 
 FORMS = {
     # Plain where a page needs the modules alone; with what the programs that it shows need.
@@ -31,14 +29,6 @@ _PLACE = re.compile(
 )
 
 
-def pages() -> Iterator[Path]:
-    """The pages of the project, but for the log of changes."""
-    yield from (ROOT / "README.md", ROOT / "CONTRIBUTING.md")
-    yield from (ROOT / "docs").rglob("*.md")
-    for place in ("extensions", "backends"):
-        yield from ROOT.glob(f"{place}/*/README.md")
-
-
 def wrong_places(text: str) -> list[str]:
     """Extensions that a text installs in another form, or with quotes that are not needed."""
     return [
@@ -49,9 +39,9 @@ def wrong_places(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("page", [*pages()], ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_extensions_are_installed_in_one_form(page: Path) -> None:
-    text = page.read_text("utf-8")
+@pytest.mark.parametrize("name", [page.relative_to(ROOT).as_posix() for page in pages()])
+def test_extensions_are_installed_in_one_form(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
     assert wrong_places(text) == []
     assert not re.search(r"--shapes\b", text)
 
