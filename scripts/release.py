@@ -34,7 +34,7 @@ from typing import Any, TypeAlias
 
 from bill_of_materials import add_bill
 from try_sources import build as build_copy
-from try_wheels import BACKEND_IDS, DIGITS, wrong_in
+from try_wheels import BACKEND_IDS, read_digit, wrong_in
 from wheel_contents import problems_in
 
 ROOT = Path(__file__).parents[1]
@@ -150,13 +150,12 @@ def finish_wheels(out: Path) -> list[str]:
 def try_extra(extra: str, version: str, out: Path) -> list[str]:
     """Install armpy with an extra, an empty one for none, and run a model where it is installed."""
     with tempfile.TemporaryDirectory() as folder:
-        python = str(Path(folder, "bin", "python"))
+        python = Path(folder, "bin", "python")
         # The command line is added, as the trial runs a command.
         wanted = f"armpy[{','.join(sorted({'cli', *filter(None, [extra])}))}]=={version}"
         problems = install(folder, wanted, out)
         for backend in () if problems else BACKEND_IDS:
-            command = [python, "-m", "armpy", "run", str(DIGITS / "digits_int8.tflite"), "--json"]
-            command += ["--image", str(DIGITS / "pictures" / "seven.png"), "--backend", backend]
+            command = read_digit(python, backend)
             ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
             problem = wrong_in(ran.stdout, backend) if ran.returncode == 0 else ran.stderr.strip()
             problems += [f"{wanted} with {backend}: {problem}"] if problem else []

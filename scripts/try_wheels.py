@@ -117,13 +117,11 @@ def try_in(python: Path, wheels: Sequence[Path], folder: Path) -> str:
     place = folder / f"python{version_of(python)}"
     core = next(wheel for wheel in wheels if wheel.name.startswith("armpy-"))
     own = place / "bin" / "python"
-    read_digit = [str(own), "-m", "armpy", "run", str(DIGITS / "digits_int8.tflite"), "--json"]
-    read_digit += ["--image", str(DIGITS / "pictures" / "seven.png")]
     commands = [
         [str(python), "-m", "venv", str(place)],
         [str(own), "-m", "pip", "install", "--quiet", f"{core}[cli]", *map(str, wheels)],
         [str(own), "-m", "pip", "check"],
-        *([*read_digit, "--backend", backend] for backend in BACKEND_IDS),
+        *(read_digit(own, backend) for backend in BACKEND_IDS),
     ]
     environment = {**os.environ, "ARMPY_CACHE_DIR": str(place / "cache")}
     problem = ""
@@ -141,6 +139,13 @@ def try_in(python: Path, wheels: Sequence[Path], folder: Path) -> str:
     print(f"Python {version_of(python)}: {text}", flush=True)
     shutil.rmtree(place, ignore_errors=True)
     return problem
+
+
+def read_digit(python: Path, backend: str) -> list[str]:
+    """The command that reads the picture of a seven on a backend; see `wrong_in`."""
+    model, picture = DIGITS / "digits_int8.tflite", DIGITS / "pictures" / "seven.png"
+    command = [str(python), "-m", "armpy", "run", str(model), "--json", "--image", str(picture)]
+    return [*command, "--backend", backend]
 
 
 def wrong_in(output: str, backend: str) -> str:
