@@ -41,7 +41,8 @@ def docs(session: nox.Session) -> None:
     """Whether generated pages are what the definitions say, and every page can be followed."""
     session.install("-e", ".[dev]", *EXTENSIONS)
     session.run(".ci/docs", session.bin, external=True)
-    session.run("python", "-m", "pytest", "-q", "tests/documents", *session.posargs)
+    pages = ["-q", "tests/documents", *session.posargs]
+    session.run("python", "-m", "pytest", *pages, env={"ARMPY_SLOW_TESTS": "1"})
 
 
 @nox.session
