@@ -29,7 +29,7 @@ from armpy.types import BackendId
 if TYPE_CHECKING:  # few backends have extensions
     from armpy.backend.extension import Extension
 
-BACKEND_API_VERSION = "2.6"
+BACKEND_API_VERSION = "2.7"
 """Version of this contract. A backend made for the same major and at most this minor loads."""
 
 
@@ -84,7 +84,7 @@ class IBackendInternal(ABC):
         """Return its unique name; not empty, not ``"Unknown"``."""
 
     def get_api_version(self) -> str:
-        """Return the `BACKEND_API_VERSION` that it was written for, as text: ``"2.6"``.
+        """Return the `BACKEND_API_VERSION` that it was written for, as text: ``"2.7"``.
 
         There is no default: a backend that answers with the version of the core beside it would fit
         every core.
@@ -234,6 +234,13 @@ class IBackendInternal(ABC):
         `device` is the name of one of `get_devices`. ``armpy devices`` shows the answer.
         """
         return None
+
+    def get_diagnosis(self) -> Sequence[str]:
+        """List what it finds on this machine, in lines for people; none by default.
+
+        ``armpy doctor`` shows the drivers, compilers or files that it uses, and why not others.
+        """
+        return ()
 
     def get_typical_figures(self, device: str) -> DeviceFigures | None:
         """Return speed and power of devices of the same kind; None if unknown.

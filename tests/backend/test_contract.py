@@ -43,7 +43,7 @@ class Smallest(IBackendInternal):
         return "Smallest"
 
     def get_api_version(self) -> str:
-        return "2.6"
+        return "2.7"
 
     def create_workload_factory(self, network: NetworkResources) -> IWorkloadFactory:
         return ReferenceBackend().create_workload_factory(network)
@@ -77,6 +77,7 @@ def test_four_methods_make_a_backend() -> None:
     assert backend.get_devices() == (DeviceInfo(device_type=DeviceType.OTHER),)
     assert backend.get_free_memory("") is None
     assert backend.get_typical_figures("") is None
+    assert list(backend.get_diagnosis()) == []
     assert backend.get_programs() is None
     assert backend.version == ""
     assert list(backend.options) == []

@@ -67,7 +67,7 @@ class Vendor(IBackendInternal):
         return self._backend_id
 
     def get_api_version(self) -> str:
-        return "2.6"
+        return "2.7"
 
     @property
     def extensions(self) -> Sequence[Extension]:

@@ -53,6 +53,7 @@ from tests.support.sabotage import (
 
 NOT_CALLED = {
     (IBackendInternal, "get_free_memory"),  # by the command line only
+    (IBackendInternal, "get_diagnosis"),  # by the doctor only
     (IBackendInternal, "get_typical_figures"),  # by device facts only
     (IBackendInternal, "allocate_device_memory"),  # for described memory: test_memory_domains
     *((IDeviceMemory, member) for member in members(IDeviceMemory)),

@@ -310,7 +310,7 @@ class FullBackend(IBackendInternal):
         return "Full"
 
     def get_api_version(self) -> str:
-        return "2.6"
+        return "2.7"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         return (DeviceInfo(device_type=DeviceType.ACCELERATOR),)

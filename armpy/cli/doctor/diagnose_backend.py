@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from armpy.backend import IBackendInternal
 from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.doctor.trials import FAILED, run_trials
 from armpy.errors import BackendError, DeviceNotFoundError
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
-from armpy.plugins.proxy.guarded_call import ask_backend
 
 EXAMINATION = f"{__name__}:examine_backend"
 """Entry point (``module:function``) that the separate process imports and calls."""
-
-_KERNELS = "describe_kernels"
-"""Method of backends that compile: lines about the instruction set, the compiler and packs."""
 
 
 def examine_backend(backend: IBackendInternal) -> dict[str, object]:
@@ -48,19 +42,11 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
         ],
         "capabilities": {str(k): _plain(v) for k, v in guarded.get_capabilities().items()},
         "extensions": list(guarded.supported_extensions),
-        "kernels": _kernels(backend),
+        "diagnosis": list(guarded.get_diagnosis()),
         "missing_device": missing_device,
         "trials": trials,
         "problems": problems,
     }
-
-
-def _kernels(backend: IBackendInternal) -> list[str]:
-    """Lines about what a backend compiles with; none if it does not say it."""
-    describe = getattr(backend, _KERNELS, None)
-    if describe is None:
-        return []
-    return [str(line) for line in ask_backend(backend.get_id(), Sequence, describe)]
 
 
 def _figure_problems(backend: BackendProxy) -> list[str]:

@@ -139,7 +139,6 @@ def _detail_lines(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"commands: {', '.join(details['commands'])}"
     if details.get("hooks"):
         yield f"hooks: {', '.join(details['hooks'])}"
-    for text in details.get("kernels", ()):
-        yield f"kernels: {text}"
+    yield from details.get("diagnosis", ())
     for trial in details.get("trials", ()):
         yield f"trial: {trial['operation']} {trial['text']}"

@@ -135,6 +135,9 @@ class BackendProxy(IBackendInternal):
     def get_caches(self) -> Sequence[IBackendCache]:
         return entries_of(self.get_id(), self.wrapped, "get_caches", IBackendCache)
 
+    def get_diagnosis(self) -> Sequence[str]:
+        return entries_of(self.get_id(), self.wrapped, "get_diagnosis", str)
+
     def get_handle_factory_preferences(self) -> Sequence[str]:
         return entries_of(self.get_id(), self.wrapped, "get_handle_factory_preferences", str)
 

@@ -66,7 +66,7 @@ Arm NN backend developer guide; IBackendInternal.hpp, ITensorHandleFactory.hpp, 
 """
 
 _ADDED: Mapping[str, Mapping[str, str]] = {
-    "IBackendInternal": {"get_typical_figures": "2.2"},
+    "IBackendInternal": {"get_typical_figures": "2.2", "get_diagnosis": "2.7"},
     "ILayerSupport": {"are_layers_supported": "2.4"},
     "IPrograms": {"check_kernels": "2.1", "save_kernels": "2.1"},
     "IWorkload": {"for_arrays": "2.5"},

@@ -45,7 +45,7 @@ class LiteRtBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it was written for."""
-        return "2.6"
+        return "2.7"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The processor, or the delegate's hardware."""

@@ -155,7 +155,7 @@ class NativeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that the host was written for."""
-        return "2.6"
+        return "2.7"
 
     @property
     def version(self) -> str:

@@ -83,7 +83,7 @@ class NumbaBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.6"
+        return "2.7"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """A processor with compiled code."""
@@ -130,8 +130,8 @@ class NumbaBackend(IBackendInternal):
             "Compiler": missing_compiler() or "Numba and LLVM",
         }
 
-    def describe_kernels(self) -> list[str]:
-        """Lines about the compiler, the instruction set and packs, for `armpy doctor`."""
+    def get_diagnosis(self) -> list[str]:
+        """Lines about the compiler, the instruction set and packs."""
         # Only the doctor asks.
         from armpy_numba_acc.runtime.described_kernels import described_kernels  # noqa: PLC0415
 

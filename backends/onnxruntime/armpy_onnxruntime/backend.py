@@ -46,7 +46,7 @@ class OnnxRuntimeBackend(IEngineBackend):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.6"
+        return "2.7"
 
     def get_devices(self) -> Sequence[DeviceInfo]:
         """The provider's hardware."""

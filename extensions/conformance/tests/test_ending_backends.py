@@ -102,7 +102,7 @@ class Engine(IEngineBackend):
         return "Ending"
 
     def get_api_version(self):
-        return "2.6"
+        return "2.7"
 
     def get_engine(self):
         return Programs()

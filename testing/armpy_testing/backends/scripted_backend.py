@@ -302,7 +302,7 @@ class ScriptedBackend(IBackendInternal):
         return self._backend_id
 
     def get_api_version(self) -> str:
-        return "2.6"
+        return "2.7"
 
     def get_devices(self) -> tuple[DeviceInfo, ...]:
         declared = self._declared

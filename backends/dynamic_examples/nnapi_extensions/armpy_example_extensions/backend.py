@@ -43,7 +43,7 @@ class ExampleExtensionsBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.6"
+        return "2.7"
 
     @property
     def version(self) -> str:

@@ -29,7 +29,7 @@ class ExampleWorkloadsBackend(IBackendInternal):
 
     def get_api_version(self) -> str:
         """The version of the contract that it is written for."""
-        return "2.6"
+        return "2.7"
 
     @property
     def version(self) -> str:

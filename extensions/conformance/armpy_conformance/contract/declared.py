@@ -37,6 +37,9 @@ _PLAUSIBLE = (1e-5, 1e4)
 _MOST_MEMORY = 1 << 48
 """Bytes that a processor of today can address."""
 
+_MOST_LINES = 100
+"""Of a diagnosis that people read."""
+
 _VERSION = re.compile(r"\w[\w.+!~-]{0,63}")
 _API_VERSION = re.compile(r"\d+\.\d+")
 
@@ -134,6 +137,23 @@ def free_memory_is_plausible(subject: BackendUnderTest) -> None:
             )
     if not has_some:
         raise NothingToKeepError("it says of no device how much memory is free")
+
+
+def diagnosis_is_lines(subject: BackendUnderTest) -> None:
+    """What it finds on the machine is a few lines of text, which `armpy doctor` shows."""
+    lines = subject.raw_backend.get_diagnosis()
+    check(
+        isinstance(lines, Sequence) and not isinstance(lines, str),
+        f"get_diagnosis is {lines!r}. Expected a list of lines",
+    )
+    check(len(lines) <= _MOST_LINES, f"get_diagnosis has {len(lines)} lines")
+    for line in lines:
+        check(
+            isinstance(line, str) and line.strip() and len(line.splitlines()) == 1,
+            f"get_diagnosis has {line!r}. Expected one line of text",
+        )
+    if not lines:
+        raise NothingToKeepError("it says nothing of what it finds on the machine")
 
 
 def capabilities_are_of_their_types(subject: BackendUnderTest) -> None:

@@ -39,6 +39,7 @@ _RULES: dict[str, tuple[Check, ...]] = {
         declared.devices_can_be,
         declared.figures_are_plausible,
         declared.free_memory_is_plausible,
+        declared.diagnosis_is_lines,
         declared.capabilities_are_of_their_types,
         declared.threads_get_the_same_facts,
     ),

@@ -304,6 +304,31 @@ DECLARATION_FAULTS: dict[str, Planted] = {
         saying(get_free_memory=_in_turn(1 << 30, None)),
         said="then",
     ),
+    "declared/diagnosis-of-a-text": Planted(
+        "contract/identity/diagnosis-is-lines",
+        saying(get_diagnosis=_always("driver 3.1")),
+        said="Expected a list",
+    ),
+    "declared/diagnosis-of-several-lines": Planted(
+        "contract/identity/diagnosis-is-lines",
+        saying(get_diagnosis=_always(["driver 3.1\nfirmware 7"])),
+        said="Expected one line",
+    ),
+    "declared/diagnosis-of-numbers": Planted(
+        "contract/identity/diagnosis-is-lines",
+        saying(get_diagnosis=_always([3, 1])),
+        said="Expected one line",
+    ),
+    "declared/diagnosis-of-nothing": Planted(
+        "contract/identity/diagnosis-is-lines",
+        saying(get_diagnosis=_always(["driver 3.1", ""])),
+        said="Expected one line",
+    ),
+    "declared/endless-diagnosis": Planted(
+        "contract/identity/diagnosis-is-lines",
+        saying(get_diagnosis=_always(["driver 3.1"] * 1000)),
+        said="1000 lines",
+    ),
     "declared/capability-of-text": Planted(
         "contract/identity/capabilities-are-of-their-types",
         saying(get_capabilities=_always({Capability.NON_CONST_WEIGHTS: "yes"})),
