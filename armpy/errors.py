@@ -94,11 +94,18 @@ class ArmpyError(Exception):
         text = ". ".join(part.rstrip(".") for part in parts)
         if self.fix:
             text += f". {self.fix}"
-        return text if text.endswith((".", "?", "!")) else f"{text}."
+        is_ended = text.endswith((".", "?", "!")) or ends_in_command(text)
+        return text if is_ended else f"{text}."
 
     def __reduce__(self) -> tuple[object, ...]:
         # By their fields: Python would call `__init__` with the text alone.
         return (_rebuild, (type(self), self.__dict__.copy()))
+
+
+def ends_in_command(text: str) -> bool:
+    """Whether a text ends in a command, with which a full stop after it would be copied."""
+    _, run, command = text.rpartition("Run: ")
+    return bool(run) and ". " not in command
 
 
 def _rebuild(kind: type[ArmpyError], fields: dict[str, object]) -> ArmpyError:

@@ -36,6 +36,9 @@ KINDS = [
         ({"expected": "3"}, "it failed. Expected 3."),
         ({"actual": "4"}, "it failed. Got 4."),
         ({"fix": "Try this."}, "it failed. Try this."),
+        # A command is copied to its end.
+        ({"fix": "Run: pip install ./x"}, "it failed. Run: pip install ./x"),
+        ({"fix": "Run: armpy doctor. It says why"}, "it failed. Run: armpy doctor. It says why."),
         (
             {"where": "conv", "expected": "3", "actual": "4", "fix": "Try this"},
             "conv: it failed. Expected 3; got 4. Try this.",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from armpy import plugins  # its install lines: for errors alone
-from armpy.errors import InvalidArgumentError, did_you_mean, nearest_name
+from armpy.errors import InvalidArgumentError, did_you_mean, ends_in_command, nearest_name
 from armpy.plugins.extension_tables import COMMANDS
 
 if TYPE_CHECKING:
@@ -233,8 +233,13 @@ def refuse_repeated(command: click.Command, parent: click.Context, arguments: li
 
 
 def usage_message(error: click.ClickException) -> str:
-    """The text of an error of click, which ends with the command whose help to read."""
+    """The text of an error of click, which ends with the command whose help to read.
+
+    Or with one that the error proposes.
+    """
     text = _with_fix(error)
+    if ends_in_command(text):
+        return text
     text += "." * (not text.endswith((".", "?", "?)")))
     context = getattr(error, "ctx", None)
     return text if context is None else f"{text} See {context.command_path} --help."

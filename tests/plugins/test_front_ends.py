@@ -308,9 +308,7 @@ def test_a_parser_is_given_bytes_path_limit_and_options(tmp_path: Path) -> None:
 
 def test_what_a_parser_needs_and_is_not_installed_is_named_with_its_cure() -> None:
     front_end = toy(requires=("acme_onnx", "json"), install="pip install 'armpy[onnx]'")
-    text = (
-        ": the front-end needs acme_onnx, which is not installed. Run: pip install 'armpy[onnx]'."
-    )
+    text = ": the front-end needs acme_onnx, which is not installed. Run: pip install 'armpy[onnx]'"
     with pytest.raises(ParserError, match=WHERE + re.escape(text)):
         load(front_end)
 
