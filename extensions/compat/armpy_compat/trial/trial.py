@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from armpy.errors import ArmpyError
+from armpy.plugins import install_line
 from armpy_compat.trial.engine_calls import ENGINES
 from armpy_compat.trial.program_runs import ProgramRun, ProgramStarter
 from armpy_compat.trial.trial_result import SIDES, TrialResult, result_of
@@ -17,7 +18,7 @@ _INSTALL: Mapping[str, str] = {
     "ai_edge_litert": "Run: pip install ai-edge-litert",
     "tflite_runtime": "Run: pip install tflite-runtime",
     "tensorflow": "Run: pip install tensorflow",
-    "armpy_onnx": "Run: pip install './extensions/compat[onnx]' (in a checkout of armpy)",
+    "armpy_onnx": f"Run: {install_line('armpy-onnx')}",
     "pyarmnn": "Build it as Arm NN's python/pyarmnn/README.md says",
 }
 

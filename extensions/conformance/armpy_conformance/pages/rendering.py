@@ -131,7 +131,7 @@ def _environment() -> Environment:
     except ImportError as error:
         raise UnimplementedError(
             "pages are made with the package jinja2, which is not installed",
-            fix="Install it with: pip install './extensions/conformance[cli]'",
+            fix="Run: pip install jinja2",
         ) from error
     environment: Environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

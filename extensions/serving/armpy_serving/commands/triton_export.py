@@ -131,7 +131,7 @@ def _check(
     if of_ensemble and not ensemble:
         raise click.UsageError("--mean, --std and --top are for --ensemble.")
     if inputs.says_shapes and max_batch:
-        option = "--shapes" if inputs.shape_sets else "--size"
+        option = "--shape" if inputs.shape_sets else "--size"
         raise click.UsageError(f"{option} and --max-batch cannot be given together.")
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from armpy import Model
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, UnimplementedError
+from armpy.errors import InvalidArgumentError, UnimplementedError, argument
 from armpy.model import ModelOrigin
 from armpy.plugins.hooks import open_model_file
 from armpy_serving.batching.arguments import batch_sizes
@@ -233,7 +233,7 @@ def _copy(model: Model, source: Path, folder: Path) -> str:
             where=str(source),
             expected="a suffix of models, such as .onnx",
             actual=repr(source.suffix),
-            fix="Rename the file, or give shapes with --shapes",
+            fix=f"Rename the file, or give shapes with {argument('shapes')}",
         )
     # The model's own file is one of them if its tensors lie in the file itself.
     data_files = sorted({Path(file).resolve() for file in model.provenance.data_files})
@@ -246,7 +246,7 @@ def _copy(model: Model, source: Path, folder: Path) -> str:
             "a plugin's front-end reads them",
             where=str(source),
             actual=", ".join(map(str, data_files[:_MOST_NAMED])),
-            fix="Give shapes with --shapes, or keep the elements in the model's file",
+            fix=f"Give shapes with {argument('shapes')}, or keep the elements in the model's file",
         )
     names = {path: f"model.data.{number}" for number, path in enumerate(data_files)}
     request = model.provenance.request
