@@ -148,7 +148,15 @@ class UnsupportedOperatorError(ParserError):
 
 
 class LayerValidationError(ArmpyError):
-    """A layer's operands or attributes break a rule of its operation."""
+    """A layer's operands or attributes break a rule of its operation.
+
+    Attributes
+    ----------
+    is_about_call : bool
+        Whether the fix is to choose other shapes for a call.
+    """
+
+    is_about_call: bool = False
 
 
 class GraphValidationError(ArmpyError):
@@ -311,10 +319,6 @@ def nearest_name(name: object, known: Iterable[object], cutoff: float = 0.6) -> 
     return spelled[near[0]] if near else None
 
 
-CHOOSE_OTHERS = "choose others"
-"""End of the fix of errors for shapes that a caller chose; an example may follow."""
-
-
 def argument(name: str, value: object = None) -> str:
     """Write an argument as its caller does, for texts of errors.
 
@@ -324,9 +328,10 @@ def argument(name: str, value: object = None) -> str:
         In Python ``code='never'``, or ``code`` without a value; while a command runs, ``--code
         never`` and ``--code``.
     """
-    if not _STYLES:
+    style = argument_style()
+    if not style:
         return name if value is None else f"{name}={value!r}"
-    module, _, function = _STYLES[-1].partition(":")
+    module, _, function = style.partition(":")
     return str(getattr(importlib.import_module(module), function)(name, value))
 
 
@@ -342,7 +347,8 @@ def arguments_written(style: str) -> Iterator[None]:
     Parameters
     ----------
     style : str
-        ``module:function``, imported for an error; it gets a name, and a value or None.
+        ``module:function``, imported for an error; it gets a name, and a value or None. Empty for
+        Python's.
     """
     _STYLES.append(style)
     try:

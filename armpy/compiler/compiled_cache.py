@@ -37,7 +37,7 @@ from armpy.backend import (
 )
 from armpy.backend.caches import KEEPS_NOTHING, model_name
 from armpy.backend.preparation import LOOK_UP
-from armpy.compiler.compiled_parts import Programs, current_parts
+from armpy.compiler.compiled_parts import Programs, current_parts, title_of
 from armpy.compiler.compiled_programs import saved_program
 from armpy.compiler.substitute import check_answer, offer
 from armpy.core.machine import machine_identity
@@ -213,9 +213,7 @@ class CachedPart(NamedTuple):
 
     @property
     def _title(self) -> str:
-        layers = self.view.layers
-        count = "1 layer" if len(layers) == 1 else f"{len(layers)} layers"
-        return f"{count} from '{layers[0].name}'"
+        return title_of(self.view)
 
     def _report(self, is_hit: bool, reason: str = "") -> None:
         report_cache_use(CacheUse(self.backend.get_id(), self._title, is_hit, reason))

@@ -36,6 +36,11 @@ from armpy.types import BackendId
 _log = logging.getLogger("armpy.compiler")
 
 
+def title_of(view: SubgraphView) -> str:
+    """What is compiled of a part of a graph, for people: ``2 layers from 'conv_1'``."""
+    return f"{counted(len(view.layers), 'layer')} from '{view.layers[0].name}'"
+
+
 class Programs:
     """Reader of the programs that one backend has written down."""
 
@@ -114,8 +119,8 @@ class ArchivedParts:
             return otherwise()
         views, reason = self._taken(graph, backend, view, request, of_backend)
         shown = f"from the compiled model{': ' if reason else ''}{reason}"
-        title = f"{counted(len(view.layers), 'layer')} from '{view.layers[0].name}'"
-        report_cache_use(CacheUse(backend.get_id(), title, views is not None, shown))
+        use = CacheUse(backend.get_id(), title_of(view), views is not None, shown)
+        report_cache_use(use)
         return otherwise() if views is None else views
 
     def has(

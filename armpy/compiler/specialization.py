@@ -20,7 +20,6 @@ from armpy.compiler.folding.constants import (
 )
 from armpy.core.symbolic import Size, SymbolicTrace, is_traced
 from armpy.errors import (
-    CHOOSE_OTHERS,
     ArmpyError,
     LayerValidationError,
     ParserError,
@@ -82,6 +81,7 @@ def call_shapes_named(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Iterat
     except LayerValidationError as error:
         fix = _other_shapes(graph, shapes)
         error.fix = ". ".join(filter(None, [error.fix.rstrip("."), fix]))
+        error.is_about_call = bool(fix)
         raise
     except ParserError as error:
         # Parts of a file that wait for shapes are read now: its other parts have been before.
@@ -89,7 +89,9 @@ def call_shapes_named(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Iterat
         fix = _other_shapes(graph, shapes)
         plain.fix = "" if fix else error.fix
         reason = str(plain).rstrip(".")
-        raise LayerValidationError(f"the inputs' shapes do not fit: {reason}", fix=fix) from error
+        refusal = LayerValidationError(f"the inputs' shapes do not fit: {reason}", fix=fix)
+        refusal.is_about_call = bool(fix)
+        raise refusal from error
 
 
 def _other_shapes(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> str:
@@ -104,7 +106,7 @@ def _other_shapes(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> str:
         return ""
     more = f" and {len(chosen) - _MOST_NAMED} more" if len(chosen) > _MOST_NAMED else ""
     named = ", ".join(chosen[:_MOST_NAMED])
-    return f"This is for the shapes of the call, {named}{more}: {CHOOSE_OTHERS}"
+    return f"This is for the shapes of the call, {named}{more}: choose others"
 
 
 _LoopKey: TypeAlias = tuple[ControlFlow, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]

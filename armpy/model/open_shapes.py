@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import (
-    CHOOSE_OTHERS,
     ArmpyError,
     InvalidArgumentError,
     LayerValidationError,
@@ -75,7 +74,7 @@ class InputShapes:
         try:
             yield
         except LayerValidationError as error:
-            error.fix = self.fix or self._with_example(error.fix)
+            error.fix = self.fix or self._with_example(error)
             raise
 
     def _example(self, spec: TensorSpec) -> str:
@@ -88,12 +87,12 @@ class InputShapes:
             shape = sizes[0]
         return "" if shape is None else argument("shapes", {spec.name: shape})
 
-    def _with_example(self, fix: str) -> str:
-        """The fix of an error about shapes that the caller says, with ones that are taken."""
-        if self.fits is None or not self.open or not fix.endswith(CHOOSE_OTHERS):
-            return fix
+    def _with_example(self, error: LayerValidationError) -> str:
+        """The fix of an error, with shapes that are taken if it is about those of a call."""
+        if self.fits is None or not self.open or not error.is_about_call:
+            return error.fix
         example = self._example(self.open[0])
-        return f"{fix}, for example with {example}" if example else fix
+        return f"{error.fix}, for example with {example}" if example else error.fix
 
 
 def choose_shapes(

@@ -109,13 +109,15 @@ def test_where_no_size_is_taken_the_fix_says_what_was_tried() -> None:
 def test_an_example_follows_on_shapes_of_the_caller_that_are_not_taken() -> None:
     several = choose_shapes(specs({"x": (None, None)}), [None], {"x": (1, 128)}, dict)
     found = replace(several, fits=lambda shapes: shapes["x"][1] > 500)
-    for fix, text in (
+    for fix, example in (
         ("This is for the shapes of the call: choose others", ", for example with shapes={'x': "),
         ("Correct the model", ""),
     ):
+        refusal = LayerValidationError("no", fix=fix)
+        refusal.is_about_call = bool(example)
         with pytest.raises(LayerValidationError) as caught, found.explained():
-            raise LayerValidationError("no", fix=fix)
-        assert caught.value.fix == fix + (f"{text}(1, 512)}}" if text else "")
+            raise refusal
+        assert caught.value.fix == fix + (f"{example}(1, 512)}}" if example else "")
 
 
 def test_examples_are_written_as_the_caller_writes_them() -> None:

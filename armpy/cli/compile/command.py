@@ -8,7 +8,7 @@ from functools import partial
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.inputs.options import input_options
+from armpy.cli.inputs.options import RUNS_NOTHING, input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
@@ -33,11 +33,7 @@ from armpy.cli.options import (
     "shape",
     "size",
     "batch",
-    without={
-        "image": "runs nothing: `--size` gives the size of pictures",
-        "input": "runs nothing: `--shape` gives the shape of an array",
-        "seed": "runs nothing",
-    },
+    without=RUNS_NOTHING,
     more_on_shapes="A name that comes again begins a further set that the model is prepared for.",
     several_shapes=True,
 )

@@ -56,6 +56,13 @@ _SHAPE = (
 )
 
 
+RUNS_NOTHING: Mapping[str, str] = {
+    "image": "runs nothing: `--size` gives the size of pictures",
+    "input": "runs nothing: `--shape` gives the shape of an array",
+    "seed": "runs nothing",
+}
+"""Why commands that only prepare a model lack options; for `input_options`."""
+
 INPUT_OPTIONS = ("image", "input", "shape", "size", "batch", "seed")
 """Names of the options, without dashes, in the order of helps and of the documentation."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.inputs.options import input_options
+from armpy.cli.inputs.options import RUNS_NOTHING, input_options
 from armpy.cli.options import (
     WRITABLE_FILE,
     model_options,
@@ -22,11 +22,7 @@ from armpy.cli.options import (
     "shape",
     "size",
     "batch",
-    without={
-        "image": "runs nothing: `--size` gives the size of pictures",
-        "input": "runs nothing: `--shape` gives the shape of an array",
-        "seed": "runs nothing",
-    },
+    without=RUNS_NOTHING,
 )
 @click.option("--dot", type=WRITABLE_FILE, help="Write the network for Graphviz to this file.")
 @report_options

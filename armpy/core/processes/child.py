@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import Any, Protocol
 
 from armpy.core.processes.confinement import confine, in_force
@@ -49,8 +49,7 @@ def main(settings: Mapping[str, Any]) -> None:  # pragma: no cover - runs in the
     # Rights are gone before any thread is there, as NumPy's would be.
     module, _, name = settings["handler"].partition(":")
     make: Callable[[], Handler] = getattr(importlib.import_module(module), name)
-    style = settings["argument_style"]
-    with arguments_written(style) if style else nullcontext():
+    with arguments_written(settings["argument_style"]):
         serve(settings["connection"], make())
     if not settings["ends_in_order"]:
         for stream in (sys.stdout, sys.stderr):

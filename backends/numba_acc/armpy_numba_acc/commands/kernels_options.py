@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import OnceGroup, imported_when_run
-from armpy.cli.inputs.options import input_options
+from armpy.cli.inputs.options import RUNS_NOTHING, input_options
 from armpy.cli.options import (
     MODEL_FILE,
     OUTPUT,
@@ -14,12 +14,6 @@ from armpy.cli.options import (
     dynamic_backends_option,
     report_options,
 )
-
-_RUNS_NOTHING = {
-    "image": "runs nothing: `--size` gives the size of pictures",
-    "input": "runs nothing: `--shape` gives the shape of an array",
-    "seed": "runs nothing",
-}
 
 
 @click.group("kernels", cls=OnceGroup)
@@ -52,7 +46,7 @@ def command() -> None:
     "shape",
     "size",
     "batch",
-    without=_RUNS_NOTHING,
+    without=RUNS_NOTHING,
     more_on_shapes="They are used for every model. A name that comes again begins a further set of "
     "shapes.",
     several_shapes=True,
@@ -76,7 +70,7 @@ def build() -> None:
 @click.option(
     "--all", "shows_all", is_flag=True, help="List also packs for other machines, with the reasons."
 )
-@input_options("shape", "size", "batch", without=_RUNS_NOTHING)
+@input_options("shape", "size", "batch", without=RUNS_NOTHING)
 @dynamic_backends_option
 @report_options
 @click.pass_context

@@ -6,7 +6,7 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.inputs.options import input_options
+from armpy.cli.inputs.options import RUNS_NOTHING, input_options
 from armpy.cli.options import (
     BACKENDS,
     MODEL_FILE,
@@ -123,10 +123,8 @@ _SOME = click.IntRange(min=1)
     "shape",
     "size",
     without={
-        "image": "runs nothing: `--size` gives the size of pictures",
-        "input": "runs nothing: `--shape` gives the shape of an array",
+        **RUNS_NOTHING,
         "batch": "takes `--max-batch`, the most rows that the server joins",
-        "seed": "runs nothing",
     },
     more_on_shapes="A name that comes again begins a further set that the model is prepared for. "
     "Not with --max-batch.",
