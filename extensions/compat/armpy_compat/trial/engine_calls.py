@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -240,35 +240,21 @@ class _ArmnnCalls:
             instance: object,
             _: object,
             networkId: int,  # noqa: N803
-            inputTensors: object,  # noqa: N803
-            outputTensors: object,  # noqa: N803
+            *__: object,
+            **___: object,
         ) -> object:
             return self._networks[id(instance), networkId]
 
-        def inputs(
-            _: object,
-            __: object,
-            networkId: object,  # noqa: N803
-            inputTensors: Iterable[Any],  # noqa: N803
-            outputTensors: object,  # noqa: N803
-        ) -> object:
-            return _memories(inputTensors)
+        def memories(position: int) -> Callable[..., object]:
+            # Numbers of bindings are each engine's own, and of memory only the size counts.
+            return lambda _, __, networkId, inputTensors, outputTensors: [  # noqa: N803
+                tensor.get_memory_area().ravel()
+                for _, tensor in (inputTensors, outputTensors)[position]
+            ]
 
-        def outputs(
-            _: object,
-            __: object,
-            networkId: object,  # noqa: N803
-            inputTensors: object,  # noqa: N803
-            outputTensors: Iterable[Any],  # noqa: N803
-        ) -> object:
-            return _memories(outputTensors)
-
-        self._recorder.watch_call(runtime, "EnqueueWorkload", engine, inputs, outputs, network)
-
-
-def _memories(tensors: Iterable[Any]) -> object:  # Any: pairs of a number and a tensor
-    """Contents of tensors; numbers of bindings are each engine's own, of memory the size counts."""
-    return [tensor.get_memory_area().ravel() for _, tensor in tensors]
+        self._recorder.watch_call(
+            runtime, "EnqueueWorkload", engine, memories(0), memories(1), network
+        )
 
 
 def _armnn_placement(network: Any) -> object:
