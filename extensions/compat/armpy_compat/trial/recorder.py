@@ -43,7 +43,8 @@ class Recorder:
     Notes
     -----
     Times of calls are those of the engine alone. What the recorder itself takes, to copy and hash
-    arrays, is subtracted from the times of the program.
+    arrays, is subtracted from the times of the program. Forked children of the program, which share
+    its open files, record nothing.
     """
 
     def __init__(self, folder: str, began_s: float) -> None:
@@ -51,7 +52,8 @@ class Recorder:
         self._process = os.getpid()
         self._lock = threading.RLock()
         self._thread = threading.local()
-        self._answers = open(os.path.join(folder, "answers.bin"), "wb")  # noqa: SIM115 - until exit
+        # Until exit, and without a buffer, which forked children would write, too.
+        self._answers = open(os.path.join(folder, "answers.bin"), "wb", 0)  # noqa: SIM115
         self._num_bytes = 0
         self._placements: dict[int, Callable[[], object]] = {}
         self._indexes: WeakKeyDictionary[object, int] = WeakKeyDictionary()
@@ -195,6 +197,8 @@ class Recorder:
         shapes: str | None = None,
     ) -> None:
         """Record a call, with a digest of its inputs, its answers, and the shapes of its inputs."""
+        if self._is_in_child():
+            return
         with self._lock:
             if self._first_answer_s is None:
                 self._first_answer_s = time.time() - self._began_s - self._aside_s
@@ -254,9 +258,13 @@ class Recorder:
             if threading.current_thread() is threading.main_thread():
                 self._aside_s += time.perf_counter() - start
 
+    def _is_in_child(self) -> bool:
+        """Whether this is a forked child of the program."""
+        return os.getpid() != self._process
+
     def write(self) -> None:
         """Write the record, unless this is a forked child of the program."""
-        if os.getpid() != self._process:
+        if self._is_in_child():
             return
         with self._lock:
             self._answers.close()

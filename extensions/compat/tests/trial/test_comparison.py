@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,22 @@ from armpy_compat.trial.recorder import Recorder
 from armpy_compat.trial.values import arrays_of, digest_of
 
 
+class Session:
+    """What runs a model."""
+
+
 def recorded(folder: Path, *calls: tuple[str, object]) -> ProgramRun:
     """A run of one model, with the digest of the inputs and the answer of each call."""
     folder.mkdir()
-    recorder = Recorder(str(folder), 0)
-
-    class Session:
-        pass
-
-    session = Session()
+    recorder, session = Recorder(str(folder), 0), Session()
     recorder.add_model(session, "engine", b"model", 0.0, lambda _: "")
     for inputs, answer in calls:
         recorder.add_call(session, 1.0, inputs, arrays_of(answer))
+    return written(recorder, folder)
+
+
+def written(recorder: Recorder, folder: Path) -> ProgramRun:
+    """The run of which a recorder has recorded the calls."""
     recorder.write()
     return ProgramRun(0, json.loads((folder / "record.json").read_text()), folder, (), "")
 
@@ -128,6 +133,23 @@ def test_answers_beyond_the_limit_are_compared_by_their_digests(
     armpy = recorded(tmp_path / "armpy", ("a", 1.0), ("b", 2.0), ("c", 3.5))
     (answers,) = compare_runs(own, armpy, 1)
     assert (answers.total, answers.equal, answers.uncompared) == (3, 2, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
+def test_calls_of_forked_children_leave_the_answers_of_their_parent_alone(tmp_path: Path) -> None:
+    recorder, session = Recorder(str(tmp_path), 0), Session()
+    recorder.add_call(session, 1.0, "a", [reals([1, 2])])
+    child = os.fork()
+    if child == 0:
+        try:
+            recorder.add_call(session, 1.0, "b", [np.zeros(1 << 16)])
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    recorder.add_call(session, 1.0, "c", [reals([3, 4])])
+    run = written(recorder, tmp_path)
+    answers = [run.arrays(call) for call in run.calls]
+    assert [array.tolist() for arrays in answers for array in arrays or ()] == [[1, 2], [3, 4]]
 
 
 def test_digests_depend_on_types_and_shapes() -> None:
