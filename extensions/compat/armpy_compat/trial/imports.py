@@ -76,11 +76,14 @@ def _note_missing(module: ModuleType, missing: Callable[[str], None]) -> None:
     place, own = engine_module(module.__name__), module.__dict__.get("__getattr__")
 
     def lacks(name: str) -> object:
-        if not name.startswith("_"):
-            missing(f"{place}.{name}")
-        if own is not None:
-            return own(name)
-        raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
+        try:
+            if own is not None:
+                return own(name)
+            raise AttributeError(f"module '{module.__name__}' has no attribute '{name}'")
+        except AttributeError:
+            if not name.startswith("_"):
+                missing(f"{place}.{name}")
+            raise
 
     module.__dict__["__getattr__"] = lacks
     if not str(getattr(module, "__file__", "")).endswith(".py"):

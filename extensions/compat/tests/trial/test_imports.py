@@ -11,6 +11,13 @@ import pytest
 
 from armpy_compat.trial.imports import ImportWatcher, is_importable
 
+LAZY = """
+def __getattr__(name):
+    if name == "there":
+        return 1
+    raise AttributeError(name)
+"""
+
 
 @pytest.fixture
 def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -19,6 +26,7 @@ def missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     package.mkdir()
     (package / "__init__.py").write_text("class Known:\n    pass\n")
     (package / "interpreter.py").touch()
+    (package / "lazy.py").write_text(LAZY)
     noted: list[str] = []
     monkeypatch.setattr(sys, "modules", dict(sys.modules))
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
@@ -51,6 +59,14 @@ def test_a_submodule_that_turns_out_to_be_there_is_not_missing(missing: list[str
     assert interpreter.__name__ == "tflite_runtime.interpreter"
     assert missing == ["tflite_runtime.interpreter"]  # asked of the package before its import
     assert [name for name in missing if not is_importable(name)] == []
+
+
+def test_a_name_that_a_module_makes_when_asked_is_not_missing(missing: list[str]) -> None:
+    lazy = import_module("tflite_runtime.lazy")
+    assert lazy.there == 1
+    with pytest.raises(AttributeError, match="absent"):
+        _ = lazy.absent
+    assert missing == ["tflite_runtime.lazy.absent"]
 
 
 def test_other_modules_are_left_alone(missing: list[str]) -> None:
