@@ -43,7 +43,8 @@ def run_program(path: str, arguments: Sequence[str]) -> None:
     main.__dict__.update(__file__=os.path.abspath(path), __builtins__=builtins, __cached__=None)
     sys.modules["__main__"] = main
     sys.argv = [path, *arguments]
-    folder = os.path.dirname(os.path.abspath(path))
+    # As Python does: the folder of the file that a symbolic link leads to.
+    folder = os.path.dirname(os.path.realpath(path))
     # `python -m` puts the current folder there, unless -P is given.
     sys.path[: 0 if sys.flags.safe_path else 1] = [folder]
     exec(code, main.__dict__)

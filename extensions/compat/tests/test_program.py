@@ -54,6 +54,18 @@ def test_a_program_is_the_main_module_with_its_arguments_folder_and_exit_status(
 
 
 @pytest.mark.slow
+def test_a_symbolic_link_to_a_program_has_the_modules_beside_the_program(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("from beside import NAME; print(NAME, __file__)")
+    (tmp_path / "beside.py").write_text("NAME = 'beside'\n")
+    link = tmp_path / "commands" / "program"
+    link.parent.mkdir()
+    link.symlink_to(tmp_path / "program.py")
+    python = subprocess.run([sys.executable, str(link)], capture_output=True, text=True, check=True)
+    assert python.stdout == f"beside {link}\n"
+    assert run(str(link)).stdout == python.stdout
+
+
+@pytest.mark.slow
 def test_a_missing_program_is_one_line() -> None:
     done = run("no/such/program.py")
     assert done.returncode == 1
