@@ -35,10 +35,19 @@ def speed_headline(times: RunTimes) -> Headline:
     lines = [f"{100 * overhead_us / whole_us:.0f} % of a run is overhead around layers"]
     lines.append(main_limit(by_limit))
     if summary.num_executions > 1:
-        low, _, high = summary.run_us
-        subject = "half of the disturbed runs took" if times.is_busy else "half of the runs take"
-        lines.insert(0, f"{subject} {time_text(low)} to {time_text(high)}")
+        lines.insert(0, _spread(times))
     return Headline("How fast?", [(time_text(whole_us), times.basis)], lines)
+
+
+def _spread(times: RunTimes) -> str:
+    """How much runs vary: the middle half of them, or all of a few, whose middle says little."""
+    summary = times.summary
+    low, _, high = summary.run_us
+    subject = "half of the disturbed runs took" if times.is_busy else "half of the runs take"
+    if few_runs(summary):
+        low, high = (find(summary.run_ns) / 1000 for find in (min, max))
+        subject = "disturbed runs took" if times.is_busy else "runs take"
+    return f"{subject} {time_text(low)} to {time_text(high)}"
 
 
 def _least_us(share: Share, summary: Summary) -> tuple[float, float]:

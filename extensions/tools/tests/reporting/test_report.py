@@ -431,7 +431,11 @@ def test_the_share_around_layers_is_that_of_the_bar() -> None:
 def test_few_runs_are_said_to_be_few() -> None:
     assert few_runs(summary_of(2)) == "2 runs of the model are few; --runs 20 makes more."
     assert not few_runs(summary_of(10))
-    assert speed_headline(RunTimes(summary_of(2))).figures == [("10.0 µs", "mean of 2 runs")]
+    headline = speed_headline(RunTimes(summary_of(2)))
+    assert headline.figures == [("10.0 µs", "mean of 2 runs")]
+    assert headline.lines[0] == "runs take 9.00 µs to 11.0 µs"
+    busy = speed_headline(RunTimes(summary_of(2), is_busy=True))
+    assert busy.lines[0] == "disturbed runs took 9.00 µs to 11.0 µs"
     one = replace(summary_of(2), num_executions=1, run_ns=(9000,))
     assert speed_headline(RunTimes(one)).figures[0][1] == "one run"
 
