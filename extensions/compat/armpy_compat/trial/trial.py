@@ -18,7 +18,6 @@ _INSTALL: Mapping[str, str] = {
     "ai_edge_litert": "Run: pip install ai-edge-litert",
     "tflite_runtime": "Run: pip install tflite-runtime",
     "tensorflow": "Run: pip install tensorflow",
-    "armpy_onnx": f"Run: {install_line('armpy-onnx')}",
     "pyarmnn": "Build it as Arm NN's python/pyarmnn/README.md says",
 }
 
@@ -88,12 +87,15 @@ def _check_installed(program: str, run: ProgramRun) -> None:
     TrialError
         If it did.
     """
+    if run.raised["type"] != "ModuleNotFoundError":
+        return
     missing = run.raised["module"]
-    if run.raised["type"] == "ModuleNotFoundError" and missing in _INSTALL:
+    remedies = {**_INSTALL, "armpy_onnx": f"Run: {install_line('armpy-onnx')}"}
+    if missing in remedies:
         raise TrialError(
             f"the program needs {missing}, which is not installed",
             where=program,
-            fix=_INSTALL[missing],
+            fix=remedies[missing],
         )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ pytest.importorskip("onnxruntime", reason="ONNX Runtime is not installed")
 
 import onnx.parser
 
+from armpy.plugins import install_line
 from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.extension_tables import COMMANDS
 from armpy_compat.trial.trial import try_program
@@ -270,12 +272,21 @@ def test_a_program_without_a_model_is_refused() -> None:
     assert "program.py: the program loaded no model: it imported ONNX Runtime, and" in output
 
 
-def test_a_missing_engine_is_named_with_its_install_line() -> None:
-    code, output = tried(program("sys.modules['tflite_runtime'] = None", "import tflite_runtime"))
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("tflite_runtime", lambda: "pip install tflite-runtime"),
+        # In the folder of the test, which decides whether the checkout's path is short.
+        ("armpy_onnx", lambda: install_line("armpy-onnx")),
+    ],
+)
+def test_a_missing_module_is_named_with_its_install_line(
+    module: str, line: Callable[[], str]
+) -> None:
+    code, output = tried(program(f"sys.modules['{module}'] = None", f"import {module}"))
     assert code == 1
     assert output.endswith(
-        "program.py: the program needs tflite_runtime, which is not installed."
-        " Run: pip install tflite-runtime.\n"
+        f"program.py: the program needs {module}, which is not installed. Run: {line()}\n"
     )
 
 
