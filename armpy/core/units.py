@@ -21,7 +21,7 @@ def bytes_text(size_bytes: float) -> str:
     """``3.4 MiB``: at most three digits."""
     for unit, name in _BYTES:
         if abs(size_bytes) >= unit:
-            return f"{_at_most_three_digits(size_bytes / unit)} {name}"
+            return f"{number_text(size_bytes / unit)} {name}"
     return f"{size_bytes:.0f} B"
 
 
@@ -29,7 +29,7 @@ def count_text(number: float) -> str:
     """``3.4 M``: at most three digits."""
     for unit, name in _COUNTS:
         if abs(number) >= unit:
-            return f"{_at_most_three_digits(number / unit)}{name}"
+            return f"{number_text(number / unit)}{name}"
     return f"{number:.4g}"
 
 
@@ -48,8 +48,8 @@ def time_text(us: float) -> str:
     return f"{number:,.{decimals}f} {name}"
 
 
-def _at_most_three_digits(number: float) -> str:
-    """Without zeros at the end; more digits before the point where a number has them."""
+def number_text(number: float) -> str:
+    """``3.4``: at most three digits, but all before the point, and no zeros at the end."""
     return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 

@@ -64,9 +64,9 @@ def time_parts(times: RunTimes, known: LayerRows) -> list[Part]:
     if summary.num_dropped:
         parts.append(Text(f"{summary.num_dropped} events were not kept.", "note"))
     parts += [
-        _bars("Time of one run by kind of layer", "kind", kinds),
+        _bars("Time of one run by kind of layer", "kind", kinds, times),
         *_folded(times, known),
-        _bars("Time of one run by layer", "layer", [*layers, *around]),
+        _bars("Time of one run by layer", "layer", [*layers, *around], times),
         _in_order(known.rows),
         Details("Every layer with its figures", [_table(known.rows)]),
     ]
@@ -215,14 +215,13 @@ def _kind_name(part: TimePart) -> str:
     return f"{part.name} ({part.backend})" if part.backend else part.name
 
 
-def _bars(caption: str, label: str, parts: Sequence[TimePart]) -> Bars:
-    """A bar for each part, the longest first."""
-    whole = sum(part.time_us for part in parts) or 1.0
+def _bars(caption: str, label: str, parts: Sequence[TimePart], times: RunTimes) -> Bars:
+    """A bar for each part of a run, the longest first."""
     bars = [
         Bar(
             part.name,
             part.time_us,
-            f"{time_text(part.time_us)}, {percent_text(part.time_us / whole)}",
+            _time_and_share(part.time_us, times),
             part.backend or "armpy",
         )
         for part in sorted(parts, key=lambda part: -part.time_us)

@@ -9,7 +9,7 @@ from statistics import median
 
 import armpy
 from armpy.cli.files import write_text
-from armpy.core.units import time_text
+from armpy.core.units import number_text, time_text
 from armpy_conformance.pages import (
     Bar,
     Bars,
@@ -126,18 +126,13 @@ def in_a_line(result: BenchmarkResult) -> str:
 def _speed(ratio: Ratio) -> str:
     """How much faster or slower, with the interval, in words."""
     if ratio.verdict not in ("faster", "slower"):
-        return f"{_digits(ratio.value)} times as fast ({ratio.verdict})"
+        return f"{number_text(ratio.value)} times as fast ({ratio.verdict})"
     value, low, high = ratio.value, ratio.low, ratio.high
     if value < 1:
         value, low, high = 1 / value, 1 / high, 1 / low if low else math.inf
     if math.isinf(high) or not low:
-        return f"{_digits(value)} times {ratio.verdict}"
-    return f"{_digits(value)} times {ratio.verdict} ({_digits(low)} to {_digits(high)})"
-
-
-def _digits(number: float) -> str:
-    """Three digits, or all before the point."""
-    return f"{number:.3g}" if number < 999.5 else f"{number:,.0f}"
+        return f"{number_text(value)} times {ratio.verdict}"
+    return f"{number_text(value)} times {ratio.verdict} ({number_text(low)} to {number_text(high)})"
 
 
 def _runs(
