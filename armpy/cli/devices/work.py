@@ -17,11 +17,12 @@ from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.placers import Placers
 from armpy.plugins.proxy.figures import figures_fields
 from armpy.plugins.proxy.guard import BackendProxy
+from armpy.types import DataType
 
 if TYPE_CHECKING:
     from armpy.backend import DeviceFigures, PerformanceFigures
     from armpy.compiler.devices import DeviceFacts
-    from armpy.types import BackendId, DataType
+    from armpy.types import BackendId
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,10 @@ def figure_rows(figures: DeviceFigures | None) -> list[tuple[str, str, str]]:
         if pair is not None:
             cells = f"{pair.exec_time:.3g}", f"{pair.power_usage:.3g}"
             subjects.setdefault(cells, []).append(name)
-    if len(subjects) == 1 < len(named):
+    is_complete = all(pair is not None for _, pair in named) and (
+        figures.tensors.keys() & figures.scalars.keys() >= {*DataType}
+    )
+    if is_complete and len(subjects) == 1:
         return [("all types and operations", *cells) for cells in subjects]
     return [("; ".join(names), *cells) for cells, names in subjects.items()]
 

@@ -14,6 +14,7 @@ import pytest
 from armpy_numba_acc import NumbaBackend
 
 from armpy.backend import DeviceFigures, PerformanceFigures
+from armpy.cli.devices.work import figure_rows
 from armpy.core.machine import machine_identity
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.types import DataType
@@ -67,13 +68,14 @@ def test_a_calibration_is_kept_and_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert armpy_command(["calibrate", "--backend", "CpuRef", "--seconds", "1"]) == 0
     shown = capsys.readouterr().out
     assert machine_identity() in shown
-    assert "all types and operations" in shown  # CpuRef against itself
+    assert "float32" in shown
     assert "left out for lack of time" in shown
     assert "cannot run" not in shown
     assert FiguresStore().read("CpuRef") is not None
     assert armpy_command(["devices"]) == 0
     shown = capsys.readouterr().out
     assert "figures, declared" in shown
+    assert "all types and operations" in shown  # CpuRef against itself
     assert "type CPU_REFERENCE" in shown
     assert "feature level 30" in shown
 
@@ -152,7 +154,12 @@ def test_declared_facts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "device npu0; others: npu1 (" in shown
     assert "free memory: 3 MiB" in shown
     assert "com.acme.math.QUANT64" in shown
-    assert "0.0625" in shown
+    assert re.search(r"^float32 +0\.0625 ", shown, re.MULTILINE)
+
+
+def test_a_figure_of_one_type_is_not_said_to_be_of_all() -> None:
+    figures = DeviceFigures({DataType.FLOAT32: PerformanceFigures(0.5, 0.25)})
+    assert figure_rows(figures) == [("float32", "0.5", "0.25")]
 
 
 def test_impossible_figures_are_not_shown(
