@@ -43,8 +43,7 @@ def job_facts(
     }
     if options.get("labels") is not None:
         facts["labels"] = content_digest(options["labels"])[:_DIGITS]
-    size = options["inputs"].size if "inputs" in options else None
-    by_name = {**load_request.options.given(), "batch": batch, "size": size}
+    by_name = {**load_request.options.given(), "batch": batch, "size": options["inputs"].size}
     by_name |= {name: value for name, value in options.items() if name not in _OF_NO_RESULT}
     for name in ("front_end_options", "backend_options"):
         by_name[name] = getattr(load_request, name) or None
