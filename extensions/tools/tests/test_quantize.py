@@ -19,8 +19,9 @@ pytest.importorskip("click")
 pytest.importorskip("rich")
 pytest.importorskip("PIL")
 
+from armpy_tools.cli.quantize.page import write_page
 from armpy_tools.cli.quantize.quantize_file import QuantizeResult
-from armpy_tools.quantize import OutputAccuracy, QuantizeReport
+from armpy_tools.quantize import LayerAccuracy, OutputAccuracy, QuantizeReport
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +120,18 @@ def test_results_of_no_use_are_warned_of(
     warnings = QuantizeResult("m", "o", 8, 2, report).warnings
     assert len(warnings) == len(texts)
     assert all(text in warning for text, warning in zip(texts, warnings, strict=True))
+
+
+def test_a_page_has_the_whole_names_by_which_layers_are_kept_float(tmp_path: Path) -> None:
+    names = ("net/a/Conv2D;net/a/BiasAdd", "net/b/Conv2D;net/b/BiasAdd")
+    layers = tuple(
+        LayerAccuracy(name, "Convolution2d", name, "int8", "", 30.0, 0.1, 0.1, 0.9)
+        for name in names
+    )
+    report = QuantizeReport("int8", "mse", 100, 4, layers, (), 8, 2)
+    write_page(str(tmp_path / "page.html"), QuantizeResult("m", "o", 8, 2, report))
+    text = (tmp_path / "page.html").read_text("utf-8").replace("<wbr>", "")
+    assert all(name in text for name in names)
 
 
 def test_no_ranges_are_no_reason_to_warn_of_few_samples() -> None:

@@ -123,7 +123,8 @@ def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
         ]
         yield Bars("The least accurate layers", bars, "layer", "SQNR", dots_from=_LEAST_DB)
     rows = [
-        (*layer_row(layer, names[layer.layer]), f"{layer.mean_error:.3g}")
+        (*layer_row(layer, names[layer.layer]), f"{layer.mean_error:.3g}", layer.layer)
         for layer in report.layers
     ]
-    yield Table("Every layer", (*LAYER_COLUMNS, "mean error>"), rows)
+    # `--keep-float` takes whole names.
+    yield Table("Every layer", (*LAYER_COLUMNS, "mean error>", "whole name"), rows)
