@@ -133,7 +133,7 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
     announced = _table(ROOT / "pyproject.toml")["entry-points"]["armpy.backends"].values()
     with_armpy = {reference.partition(":")[0] for reference in announced}
     own = [project for project in backends if project.package in with_armpy]
-    others = [project for project in backends if project.backend_ids and project not in own]
+    others = [project for project in backends if project not in own]
     names = {project.name for project in extensions}
     tables = [
         _mapping(
@@ -180,7 +180,7 @@ def module_text(extensions: list[Project], backends: list[Project]) -> str:
         _mapping(
             "BACKEND_FOLDERS",
             {p.name: _quoted(p.folder) for p in others},
-            "Folders of these distributions in a checkout.",
+            "Folders of other distributions of backends in a checkout.",
         ),
     ]
     return "\n".join([HEAD, *tables])

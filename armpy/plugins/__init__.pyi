@@ -7,6 +7,7 @@ from armpy.plugins.discovery.candidate import (
 from armpy.plugins.discovery.directories import SkippedPath as SkippedPath
 from armpy.plugins.extensions import (
     install_line as install_line,
+    missing_extension as missing_extension,
     suggest_backend as suggest_backend,
     suggest_name as suggest_name,
 )

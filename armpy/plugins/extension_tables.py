@@ -92,7 +92,8 @@ BACKENDS: Mapping[str, str] = {
 
 BACKEND_FOLDERS: Mapping[str, str] = {
     "armpy-litert": "backends/litert",
+    "armpy-native": "backends/native",
     "armpy-onnxruntime": "backends/onnxruntime",
     "armpy-openvino": "backends/openvino",
 }
-"""Folders of these distributions in a checkout."""
+"""Folders of other distributions of backends in a checkout."""

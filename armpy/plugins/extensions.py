@@ -18,6 +18,27 @@ def install_line(distribution: str) -> str:
     )
 
 
+def missing_extension(
+    error: ModuleNotFoundError, distribution: str, purpose: str
+) -> ModuleNotFoundError:
+    """Return an error that says how to install the distribution of a module that is not found.
+
+    Parameters
+    ----------
+    error : ModuleNotFoundError
+        Python's own error.
+    distribution : str
+        Distribution of this project that brings the module, or that depends on what does.
+    purpose : str
+        What it is needed for, as the subject of a sentence.
+    """
+    return ModuleNotFoundError(
+        f"{purpose} needs {distribution} ({error}). Run: {install_line(distribution)}",
+        name=error.name,
+        path=error.path,
+    )
+
+
 def suggest_name(
     name: str, installed: Collection[str], distributions: Mapping[str, str], otherwise: str
 ) -> str:

@@ -29,6 +29,7 @@ from armpy.plugins.checks import OpenedCandidate, version_text, why_incompatible
 from armpy.plugins.discovery.candidate import Candidate, RejectionError
 from armpy.plugins.discovery.directories import init_file, is_common, is_library, module_name
 from armpy.plugins.discovery.entry_point_cache import LIBRARIES_GROUP, installed
+from armpy.plugins.extensions import install_line
 from armpy.plugins.library_check import C_INTERFACE, check_library
 from armpy.plugins.proxy.guarded_call import describe, exact
 from armpy.plugins.trust.pinned_code import (
@@ -135,8 +136,8 @@ def _open_c_library(
     reference = next((entry.value for entry in entries if entry.name == C_INTERFACE), "")
     if not reference:
         raise RejectionError(
-            f"its library {path} is a backend in C, and no installed package opens it. Install "
-            "armpy-native"
+            f"its library {path} is a backend in C, and no installed package opens it. Run: "
+            f"{install_line('armpy-native')}"
         )
     module, _, name = reference.partition(":")
     make = getattr(importlib.import_module(module), name)(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from armpy.plugins import install_line
+
 from .litert import models
 
 PROGRAM = """
@@ -63,6 +65,20 @@ def test_a_symbolic_link_to_a_program_has_the_modules_beside_the_program(tmp_pat
     python = subprocess.run([sys.executable, str(link)], capture_output=True, text=True, check=True)
     assert python.stdout == f"beside {link}\n"
     assert run(str(link)).stdout == python.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["armpy_onnx", "onnx"])
+def test_without_what_reads_onnx_files_the_last_line_installs_it(
+    module: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(f"import sys; sys.modules['{module}'] = None; import onnxruntime")
+    done = run(str(program))
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ModuleNotFoundError: onnxruntime on armpy needs armpy-onnx (")
+    assert last.endswith(f"Run: {install_line('armpy-onnx')}")
 
 
 @pytest.mark.slow

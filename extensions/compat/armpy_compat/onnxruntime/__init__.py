@@ -10,6 +10,13 @@ Examples
 >>> (y,) = session.run(None, {"x": x})                              # doctest: +SKIP
 """
 
+from armpy.plugins import missing_extension
+
+try:
+    import armpy_onnx.reading
+except ModuleNotFoundError as error:
+    raise missing_extension(error, "armpy-onnx", "onnxruntime on armpy") from error
+
 from armpy_compat.onnxruntime.capi._pybind_state import (
     ExecutionMode,
     ExecutionOrder,

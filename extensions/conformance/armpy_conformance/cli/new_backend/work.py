@@ -16,6 +16,7 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.files import writing
 from armpy.core.dataclass import dataclass
 from armpy.errors import InvalidArgumentError
+from armpy.plugins import install_line
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 STYLES = ("workloads", "compiler", "engine", "c", "cpp")
@@ -242,7 +243,7 @@ def _header(name: str, style: str) -> str:
         raise InvalidArgumentError(
             f"the header {name} is in a package that is not installed",
             where=f"--style {style}",
-            fix="Install armpy-native",
+            fix=f"Run: {install_line('armpy-native')}",
         ) from error
 
 
