@@ -32,9 +32,12 @@ class CliLoadRequest:
 
 def written_option(name: str, value: object) -> str:
     """Write an argument of a function as the option that commands have for it."""
-    flags = {key: info.flags[0] for key, info in COMMAND_OPTIONS.items()} | {"shapes": "--shape"}
+    flags = {key: info.flags[0] for key, info in COMMAND_OPTIONS.items()} | {
+        "num_runs": "--runs",
+        "shapes": "--shape",
+    }
     flag = flags.get(name, f"--{name.replace('_', '-')}")
     if isinstance(value, dict):
         pairs = (f"{key}={','.join(map(str, sizes))}" for key, sizes in value.items())
         return " ".join(f"{flag} {quote(pair)}" for pair in pairs)
-    return flag if value is None else f"{flag} {value}"
+    return flag if value is None else f"{flag} {quote(str(value))}"

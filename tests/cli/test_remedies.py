@@ -105,6 +105,30 @@ def test_commands_in_messages_exist_with_their_options() -> None:
     assert count > 20
 
 
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+
+_COMMAND_LINES = {"cli", "commands", "execute_network", "kserve", "__main__.py", "installation.py"}
+"""Folders and files of commands, whose texts only command lines get."""
+
+
+def options_for_python(path: Path, text: str) -> list[str]:
+    """Options in a text that callers in Python get, too, without those of a whole command."""
+    is_command_line = not _COMMAND_LINES.isdisjoint(path.parts) or "pytest" in text
+    if is_command_line or path.name in ("pytest_plugin.py", "test_conformance.py"):
+        return []
+    return _OPTION.findall(re.sub(r"armpy [a-z][\w -]* --.*", "", text))
+
+
+def test_messages_for_python_name_no_options_of_commands() -> None:
+    wrong = [(path, text) for path, text in messages() if options_for_python(path, text)]
+    allowed = {
+        "load_options.py",  # the table of options itself
+        "cluster_resources.py",  # a command line of Ray's
+        "judging.py",  # the command that tries a model again
+    }
+    assert not [(path, text) for path, text in wrong if path.name not in allowed]
+
+
 @pytest.mark.parametrize("distribution", [*FOLDERS, *BACKEND_FOLDERS])
 def test_what_installs_a_distribution_is_there(distribution: str) -> None:
     if distribution in ("armpy-numba-acc", "armpy-reference"):
@@ -134,6 +158,8 @@ def test_the_command_that_an_error_proposes_has_help(cli: Cli, wrong: str, right
 
 
 def test_wrong_remedies_are_noticed() -> None:
+    assert options_for_python(Path("tools/find.py"), "Name it with --image") == ["--image"]
+    assert not options_for_python(Path("tools/find.py"), "Run armpy compile MODEL --sign KEY")
     assert commands_in("List them with 'armpy inspect MODEL --layers'") == [
         ("inspect", ["--layers"])
     ]

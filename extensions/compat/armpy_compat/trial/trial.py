@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from armpy.errors import ArmpyError
+from armpy.errors import ArmpyError, argument
 from armpy.plugins import install_line
 from armpy_compat.trial.engine_calls import ENGINES
 from armpy_compat.trial.program_runs import ProgramRun, ProgramStarter
@@ -127,7 +127,7 @@ def _check_own_run(program: str, run: ProgramRun, *, has_input: bool) -> None:
     did = "called none of its models" if run.models else "loaded no model"
     fix = f"Pass a program that runs, not in child processes, a model of {', '.join(ENGINES)}"
     if run.record.get("reads_input") and not has_input:
-        fix = "It read standard input, which was empty: give it a file with --stdin"
+        fix = f"It read standard input, which was empty: give it a file with {argument('stdin')}"
     elif run.raised["type"]:
         fix = "Make it run on its own engine first"
     raise TrialError(

@@ -10,6 +10,7 @@ from math import ceil, floor, isinf, log10
 
 from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text, counted, time_text
+from armpy.errors import argument
 from armpy_compat.trial.comparison import ModelAnswers, calls_by_model, compare_runs
 from armpy_compat.trial.engine_calls import ENGINES
 from armpy_compat.trial.program_runs import ProgramRun
@@ -153,7 +154,7 @@ class TrialResult:
             yield from self._model_remarks(model)
         largest = max((model.answers.largest for model in self.models), default=0.0)
         if self.equal < self.total and _could_be_equal(self.models):
-            yield f"All answers are equal with --within {_rounded_up(largest)}."
+            yield f"All answers are equal with {argument('within', _rounded_up(largest))}."
         if self.printed_difference:
             yield f"The program prints something else on armpy: {self.printed_difference}."
         if self.missing:
@@ -161,7 +162,7 @@ class TrialResult:
         for error in self.errors:
             yield f"Only on armpy: {error}"
         if self.lacks_input:
-            yield "The program read standard input, which was empty: give it a file with --stdin."
+            yield f"The program read standard input, which was empty: add {argument('stdin')} FILE."
         uncompared = sum(model.answers.uncompared for model in self.models)
         if uncompared:
             yield f"{counted(uncompared, 'answer')} could not be compared: not recorded."
@@ -332,10 +333,10 @@ def _could_be_equal(models: Sequence[TrialModel]) -> bool:
     )
 
 
-def _rounded_up(number: float) -> str:
+def _rounded_up(number: float) -> float:
     """A number that is a little larger, with one digit."""
     digits = 10.0 ** floor(log10(number))
-    return _short(ceil(number / digits + 0.01) * digits)
+    return float(f"{ceil(number / digits + 0.01) * digits:g}")
 
 
 def _short(number: float) -> str:

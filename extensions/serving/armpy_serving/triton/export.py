@@ -120,7 +120,7 @@ def _opened(model: Model, max_batch: int) -> Model:
         # The fix of the error is for users of `Batcher`.
         raise InvalidArgumentError(
             error.failed,
-            where="--max-batch",
+            where=argument("max_batch"),
             actual=error.actual,
             fix="Leave it out: requests run one by one then",
         ) from error

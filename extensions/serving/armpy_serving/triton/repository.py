@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, argument
 from armpy.store.locks import locked
 from armpy_serving.triton.config import LABELS_FILE
 from armpy_serving.triton.version_file import check_alike, versions_in
@@ -50,7 +50,7 @@ def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise InvalidArgumentError(
             "a model cannot be called so",
-            where="--name",
+            where=argument("name"),
             expected="letters, digits, '_', '-' and '.', a letter or digit first",
             actual=repr(name),
         )
@@ -131,7 +131,8 @@ def check_free(
         raise InvalidArgumentError(
             "the model is in the repository already",
             where=str(repository / name / str(version)),
-            fix="Give another --model-version or --name, or --force to replace it",
+            fix="Export another version, or under another name, or replace it with "
+            f"{argument('force')}",
         )
     if not force and config is not None:
         check_alike(repository / name, version, config)
@@ -175,7 +176,9 @@ def _report_kept(place: Path, new: Path) -> None:
     files = [folder / CONFIG_FILE for folder in (place, new)]
     if all(file.exists() for file in files) and len({file.read_bytes() for file in files}) > 1:
         _log.warning(
-            "%s stays as it is, for all versions: write into it, or give --force", files[0]
+            "%s stays as it is, for all versions: write into it, or give %s",
+            files[0],
+            argument("force"),
         )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, argument
 
 VERSION_FILE = "armpy.json"
 
@@ -106,7 +106,8 @@ def check_alike(place: Path, version: int, config: Mapping[str, Any]) -> None:  
                 expected=_words(served),
                 actual=_words(asked),
                 fix="Export it as version "
-                f"{other} did, or with another --name; --force lets version {other} fail to load",
+                f"{other} did, or under another name; {argument('force')} lets version {other} "
+                "fail to load",
             )
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, argument
 
 SUFFIXES = frozenset(
     {
@@ -62,7 +62,7 @@ def _of(text: str) -> list[str]:
             for path in (_in_folder(match) if os.path.isdir(match) else (match,))
         ]
         return _required(paths, text, "no file matches the pattern")
-    raise InvalidArgumentError(f"Path '{text}' does not exist", where="--image")
+    raise InvalidArgumentError(f"Path '{text}' does not exist", where=argument("image"))
 
 
 def _matches(pattern: str) -> list[str]:
@@ -105,7 +105,7 @@ def _required(paths: list[str], text: str, failed: str) -> list[str]:
     if not paths:
         raise InvalidArgumentError(
             failed,
-            where=f"--image {text}",
+            where=argument("image", text),
             expected="names that end in " + ", ".join(sorted(SUFFIXES)),
         )
     return paths

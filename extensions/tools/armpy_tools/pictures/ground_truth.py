@@ -11,7 +11,7 @@ from pathlib import Path
 
 from armpy.cli.pictures.labels import Labels
 from armpy.core.dataclass import dataclass
-from armpy.errors import InvalidArgumentError, did_you_mean
+from armpy.errors import InvalidArgumentError, argument, did_you_mean
 
 FOLDERS = "folders"
 """For a file of truths: the folder that each picture is in is its class."""
@@ -181,10 +181,11 @@ class Classes:
             return index
         if re.fullmatch(r"\d{1,9}", text) and int(text) < self.num_classes:
             return int(text)
-        fix = "Give a label or an index" if self._names else "Name the classes with --labels"
+        named = f"Name the classes with {argument('labels')}"
+        fix = "Give a label or an index" if self._names else named
         raise InvalidArgumentError(
             f"'{text}' is not a class of the model",
-            where=f"--truth {self._source}",
+            where=argument("truth", self._source),
             expected=f"a label or an index below {self.num_classes}",
             fix=did_you_mean(text, map(self.name, self._by_name.values()), fix),
         )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError, InvalidArgumentError
+from armpy.errors import ArmpyError, InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
 from armpy.profiling import short_names
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -89,7 +89,7 @@ def float_errors(model: Model, arrays: Mapping[str, Array], float_model: Model) 
     if counts[0] != counts[1]:
         raise InvalidArgumentError(
             "the float model is not one of the same inputs and outputs",
-            where="--float-model",
+            where=argument("float_model"),
             expected="{} inputs and {} outputs".format(*counts[0]),
             actual="{} and {}".format(*counts[1]),
         )
@@ -117,7 +117,7 @@ def accuracy_headline(accuracy: ModelErrors | None) -> Headline:
     """Return how exact the model is, at first sight."""
     question = "How exact?"
     if accuracy is None:
-        return Headline(question, [("not measured", "left out with --no-accuracy")])
+        return Headline(question, [("not measured", "left out as requested")])
     figures, lines = [], []
     if (stats := accuracy.float_errors) is not None:
         figures.append(_error_figure(stats.relative, "the outputs", accuracy.float_name))

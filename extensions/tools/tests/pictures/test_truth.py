@@ -87,7 +87,7 @@ def test_a_name_counts_before_an_index() -> None:
     [
         (ANIMALS, "egyptain cat", "Did you mean 'Egyptian cat'"),
         (ANIMALS, "4", "Give a label or an index"),
-        (None, "cat", "Name the classes with --labels"),
+        (None, "cat", "Name the classes with labels"),
     ],
 )
 def test_what_is_no_class_is_an_error(labels: Labels | None, text: str, fix: str) -> None:
