@@ -13,10 +13,12 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
+from armpy import Model
 from armpy.backend.progress import Progress, watch_progress
 from armpy.core.dataclass import dataclass
 from armpy.core.resident_memory import resident_bytes
 from armpy.errors import ArmpyError
+from armpy_serving.health import ModelHealth, backend_failures, backend_use
 from armpy_serving.status import status_of
 
 SECONDS = (*(m * 10.0**e for e in range(-5, 1) for m in (1, 2.5, 5)), 10.0)
@@ -85,6 +87,7 @@ class ModelMetrics:
         self._labels = {"model": model, "version": version}
         self._lock = threading.Lock()
         self._requests: Counter[str] = Counter()
+        self.healths: Sequence[ModelHealth] = ()  # of each size that the model is loaded for
         self._running = self._loads = 0
         self._rows, self._queue, self._compute, self._load = (
             Histogram(bounds) for bounds in (ROWS, SECONDS, SECONDS, SECONDS)
@@ -127,6 +130,7 @@ class ModelMetrics:
     def metrics(self) -> list[Metric]:
         """All of it, as it is now."""
         labels = self._labels
+        health = self._health_metrics()
         with self._lock:
             requests = [
                 Metric("armpy_requests", "Requests", "counter", n, labels | {"code": code})
@@ -140,7 +144,46 @@ class ModelMetrics:
                 self._rows.metric("armpy_batch_rows", "Rows of executed batches", labels),
                 self._queue.metric("armpy_queue_seconds", "Waiting for a batch", labels),
                 self._compute.metric("armpy_compute_seconds", "Executing a batch", labels),
+                *health,
             ]
+
+    def _health_metrics(self) -> list[Metric]:
+        """Whether the model can answer, and the backends that run it; none before it is loaded."""
+        if not self.healths:
+            return []
+        labels = self._labels
+        is_ready = not any([health.problem(0.0) for health in self.healths])
+        models = [health.model for health in self.healths]
+        return [
+            Metric("armpy_ready", "Can answer requests", "gauge", is_ready, labels),
+            *_use_metrics(models[0], labels),
+            *_failure_metrics(models, labels),
+        ]
+
+
+def _use_metrics(model: Model, labels: dict[str, str]) -> Iterator[Metric]:
+    """Metrics of the backends that run a model's layers, and of the intended one."""
+    use = backend_use(model)
+    if use is None:
+        return
+    text = "Share of the layers that a backend runs"
+    for entry in use.shares:
+        backend = labels | {"backend": entry.backend}
+        yield Metric("armpy_backend_share", text, "gauge", entry.share, backend)
+    text = "Share of the layers that run elsewhere than on the intended backend"
+    intended = labels | {"intended": use.intended}
+    yield Metric("armpy_fallback_share", text, "gauge", use.fallback_share, intended)
+
+
+def _failure_metrics(models: Sequence[Model], labels: dict[str, str]) -> Iterator[Metric]:
+    """Metrics of isolated backends' processes."""
+    for failures in backend_failures(models):
+        backend = labels | {"backend": failures.backend}
+        text = "Failed processes of a backend"
+        yield Metric("armpy_backend_failures", text, "counter", failures.count, backend)
+        text = "Time until a backend is started again"
+        left_s = failures.quarantine_left_s
+        yield Metric("armpy_backend_quarantine_seconds", text, "gauge", left_s, backend)
 
 
 class KernelCounter:

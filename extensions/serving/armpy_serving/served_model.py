@@ -12,6 +12,7 @@ from typing import Any
 from armpy import Model
 from armpy.errors import InvalidArgumentError, ModelUnavailableError
 from armpy_serving.contents import Array
+from armpy_serving.health import HealthRules, ModelHealth
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.protocol import datatype_of, model_metadata
 from armpy_serving.requests import InferenceRequest, read_request, write_answer
@@ -31,6 +32,8 @@ class ServedModel:
         Metrics of a model in whose place it comes, which go on.
     run_async : callable, optional
         Runs what `run_async` is asked for, in place of the model's own: ``(inputs, deadline_s=)``.
+    rules : HealthRules, optional
+        Rules by which it counts as able to answer.
 
     Examples
     --------
@@ -45,12 +48,15 @@ class ServedModel:
         version: str = "",
         metrics: ModelMetrics | None = None,
         run_async: Callable[..., Coroutine[Any, Any, dict[str, Array]]] | None = None,
+        rules: HealthRules | None = None,
     ) -> None:
         self.model = model
         self._run_async = run_async or model.run_async
         self.name = name
         self.version = version
+        self.health = ModelHealth(model, rules)
         self.metrics = metrics or ModelMetrics(name, version)
+        self.metrics.healths = (self.health,)
         self._datatypes = {spec.name: datatype_of(spec.data_type) for spec in model.inputs}
         self.output_datatypes = {spec.name: datatype_of(spec.data_type) for spec in model.outputs}
         self._data_types = {spec.name: spec.data_type for spec in model.outputs}
@@ -154,7 +160,8 @@ class ServedModel:
         try:
             self._check(datatypes or {}, outputs)
             try:
-                yield
+                with self.health.watched():
+                    yield
             except InvalidArgumentError as error:
                 if self.model.is_closed:
                     raise self._unavailable() from error

@@ -23,7 +23,7 @@ from armpy.graph.network import Network
 from armpy.ops import FullyConnected
 from armpy.tensor import TensorInfo
 from armpy.types import DataType
-from armpy_serving import Batcher
+from armpy_serving import Batcher, health
 from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import InferenceRequest
 from armpy_testing.digits import MODEL as DIGITS
@@ -163,12 +163,13 @@ def test_a_model_that_fails_or_was_closed_is_not_healthy(
 ) -> None:
     replica = of_digits(make)
 
-    async def run_async(inputs: object, deadline_s: float) -> None:
+    def start(*_: object, **__: object) -> None:
         raise DeadObjectError("gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(armpy.Model, "run_async", lambda self, *a, **k: run_async(*a, **k))
-        with pytest.raises(DeadObjectError):
+        patch.setattr(armpy.Model, "start", start)
+        patch.setattr(health, "IDLE_S", -1.0)
+        with pytest.raises(ModelUnavailableError, match="gone"):
             asyncio.run(replica.check())
     asyncio.run(replica.check())
     replica.close()

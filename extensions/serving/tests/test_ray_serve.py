@@ -129,7 +129,8 @@ def test_no_model_answers_at_paths_that_are_not_its_own(
     ("path", "expected_route"),
     [
         ("/", ("", "any")),
-        ("/v2/health/ready", ("", "health")),
+        ("/v2/health/live", ("", "health")),
+        ("/v2/health/ready", ("", "ready")),
         ("/v2/models/ready", ("ready", "metadata")),
         ("/v2/models/ready/ready", ("ready", "ready")),
         ("/app/v2/models/v2/infer", ("v2", "infer")),

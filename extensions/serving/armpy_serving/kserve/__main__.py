@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from armpy.errors import ArmpyError
-from armpy_serving.kserve.options import load_options, make_parser
+from armpy_serving.kserve.options import health_rules, load_options, make_parser
 from armpy_serving.kserve.repository import ArmpyModelRepository
 from armpy_serving.kserve.server import ArmpyModelServer
 
@@ -21,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parsed.model_name,
             load_options(parsed),
             max_waiting=parsed.max_waiting,
+            rules=health_rules(parsed),
         )
         repository.load_models()
     except (ArmpyError, OSError) as error:

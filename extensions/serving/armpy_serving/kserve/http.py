@@ -20,7 +20,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
 
-from armpy.errors import ArmpyError, InvalidArgumentError, UnimplementedError
+from armpy.errors import (
+    ArmpyError,
+    InvalidArgumentError,
+    ModelUnavailableError,
+    UnimplementedError,
+)
 from armpy_serving.contents import Array
 from armpy_serving.kserve.errors import error_response, http_exception_response
 from armpy_serving.kserve.repository import ArmpyModelRepository
@@ -57,6 +62,7 @@ def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
     app.router.routes[:0] = [
         _ModelRoute(repository, f"{model}/infer", routes.infer, methods=["POST"]),
         _ModelRoute(repository, model, routes.metadata, methods=["GET"]),
+        _ModelRoute(repository, f"{model}/ready", routes.ready, methods=["GET"]),
         _ModelRoute(repository, f"{version}/infer", routes.no_version, methods=["POST"]),
         _ModelRoute(repository, f"{version}/ready", routes.no_version, methods=["GET"]),
         _ModelRoute(repository, version, routes.no_version, methods=["GET"]),
@@ -113,6 +119,17 @@ class _Routes:
             return JSONResponse(model.served.metadata)
         except ArmpyError as error:
             return error_response(error)
+
+    async def ready(self, request: Request) -> Response:
+        """Answer whether a model can answer, or with the reason why not."""
+        name = request.path_params["name"]
+        try:
+            problem = await self._repository.served_model(name).problem()
+            if problem:
+                raise ModelUnavailableError(problem, where=f"model '{name}'")
+        except ArmpyError as error:
+            return error_response(error)
+        return JSONResponse({"name": name, "ready": True})
 
     async def no_version(self, request: Request) -> Response:
         """Refuse a version, whatever the body: KServe's routes look at that first."""
@@ -232,6 +249,7 @@ def _check_load(name: str, body: bytes) -> None:
         raise InvalidArgumentError(
             "the body's 'parameters' are not an object",
             where=where,
+            expected="an object",
             actual=type(parameters).__name__,
         )
     for word in parameters:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import threading
 import time
@@ -36,6 +35,7 @@ from armpy.errors import (
 )
 from armpy.execution import Runtime, RuntimeOptions, TensorSpec
 from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, check_json
+from armpy_serving.health import HealthRules, has_state, zero_inputs
 from armpy_serving.kserve.errors import kserve_error
 from armpy_serving.kserve.messages import answer_of
 from armpy_serving.metrics import ModelMetrics
@@ -60,6 +60,8 @@ class ArmpyModel(kserve.Model):
         runtime that is made for the model, and closed with it.
     max_waiting : int
         Maximum number of requests that wait or run; further ones get status 503.
+    rules : HealthRules, optional
+        Rules by which the model is ready.
     short_run_s : float
         Runs that take less are a thread pool's, which takes half of what `armpy.Model.run_async`
         takes besides the run; but they cannot be stopped.
@@ -83,12 +85,15 @@ class ArmpyModel(kserve.Model):
         options: Mapping[str, object] | None = None,
         *,
         max_waiting: int = 1024,
+        rules: HealthRules | None = None,
         short_run_s: float = 0.01,
     ) -> None:
         super().__init__(name)
+        self.ready: bool = False
         self.source = Path(source)
         self.options = dict(options or {})
         self.max_waiting = max_waiting
+        self.rules = rules or HealthRules()
         self.short_run_s = short_run_s
         self.metrics = ModelMetrics(name)
         self.successor: ArmpyModel | None = None
@@ -123,7 +128,13 @@ class ArmpyModel(kserve.Model):
         ------
         ArmpyError
             If it cannot be loaded.
+
+        Notes
+        -----
+        A plain KServe also calls this for a model that is not healthy, which changes nothing.
         """
+        if self._served is not None and self.ready:
+            return True
         begin_s = time.perf_counter()
         runtime_options = self.options.get("runtime_options")
         runtime = Runtime(runtime_options) if isinstance(runtime_options, RuntimeOptions) else None
@@ -138,10 +149,22 @@ class ArmpyModel(kserve.Model):
         )
         self._short_bytes = _short_bytes(model, self.short_run_s)
         self._pool = self._closing.enter_context(ThreadPoolExecutor(os.cpu_count()))
-        self._served = ServedModel(model, self.name, metrics=self.metrics)
+        self._served = ServedModel(model, self.name, metrics=self.metrics, rules=self.rules)
         self.metrics.loaded(time.perf_counter() - begin_s)
         self.ready = True
         return True
+
+    async def healthy(self) -> bool:
+        """Return whether requests can be answered; see `problem`."""
+        return not await self.problem()
+
+    async def problem(self) -> str:
+        """Reason why requests cannot be answered; empty if they can."""
+        served = self._served
+        if served is None or not self.ready:
+            return "the model is not loaded"
+        # A plain KServe asks before each request: no thread is needed as long as nothing is wrong.
+        return served.health.problem(0.0) and await asyncio.to_thread(served.health.problem)
 
     def start(self) -> None:
         """Nothing: KServe's would call a model ready that is not."""
@@ -276,23 +299,22 @@ class ArmpyModel(kserve.Model):
 
 def _short_bytes(model: Model, short_run_s: float) -> int:
     """Bytes of inputs up to which runs are short; the model is run with its default shapes."""
-    if not model.is_light and model.graph.variables:  # such a model is not run to try it
+    if has_state(model):  # such a model is not run to try it
         return -1
     try:
-        model.warm_up()
+        zeros = zero_inputs(model)
+        # Not `warm_up`, which waits for what is compiled in the background.
+        model.run(zeros)
     except (InvalidArgumentError, LayerValidationError, GraphValidationError) as error:
         # There are none, or layers do not take what the file leaves open at its smallest.
         _log.info("how long '%s' runs is not known: %s", model.title, error)
         return -1
     begin_s = time.perf_counter()
-    model.warm_up()
+    model.run(zeros)
     if time.perf_counter() - begin_s >= short_run_s:
         return -1
-    num_bytes = 0
-    for spec, default in zip(model.inputs, model.default_shapes, strict=True):
-        shape = default or tuple(size or 1 for size in spec.shape or ())
-        num_bytes += math.prod(shape) * spec.data_type.dtype.itemsize
-    return 4 * num_bytes  # of some rows more than the default's, too
+    # Of some rows more than the default's, too.
+    return 4 * sum(array.nbytes for array in zeros.values())
 
 
 def _plain_metadata(spec: TensorSpec) -> dict[str, object]:

@@ -11,6 +11,7 @@ from typing import Any
 from kserve.model_server import parser as kserve_parser
 
 from armpy.types import Preference
+from armpy_serving.health import HealthRules
 
 _LOAD_OPTIONS = (
     "backends",
@@ -56,6 +57,18 @@ def make_parser() -> argparse.ArgumentParser:
         "--spread", choices=["calls", "rows"], help="unit of work spread over all backends"
     )
     own.add_argument("--isolation", choices=["process"], help="run backends in their own processes")
+    own.add_argument(
+        "--hang_s",
+        type=float,
+        default=HealthRules().hang_s,
+        help="seconds after which an unanswered request makes a model not ready",
+    )
+    own.add_argument(
+        "--ready_when",
+        choices=["answering", "compiled"],
+        default="answering",
+        help="ready as soon as requests are answered, or when all is compiled in the background",
+    )
     own.add_argument("--max_waiting", type=int, default=1024, help="requests of a model at a time")
     own.add_argument("--max_body_bytes", type=int, default=256 << 20, help="of a request by HTTP")
     own.add_argument(
@@ -81,6 +94,11 @@ def load_options(given: argparse.Namespace) -> dict[str, Any]:  # Any: options b
     """Options of `armpy.load`."""
     options = {name: getattr(given, name) for name in _LOAD_OPTIONS}
     return {name: value for name, value in options.items() if value is not None}
+
+
+def health_rules(given: argparse.Namespace) -> HealthRules:
+    """Rules by which models are ready."""
+    return HealthRules(given.hang_s, given.ready_when == "compiled")
 
 
 def _names(text: str) -> Sequence[str]:

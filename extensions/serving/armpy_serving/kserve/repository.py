@@ -11,6 +11,7 @@ from pathlib import Path
 from kserve import ModelRepository
 
 from armpy.errors import InvalidArgumentError, ModelNotFoundError, UnimplementedError
+from armpy_serving.health import HealthRules
 from armpy_serving.kserve.model import ArmpyModel
 from armpy_serving.metrics import ModelMetrics
 
@@ -31,6 +32,8 @@ class ArmpyModelRepository(ModelRepository):
         Options for `armpy.load`.
     max_waiting : int
         Limit as for `ArmpyModel`.
+    rules : HealthRules, optional
+        Rules by which models are ready.
 
     Notes
     -----
@@ -48,6 +51,7 @@ class ArmpyModelRepository(ModelRepository):
         options: Mapping[str, object] | None = None,
         *,
         max_waiting: int = 1024,
+        rules: HealthRules | None = None,
     ) -> None:
         super().__init__(str(models_dir))
         self.is_open = True
@@ -56,6 +60,7 @@ class ArmpyModelRepository(ModelRepository):
         self._single = files[0] if len(files) == 1 else None
         self._options = dict(options or {})
         self._max_waiting = max_waiting
+        self._rules = rules or HealthRules()
         self._loading = asyncio.Lock()
         self._metrics: dict[str, ModelMetrics] = {}  # of each name, however often it is loaded
 
@@ -165,7 +170,9 @@ class ArmpyModelRepository(ModelRepository):
         path = self._found().get(name)
         if path is None:
             raise ModelNotFoundError("the folder has no such model", where=repr(name))
-        model = ArmpyModel(name, path, self._options, max_waiting=self._max_waiting)
+        model = ArmpyModel(
+            name, path, self._options, max_waiting=self._max_waiting, rules=self._rules
+        )
         model.metrics = self._metrics.setdefault(name, model.metrics)
         model.load()
         return model

@@ -20,6 +20,9 @@ from armpy_serving.ray.served_replica import ServedReplica
 from armpy_serving.requests import HEADER, json_length, version_error
 from armpy_serving.status import status_of
 
+READY_WAIT_S = 0.5
+"""Time that a request for readiness waits for a trial of the model."""
+
 
 class ModelDeployment:
     """A replica of a deployment: one model that can be replaced, and others by their ids.
@@ -108,9 +111,11 @@ class ModelDeployment:
             return Response(status_code=200)
         body = await request.body()
         replica = await self._replica(name or serve.get_multiplexed_model_id())
+        if asked_for == "ready":
+            await replica.check(READY_WAIT_S)
+            return Response("{}", media_type="application/json")
         if request.method == "GET":
-            document = {} if asked_for == "ready" else replica.served.metadata
-            return Response(json.dumps(document), media_type="application/json")
+            return Response(json.dumps(replica.served.metadata), media_type="application/json")
         asked = replica.served.read(body, json_length(request.headers.get(HEADER)))
         results = await replica.run(asked.inputs, asked)
         content, size = replica.served.written(asked, results)
@@ -148,8 +153,10 @@ def _route(scope: Mapping[str, Any]) -> tuple[str, str]:  # Any: as ASGI has it
     match path.removeprefix(str(scope.get("root_path", "")).rstrip("/")).strip("/").split("/"):
         case [""]:  # by the header alone
             return "", "any"
-        case ["v2", "health", "live" | "ready"]:
+        case ["v2", "health", "live"]:
             return "", "health"
+        case ["v2", "health", "ready"]:
+            return "", "ready"
         case ["v2", "models", name] if name:
             return name, "metadata"
         case ["v2", "models", name, "ready" | "infer" as asked_for] if name:

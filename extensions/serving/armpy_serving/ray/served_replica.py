@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from armpy import load
-from armpy.errors import ArmpyError, ModelUnavailableError
+from armpy.errors import ModelUnavailableError
 from armpy.execution import deadline_in
 from armpy.execution.calls.run import as_dict
 from armpy.ops.operation import Array
@@ -22,10 +22,9 @@ from armpy_serving.metrics import ModelMetrics
 from armpy_serving.prediction.row_model import RowModel, with_fixed_rows
 from armpy_serving.requests import InferenceRequest
 from armpy_serving.served_model import ServedModel
-from armpy_serving.status import status_of
 
-HEALTH_DEADLINE_S = 30.0
-"""Time limit of the row by which a replica shows that it is alive."""
+CHECK_WAIT_S = 20.0
+"""Time that a check waits for a trial; Serve itself gives a check 30 s."""
 
 
 class ServedReplica:
@@ -63,7 +62,6 @@ class ServedReplica:
         # One thread, as executions use the replica's processors: the next table waits for its turn.
         self._tables = ThreadPoolExecutor(1, "armpy-tables")
         self.served = ServedModel(self._model, name, "", metrics, self._run)
-        self._has_answered = False
 
     async def run(
         self, inputs: Mapping[str, Array], request: InferenceRequest | None = None
@@ -76,11 +74,7 @@ class ServedReplica:
         replacing a replica in between loses no answer.
         """
         asked = request or InferenceRequest(inputs, {})
-        results = await self.served.run_async(
-            inputs, asked.datatypes, asked.outputs, asked.deadline_s
-        )
-        self._has_answered = True
-        return results
+        return await self.served.run_async(inputs, asked.datatypes, asked.outputs, asked.deadline_s)
 
     async def _run(
         self, inputs: Mapping[str, Array], deadline_s: float | None = None
@@ -147,35 +141,18 @@ class ServedReplica:
         if self._model.is_closed or (self._batcher is not None and self._batcher.is_closed):
             raise ModelUnavailableError("the model was closed", where=self.served.name)
 
-    async def check(self) -> None:
-        """Check that it answers: by its answers since the last time, else by a row.
-
-        Notes
-        -----
-        A row of zeros that the model refuses shows that it is alive as well: the sizes of open
-        dimensions are not known.
+    async def check(self, wait_s: float = CHECK_WAIT_S) -> None:
+        """Check that it answers: by its latest answers, else by a run with zeros.
 
         Raises
         ------
         ModelUnavailableError
-            If the model was closed.
-        ArmpyError
-            What running it raises.
+            If it cannot answer; see `ModelHealth`.
         """
         self._check_open()
-        if self._has_answered:
-            self._has_answered = False
-            return
-        sizes = zip(self._model.inputs, self._model.default_shapes, strict=True)
-        zeros = {
-            spec.name: spec.data_type.zeros(known or [n or 1 for n in spec.shape or ()])
-            for spec, known in sizes
-        }
-        try:
-            await self._model.run_async(zeros, deadline_s=HEALTH_DEADLINE_S)
-        except ArmpyError as error:
-            if status_of(error).http != 400:
-                raise
+        problem = await asyncio.to_thread(self.served.health.problem, wait_s)
+        if problem:
+            raise ModelUnavailableError(problem, where=self.served.name)
 
     def close(self) -> None:
         """Wait until all that is in line has its answer, and unload the model."""

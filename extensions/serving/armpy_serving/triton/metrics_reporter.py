@@ -36,6 +36,8 @@ class MetricsReporter:
         self._kernels = KernelCounter()
         self._families: dict[str, Any] = {}  # Any: of the server's module
         self._values: dict[tuple[object, ...], tuple[Any, float]] = {}
+        self._gauges: set[tuple[object, ...]] = set()
+        self._current: set[tuple[object, ...]] = set()  # of the latest report
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._report_on, name="armpy-metrics", daemon=True)
 
@@ -61,6 +63,7 @@ class MetricsReporter:
 
     def report(self) -> None:
         """Hand over the changes since the last time."""
+        self._current.clear()
         for metric in (*self._metrics.metrics(), *process_metrics(self._kernels)):
             if metric.kind == "gauge":
                 self._set(metric.name, metric, {"instance": self._instance}, metric.value)
@@ -72,6 +75,10 @@ class MetricsReporter:
                 for bound, count in metric.buckets:
                     le = "+Inf" if bound == float("inf") else f"{bound:g}"
                     self._set(f"{metric.name}_bucket", metric, {"le": le}, count)
+        # The server keeps values for ever: a backend that runs nothing any more has to be 0.
+        for key in self._gauges - self._current:
+            self._values[key][0].set(0.0)
+            self._values[key] = (self._values[key][0], 0.0)
 
     def _set(self, name: str, metric: Metric, labels: dict[str, str], value: float) -> None:
         """Update one of the server's values."""
@@ -79,6 +86,9 @@ class MetricsReporter:
         key = (name, *all_labels.items())
         if key not in self._values:
             self._values[key] = (self._family(name, metric).Metric(labels=all_labels), 0.0)
+        self._current.add(key)
+        if metric.kind == "gauge":
+            self._gauges.add(key)
         reported, before = self._values[key]
         if value != before:
             if metric.kind == "gauge":

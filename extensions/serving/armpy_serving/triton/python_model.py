@@ -21,6 +21,7 @@ from armpy.errors import (
 )
 from armpy.execution import TensorSpec
 from armpy_serving.contents import Array
+from armpy_serving.health import ModelHealth, has_state
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.status import status_of
 from armpy_serving.triton.batches import TritonCall, count_rows, divided, groups_of, joined
@@ -84,10 +85,12 @@ class TritonModel:
         self._scalars = {s.name for s in model.outputs if self._row_rank(s) is not None}
         for sized_model in self._models.values():
             _warm_up(sized_model)
-        self._has_state = not model.is_light and bool(model.graph.variables)
+        self._has_state = has_state(model)
         # How long the model took last, which decides what is worth while beside it.
         self._last_s = 0.0
         self.metrics = ModelMetrics(args["model_name"], args["model_version"])
+        self._healths = {size: ModelHealth(sized) for size, sized in self._models.items()}
+        self.metrics.healths = tuple(self._healths.values())
         self.metrics.loaded(time.perf_counter() - begin_s)
         name = args.get("model_instance_name", args["model_name"])
         self._reporter = MetricsReporter(self.metrics, name)
@@ -116,7 +119,7 @@ class TritonModel:
 
     def is_ready(self) -> bool:
         """Return whether requests can be answered."""
-        return not any(model.is_closed for model in self._models.values())
+        return not any(health.problem() for health in self._healths.values())
 
     def finalize(self) -> None:
         """Unload the model."""
@@ -178,6 +181,13 @@ class TritonModel:
         """Run the model, as long as a client waits for it."""
         size = next(iter(inputs.values())).shape[0] if self._sizes else 0
         model = self._models[size]
+        with self._healths[size].watched():
+            return self._run_with(model, group, inputs)
+
+    def _run_with(
+        self, model: Model, group: Sequence[TritonCall], inputs: Mapping[str, Array]
+    ) -> dict[str, Array]:
+        """Run the model of a size."""
         if self._has_state:
             model.reset_state()
         if self._last_s < WATCHES_FROM_S and all(call.timeout_s is None for call in group):
@@ -210,7 +220,7 @@ class TritonModel:
 
     def _refusal(self, error: Exception) -> Any:  # Any: of the server's module
         """The answer that is an error, with its code."""
-        if not self.is_ready():
+        if any(model.is_closed for model in self._models.values()):
             error = ModelUnavailableError("the model is not loaded any more")
         status = status_of(error)
         self.metrics.requested(status.grpc)
