@@ -66,6 +66,8 @@ def add_routes(app: Starlette, repository: ArmpyModelRepository) -> None:
         _ModelRoute(repository, f"{version}/infer", routes.no_version, methods=["POST"]),
         _ModelRoute(repository, f"{version}/ready", routes.no_version, methods=["GET"]),
         _ModelRoute(repository, version, routes.no_version, methods=["GET"]),
+        _ModelRoute(repository, "/v1/models/{name}:predict", routes.version_1, methods=["POST"]),
+        _ModelRoute(repository, "/v1/models/{name}:explain", routes.version_1, methods=["POST"]),
         Route("/v2/repository/index", routes.index, methods=["POST"]),
         Route(f"{changed}/load", routes.load, methods=["POST"]),
         Route(f"{changed}/unload", routes.unload, methods=["POST"]),
@@ -130,6 +132,25 @@ class _Routes:
         except ArmpyError as error:
             return error_response(error)
         return JSONResponse({"name": name, "ready": True})
+
+    async def version_1(self, request: Request) -> Response:
+        """Refuse requests of version 1, whatever their body: KServe's routes look at that first."""
+        name = request.path_params["name"]
+        try:
+            await _body(request)
+            self._repository.served_model(name)
+            raise InvalidArgumentError(
+                "models of armpy do not speak version 1 of the protocol",
+                where=f"model '{name}'",
+                expected=f"version 2: POST /v2/models/{name}/infer",
+                actual=request.url.path,
+                fix='Send {"inputs": [{"name", "datatype", "shape", "data"}]} there; '
+                f"GET /v2/models/{name} has names, datatypes and shapes",
+            )
+        except ClientDisconnect:
+            return Response(status_code=499)
+        except ArmpyError as error:
+            return error_response(error)
 
     async def no_version(self, request: Request) -> Response:
         """Refuse a version, whatever the body: KServe's routes look at that first."""

@@ -209,6 +209,22 @@ def test_a_version_is_unimplemented_in_the_same_words(server: KServeProcess, cal
     assert (caught.value.code().name, caught.value.details()) == ("UNIMPLEMENTED", NO_VERSION)
 
 
+@pytest.mark.parametrize("verb", ["predict", "explain"])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"instances": 1}', b'{"instances": [[1, 2]]}']
+)
+def test_version_1_is_400_and_names_version_2_whatever_the_body(
+    server: KServeProcess, verb: str, body: bytes
+) -> None:
+    status, _, answer = server.send("POST", f"/v1/models/mixed:{verb}", body)
+    assert status == 400
+    text = check_error(status, answer)
+    assert "version 2: POST /v2/models/mixed/infer" in text
+    assert f"got /v1/models/mixed:{verb}" in text
+    status, _, answer = server.send("POST", f"/v1/models/nope:{verb}", body)
+    assert 400 <= status < 500
+
+
 def test_labels_are_unimplemented(server: KServeProcess) -> None:
     request = request_of(good())
     request.outputs.add(name="double").parameters["classification"].int64_param = 2
