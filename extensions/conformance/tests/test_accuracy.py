@@ -147,6 +147,22 @@ def test_the_best_class_is_counted_by_sample() -> None:
     assert (stats.same_best, stats.num_rows) == (0.5, 2)
 
 
+@pytest.mark.parametrize(
+    ("right", "answer", "same_best", "num_rows"),
+    [
+        ([[0.5, 0.3, 0.2]], [[0.5, 0.5, 0.0]], 0.0, 1),  # the answer is a tie
+        ([[0.3, 0.3, 0.3]], [[0.3, 0.3, 0.3]], None, 0),  # there is no best class
+        ([[0.3, 0.3, 0.3], [0.1, 0.8, 0.1]], [[0.0, 0.0, 0.0], [0.0, 0.9, 0.0]], 1.0, 1),
+        ([[np.nan, 0.3, 0.2]], [[np.nan, 0.3, 0.2]], 1.0, 1),
+    ],
+)
+def test_a_tie_is_not_the_same_best_class(
+    right: list[list[float]], answer: list[list[float]], same_best: float | None, num_rows: int
+) -> None:
+    stats = errors([np.array(right)], [np.array(answer)])
+    assert (stats.same_best, stats.num_rows) == (same_best, num_rows)
+
+
 @pytest.mark.slow
 def test_a_sound_backend_is_as_exact_as_the_reference() -> None:
     run = run_accuracy([DIGITS], "NumbaAcc", settings=QUICK)

@@ -122,6 +122,93 @@ def test_results_of_no_use_are_warned_of(
     assert all(text in warning for text, warning in zip(texts, warnings, strict=True))
 
 
+def flat_output(sqnr_db: float, num_rows: int, span: float, step: float | None) -> OutputAccuracy:
+    best = 0.0 if num_rows else None
+    return OutputAccuracy("y", sqnr_db, 0.1, 0.1, 0.9, best, num_rows, "a b", span, step)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "output", "texts"),
+    [
+        (
+            "int8",
+            flat_output(0.0, 0, 0.0, 1 / 256),
+            [
+                "those of output 'y' differ among themselves by 0 at most on 4 samples, less than "
+                "a step of the quantised output, 0.00391. All its answers are the same: check that "
+                "the model is trained. Quantise with --scheme int16x8, or keep the output's layer "
+                "with --keep-float 'a b'"
+            ],
+        ),
+        (
+            "int16x8",
+            flat_output(40.0, 4, 1e-5, 2**-15),
+            [
+                "by 1e-05 at most on 4 samples, less than a step of the quantised output, "
+                "3.05e-05. Keep the output's layer with --keep-float 'a b'"
+            ],
+        ),
+        ("int8", flat_output(40.0, 0, 0.003, 1 / 256), []),
+        ("int8", flat_output(5.0, 0, 0.004, 1 / 256), ["ratio of 5.0 dB"]),
+        ("int8", flat_output(5.0, 0, 0.0, None), ["ratio of 5.0 dB"]),
+    ],
+)
+def test_answers_that_differ_by_less_than_a_step_are_the_cause(
+    scheme: str, output: OutputAccuracy, texts: list[str]
+) -> None:
+    report = QuantizeReport(scheme, "mse", 100, 4, (), (output,), 8, 2)
+    warnings = QuantizeResult("m", "o", 8, 2, report).warnings
+    assert len(warnings) == len(texts)
+    assert all(text in warning for text, warning in zip(texts, warnings, strict=True))
+
+
+@pytest.fixture(scope="module")
+def flat_model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A classifier of a thousand classes whose weights are next to nothing."""
+    model = TfliteModel()
+    graph = model.subgraph("main")
+    image = graph.tensor("image", (1, 4, 4, 3))
+    weights = graph.tensor("w", (1000, 48), data=np.full((1000, 48), 1e-12, np.float32))
+    logits = graph.tensor("logits", (1, 1000))
+    scores = graph.tensor("scores", (1, 1000))
+    graph.operator("FULLY_CONNECTED", [image, weights], [logits])
+    graph.operator("SOFTMAX", [logits], [scores], options={"beta": 1.0})
+    graph.inputs(image)
+    graph.outputs(scores)
+    path = tmp_path_factory.mktemp("flat") / "flat.tflite"
+    path.write_bytes(model.to_bytes())
+    return str(path)
+
+
+def test_flat_answers_are_no_class_and_no_fault_of_the_range_and_more_bits_keep_them(
+    flat_model: str, pictures: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--data", pictures, "--backends", "CpuRef", "-o", str(tmp_path / "small.tflite")]
+    assert armpy_command(["quantize", flat_model, *arguments]) == 0
+    captured = capsys.readouterr()
+    assert "output 'scores' differ among themselves by 0 at most on 3 samples" in captured.err
+    assert "less than a step of the quantised output, 0.00391" in captured.err
+    assert "--range" not in captured.err
+    assert re.search(r"^scores +0\.0 .* -$", captured.out, re.MULTILINE)
+    fix = re.search(
+        r"Quantise with (--scheme int16x8), or .* (--keep-float scores)\.", captured.err
+    )
+    assert fix is not None
+    for option in fix.groups():
+        assert armpy_command(["quantize", flat_model, *arguments, *option.split()]) == 0
+        captured = capsys.readouterr()
+        assert "apart" not in captured.err
+        assert not re.search(r"^scores +0\.0 ", captured.out, re.MULTILINE)
+
+
+def test_an_assumed_range_is_a_hint_where_answers_differ(
+    float_model: str, pictures: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--data", pictures, "--backends", "CpuRef", "-o", str(tmp_path / "small.armpy")]
+    assert armpy_command(["quantize", float_model, *arguments]) == 0
+    assert "say so, for example --range -1,1" in capsys.readouterr().err
+
+
 def test_a_page_has_the_whole_names_by_which_layers_are_kept_float(tmp_path: Path) -> None:
     names = ("net/a/Conv2D;net/a/BiasAdd", "net/b/Conv2D;net/b/BiasAdd")
     layers = tuple(

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from armpy.core.dataclass import dataclass
 from armpy.ops.operation import Array
@@ -28,9 +29,10 @@ class ErrorStats:
     cosine : float
         Cosine of the angle between both.
     same_best : float or None
-        Share of the rows whose largest element is at the same place; None if there are no rows.
+        Share of the rows whose largest element is at the same place, and the only one; None if
+        there are no rows.
     num_rows : int
-        Number of rows that `same_best` is a share of.
+        Number of rows that `same_best` is a share of: those with one largest right number.
     """
 
     mean_square: float
@@ -88,12 +90,20 @@ class ErrorSums:
         self._count += difference.size
 
     def add_rows(self, expected: Array, actual: Array) -> None:
-        """Take up where the largest elements of rows are: along the last of two axes or more."""
+        """Take up where the largest elements of rows are: along the last of two axes or more.
+
+        Notes
+        -----
+        A row whose right numbers have several largest has no best element, and does not count.
+        Several largest in the other row are a tie, which is not the same best element.
+        """
         if expected.ndim < 2 or expected.shape[-1] < 2 or not expected.size:
             return
+        has_best = _has_best(expected)
         if expected.shape == actual.shape:
-            self._same += int((expected.argmax(-1) == actual.argmax(-1)).sum())
-        self._rows += expected.size // expected.shape[-1]
+            is_same = expected.argmax(-1) == actual.argmax(-1)
+            self._same += int((is_same & has_best & _has_best(actual)).sum())
+        self._rows += int(has_best.sum())
 
     @property
     def stats(self) -> ErrorStats:
@@ -126,6 +136,11 @@ def errors(expected: Sequence[Array], actual: Sequence[Array]) -> ErrorStats:
         if right.ndim == 2 and right.dtype.kind == "f":
             sums.add_rows(right, array)
     return sums.stats
+
+
+def _has_best(rows: Array) -> npt.NDArray[np.bool_]:
+    """Return of each row whether one element is larger than all others, or not a number."""
+    return np.asarray((rows == rows.max(-1, keepdims=True)).sum(-1) <= 1)
 
 
 def _relative(noise: float, signal: float) -> float:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -28,7 +30,12 @@ from armpy.graph import Graph
 from armpy.model import begins_prepared, choose_shapes, dimension_names_of
 from armpy.plugins.hooks.model_file import open_model_file
 from armpy_tools.pictures.find import find_pictures
-from armpy_tools.quantize import QuantizedModel, QuantizeOptions, QuantizeReport
+from armpy_tools.quantize import (
+    OutputAccuracy,
+    QuantizedModel,
+    QuantizeOptions,
+    QuantizeReport,
+)
 from armpy_tools.quantize.making import quantize
 
 if TYPE_CHECKING:
@@ -43,6 +50,9 @@ _FEW_SAMPLES = 10
 
 _LEAST_SQNR_DB = 10.0
 """Below this ratio, noise is a third of an output's signal or more."""
+
+_LARGEST_FACTOR = 255
+"""Between the usual ranges of pixels: 0 to 1, -1 to 1, and 0 to 255."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +115,47 @@ def _warnings(report: QuantizeReport) -> Iterator[str]:
             "them. Give some 100 typical inputs with --data"
         )
     bad = [output for output in report.outputs if not output.sqnr_db >= _LEAST_SQNR_DB]
-    if bad:
-        worst = min(bad, key=lambda output: output.sqnr_db)
+    for output in report.outputs:
+        if output.is_within_step and (output in bad or output.num_rows):
+            yield _within_step(output, report)
+    unexplained = [output for output in bad if not output.is_within_step]
+    if unexplained:
+        worst = min(unexplained, key=lambda output: output.sqnr_db)
         yield (
             f"the quantised model does not answer as the float model does: output '{worst.name}' "
             f"has a signal to noise ratio of {worst.sqnr_db:.1f} dB. Expected "
             f"{_LEAST_SQNR_DB:.0f} dB or more. Check that --data is typical and prepared as the "
-            "model expects (--range), try --scheme int16x8, or leave the least accurate layers as "
-            "they are with --keep-float LAYER"
+            "model expects, try --scheme int16x8, or leave the least accurate layers as they are "
+            "with --keep-float LAYER"
         )
+
+
+def _within_step(output: OutputAccuracy, report: QuantizeReport) -> str:
+    """Explain an output whose quantised form cannot tell the float model's answers apart."""
+    text = (
+        f"the quantised model cannot tell the float model's answers apart: those of output "
+        f"'{output.name}' differ among themselves by {output.span:.3g} at most on "
+        f"{counted(report.num_judged, 'sample')}, less than a step of the quantised output, "
+        f"{output.step:.3g}"
+    )
+    if not output.span:
+        text += ". All its answers are the same: check that the model is trained"
+    fixes = [] if report.scheme == "int16x8" else ["Quantise with --scheme int16x8"]
+    if output.layer:
+        name = shlex.quote(output.layer)
+        fixes.append(f"{'or k' if fixes else 'K'}eep the output's layer with --keep-float {name}")
+    return ". ".join([text, *([", ".join(fixes)] if fixes else [])])
+
+
+def _may_need_other_range(outputs: Sequence[OutputAccuracy]) -> bool:
+    """Return whether answers to pixels of another range may differ by a step of an output.
+
+    Differences of answers are taken to grow as much as the pixels, as without biases they do.
+    """
+    return not outputs or any(
+        output.span is None or output.span * _LARGEST_FACTOR >= (output.step or math.ulp(0.0))
+        for output in outputs
+    )
 
 
 def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> QuantizeResult:
@@ -160,6 +202,8 @@ def quantize_file(load_request: CliLoadRequest, request: QuantizeRequest) -> Qua
             keep_open=keep_open,
         )
         size = quantized.save(request.output, runtime=runtime, like=load_request.model)
+    if not _may_need_other_range(quantized.report.outputs):
+        hints.clear()
     return QuantizeResult(
         load_request.model,
         request.output,
