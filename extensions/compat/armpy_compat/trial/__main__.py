@@ -33,6 +33,12 @@ class WatchedInput(io.TextIOWrapper):
 
     was_read = False
 
+    @property
+    def buffer(self) -> Any:  # Any: of the type that was wrapped
+        """The bytes below, which a program that asks for them reads."""
+        self.was_read = True
+        return super().buffer
+
     def read(self, size: int | None = -1, /) -> str:
         """Read as every file."""
         self.was_read = True

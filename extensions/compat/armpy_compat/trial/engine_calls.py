@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from armpy_compat.trial.recorder import Recorder
+from armpy_compat.trial.recorder import Recorder, guarded
 from armpy_compat.trial.values import arrays_of, digest_of, shapes_of
 
 ENGINES: Mapping[str, str] = {
@@ -72,10 +72,10 @@ def _watch_onnxruntime(recorder: Recorder, module: ModuleType) -> None:
     recorder.watch_call(session, "run_with_ort_values", engine, values, result_of)
     recorder.watch_call(session, "run_with_iobinding", engine, None, bound)
     recorder.watch_call(session, "run_with_ortvaluevector", engine, None, None)
-    _watch_run_async(recorder, session)
+    _watch_run_async(recorder, session, engine)
 
 
-def _watch_run_async(recorder: Recorder, session: Any) -> None:  # Any: a class of the engine
+def _watch_run_async(recorder: Recorder, session: Any, engine: str) -> None:  # Any: its class
     """Calls whose answers a callback gets."""
     original = session.run_async
 
@@ -87,17 +87,22 @@ def _watch_run_async(recorder: Recorder, session: Any) -> None:  # Any: a class 
         *arguments: object,
         **named: object,
     ) -> None:
-        given = arrays_of(input_feed)
-        before, shapes = digest_of(given), shapes_of(given)
+        given = guarded(arrays_of, input_feed)
+        before = None if given is None else digest_of(given)
+        shapes = None if given is None else shapes_of(given)
         start = time.perf_counter_ns()
 
         def finished(outputs: object, user_data: object, error: str) -> None:
             took_us = (time.perf_counter_ns() - start) / 1000
-            answers = None if error else arrays_of(outputs)
+            answers = None if error else guarded(arrays_of, outputs)
             recorder.add_call(self, took_us, before, answers, shapes)
             callback(outputs, user_data, error)
 
-        original(self, output_names, input_feed, finished, *arguments, **named)
+        try:
+            original(self, output_names, input_feed, finished, *arguments, **named)
+        except Exception as error:
+            recorder.add_error(f"{engine}, Session.run_async", error)
+            raise
 
     session.run_async = run_async
 

@@ -105,7 +105,7 @@ class Recorder:
             opened = arguments[0] if name == "__init__" else result
             given = arguments[1:] if name == "__init__" else arguments
             with self._aside():
-                model = _guarded(source, *given, **named)
+                model = guarded(source, *given, **named)
                 self.add_model(opened, engine, model, took_s, placement)
             return result
 
@@ -208,7 +208,7 @@ class Recorder:
             index = self._indexes.get(owner, -1)
             if index in self._placements:
                 # Some models are placed by the shapes of their first call.
-                placement = _guarded(self._placements.pop(index))
+                placement = guarded(self._placements.pop(index))
                 self._models[index]["placement"] = "" if placement is None else str(placement)
             call: dict[str, Any] = {
                 "model": index,
@@ -288,7 +288,7 @@ class Recorder:
             json.dump(record, file)
 
 
-def _guarded(ask: Callable[..., object], *arguments: Any, **named: Any) -> Any:
+def guarded(ask: Callable[..., object], *arguments: Any, **named: Any) -> Any:
     """Result of a function that looks into a program's objects; None if it fails."""
     try:
         return ask(*arguments, **named)
@@ -306,7 +306,7 @@ def _arrays(
     """Arrays of a call; None if there are none to be had."""
     if values is None:
         return None
-    return _guarded(lambda: arrays_of(values(instance, result, *arguments, **named)))  # type: ignore[no-any-return]
+    return guarded(lambda: arrays_of(values(instance, result, *arguments, **named)))  # type: ignore[no-any-return]
 
 
 def _of_living(owner: ref[object], ask: Callable[[object], object]) -> object:

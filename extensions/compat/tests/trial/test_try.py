@@ -179,6 +179,24 @@ def test_arguments_by_name_and_run_options_are_recorded() -> None:
     assert result.models[0].num_shapes == 4
 
 
+def test_values_that_cannot_be_recorded_do_not_end_the_program() -> None:
+    path = program(
+        "class Unreadable:",
+        "    def numpy(self):",
+        "        raise RuntimeError('on another device')",
+        "session = opened()",
+        "for call, more in ((session.run, ()), (session.run_async, (print, None))):",
+        "    try:",
+        "        call(['y'], {'x': Unreadable()}, *more)",
+        "    except Exception as error:",
+        "        assert 'another device' not in str(error)",
+        "session.run(None, rows(1))",
+    )
+    result = try_program(path, rounds=1)
+    assert result.own_ending == result.armpy_ending, [*result.remarks()]
+    assert result.equal == 1
+
+
 def test_a_program_that_crashes_on_both_is_compared_up_to_there() -> None:
     path = program("session = opened()", "session.run(None, rows(1))", "raise KeyError('end')")
     result = try_program(path, rounds=1)
@@ -241,11 +259,12 @@ def test_different_answers_are_status_1_and_shown() -> None:
     ]
 
 
-def test_input_comes_from_a_file_or_is_asked_for() -> None:
-    path = program("value = float(input())", "opened().run(None, rows(1, value))")
+@pytest.mark.parametrize("read", ["input()", "sys.stdin.buffer.read()"])
+def test_input_comes_from_a_file_or_is_asked_for(read: str) -> None:
+    path = program(f"value = float({read} or 'none')", "opened().run(None, rows(1, value))")
     code, output = tried(path)
     assert code == 1
-    assert "ended with EOFError: EOF when reading a line" in output
+    assert "ended with EOFError: EOF" in output or "ended with ValueError: could not" in output
     assert output.endswith(
         "It read standard input, which was empty: give it a file with --stdin.\n"
     )
