@@ -86,7 +86,10 @@ def test_a_model_of_any_size_is_prepared_for_the_shapes(
     source = str(tmp_path / "open.armpy")
     original.save(source)
     shapes = ("--shapes", "x=2,3", "--shapes", "x=5,3")
-    cli.out("compile", source, "-o", output, *shapes)
+    said = cli.out("compile", source, "-o", output, *shapes)
+    assert "for these sizes of what the model leaves open: x (2, 3)\n" in said
+    assert "for these sizes of what the model leaves open: x (5, 3)\n" in said
+    assert "other sizes are prepared when they come; --shape prepares them now\n" in said
     with armpy.load(output) as compiled:
         compiled(np.zeros((2, 3), np.float32))
         assert compiled.is_light

@@ -72,6 +72,8 @@ def test_the_text_has_the_same_facts(cli: Cli, compiled: str) -> None:
     out = cli.out("inspect", compiled)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert f"Compiled model, version {VERSION}, by armpy {armpy.__version__}" in lines
+    assert lines[0] == "format: compiled by armpy"
+    assert "on disk" not in out  # where the file was made, and not here
     assert "signature: none" in lines
     assert any(line.startswith("NumbaAcc cortex-a72 10 ") for line in lines)
     assert any(

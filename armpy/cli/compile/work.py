@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -48,8 +48,9 @@ class CompileReport:
     targets_by_backend: dict[str, list[str]]  # what backends have compiled for
     left_out: tuple[MissingProgram, ...]
     signer: str  # the key that has signed it; empty if none has
-    # Of inputs that the original leaves open, where the file takes no other shapes.
-    fixed_shapes: Shapes = field(default_factory=dict)
+    # Of inputs that the original leaves open: what it is prepared for.
+    prepared_shapes: tuple[Shapes, ...] = ()
+    takes_other_shapes: bool = True
 
 
 def compile_command(
@@ -87,11 +88,15 @@ def compile_command(
         # The file starts with the one that is prepared last.
         for request in reversed(requests):
             prepare_requested(model, request)
-        fixed = _open_shapes(model, requests[0]) if is_fixed else {}
+        shapes = tuple(_open_shapes(model, request) for request in requests)
         # A reshaped model is closed with the one that it is made from.
-        written = model.reshape(fixed) if fixed else model
+        written = model.reshape(shapes[0]) if is_fixed else model
         written.save(output, targets=targets, sign=sign)
-    report = replace(_describe(output, load_request.model), fixed_shapes=fixed)
+    report = replace(
+        _describe(output, load_request.model),
+        prepared_shapes=tuple(filter(None, shapes)),
+        takes_other_shapes=not is_fixed,
+    )
     if as_json:
         print_json(report)
     else:
@@ -164,9 +169,12 @@ def _print(report: CompileReport) -> None:
     printer = Printer()
     signed = f", signed by {report.signer}" if report.signer else ""
     printer.line(f"written: {report.output}{signed}")
-    if report.fixed_shapes:
-        shapes = [f"{name} {format_shape(shape)}" for name, shape in report.fixed_shapes.items()]
-        printer.line(f"for these shapes only: {', '.join(shapes)}")
+    for shapes in report.prepared_shapes:
+        text = ", ".join([f"{name} {format_shape(shape)}" for name, shape in shapes.items()])
+        only = "" if report.takes_other_shapes else "only "
+        printer.line(f"prepared {only}for these sizes of what the model leaves open: {text}")
+    if report.prepared_shapes and report.takes_other_shapes:
+        printer.line("other sizes are prepared when they come; --shape prepares them now")
     size = report.bytes
     ratio = size.total / max(report.original_bytes, 1)
     printer.line(

@@ -166,6 +166,9 @@ def _model(
     evaluator = None if chosen.graph.is_fully_shaped else evaluator_of(registry)
     optimized = [] if chosen.optimized is None else [chosen.optimized]
     placement = optimized[0].placement if optimized else None
+    if placement is not None:
+        # Caches were looked into where the file was made.
+        placement = replace(placement, cache_uses=())
     described = describe_network(chosen.graph, placement, optimized, evaluator=evaluator)
     signatures = tuple(
         SignatureReport(
@@ -181,7 +184,7 @@ def _model(
     return replace(
         report_of(chosen.graph, placement, described),
         signatures=signatures,
-        format=FormatReport("none", "prepared by armpy", "", facts),
+        format=FormatReport("", "compiled by armpy", "", facts),
         metadata=metadata_report(partial(read_metadata, contents.container)),
     )
 

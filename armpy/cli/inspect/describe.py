@@ -60,7 +60,7 @@ class SignatureReport:
 class FormatReport:
     """Format of a model file, and the front-end that parsed it."""
 
-    # Name of the front-end that has parsed it, and the format in words.
+    # Name of the front-end that has parsed it, empty for compiled models; the format in words.
     front_end: str
     title: str
     plugin: str  # the front-end's plugin; empty for armpy's own

@@ -33,7 +33,8 @@ def print_model(
         form = report.format
         source = f" of {form.plugin}" if form.plugin else ""
         size = f", {bytes_text(facts.file_bytes)}" if facts.file_bytes else ""
-        printer.line(f"format: {form.title} (front-end {form.front_end}{source}){size}")
+        parser = f" (front-end {form.front_end}{source})" if form.front_end else ""
+        printer.line(f"format: {form.title}{parser}{size}")
         for name, text in form.facts.items():
             printer.line(f"  {name}: {text}")
     learnt = f"{facts.parameters:,} in {bytes_text(facts.parameter_bytes)}"

@@ -108,7 +108,7 @@ def _draw(load_request: CliLoadRequest, inputs: InputRequest, path: str) -> None
 def _subject(load_request: CliLoadRequest, model: Model, inputs: CommandInputs) -> ReportSubject:
     """The model with its inputs, and facts of its file."""
     path = Path(load_request.model)
-    outline, title = None, "prepared by armpy"
+    outline, title = None, "compiled by armpy"
     if not begins_prepared(load_request.model):
         file = find_origin(load_request, model.runtime.registry)
         outline, title = file.outline(load_request.options.signature), file.front_end.title
