@@ -195,7 +195,8 @@ def saved_program(program: Program, aim: Target, options: OptionValues) -> Saved
     settings = numba_acc.ahead.settings_for(aim, options)
     codes = numba_acc.ahead.objects_of(program, settings.isa)
     try:
-        image = native.link({kernel.symbol: code for kernel, code in codes.items()})
+        objects = {kernel.symbol: code for kernel, code in codes.items()}
+        image = native.link(objects, settings.isa.triple)
     except UnsupportedError:
         return None
     own = dict.fromkeys(program.kernels)  # first, as commands have their numbers

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from armpy_numba_acc.llvm.host import host_isas, read_host
 from armpy_numba_acc.machine.isa import Host
+from armpy_numba_acc.machine.processors import features
 from armpy_numba_acc.store import host
 from armpy_numba_acc.store.host import known_isas
 
@@ -45,7 +46,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def describe(path: Path, monkeypatch: pytest.MonkeyPatch, **words: str) -> None:
     """Let the kernel describe the processor in some words."""
     path.write_text(DESCRIPTION.format(**{"mhz": "1000", "flags": "fpu avx", **words}))
-    monkeypatch.setattr(host, "_PROCESSORS", str(path))
+    monkeypatch.setattr(features, "_DESCRIPTION", str(path))
     known_isas.cache_clear()
 
 
@@ -73,7 +74,7 @@ def test_llvm_is_always_asked_where_the_kernel_reports_nothing(
 ) -> None:
     if text is not None:
         (tmp_path / "cpuinfo").write_text(text)
-    monkeypatch.setattr(host, "_PROCESSORS", str(tmp_path / "cpuinfo"))
+    monkeypatch.setattr(features, "_DESCRIPTION", str(tmp_path / "cpuinfo"))
     for _ in range(2):
         known_isas.cache_clear()
         assert known_isas() == host_isas()

@@ -14,8 +14,11 @@ from armpy_numba_acc.kernels import executor, loop
 from armpy_numba_acc.llvm.compiler import compile_assembly, compile_kernel
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of, make_isa
 from armpy_numba_acc.machine.processors import arm
-from armpy_numba_acc.native import elf, loader
+from armpy_numba_acc.native import elf, image, loader
 from armpy_numba_acc.store import objects
+from armpy_numba_acc.store.host import with_elf
+
+from armpy.errors import BackendUnavailableError
 
 from .random_networks import random_network
 from .support import ISAS, check_against_reference
@@ -70,9 +73,55 @@ def test_objects_of_other_systems_are_no_elf_files(triple: str) -> None:
         elf.load({"back": code})
 
 
+def test_windows_calling_convention_comes_in_an_elf_file() -> None:
+    isa = portable(with_elf(WINDOWS))
+    code = compile_kernel(loop.make(isa, "back"), "back", isa)
+    linked = elf.link({"back": code}, isa.triple)
+    assert linked.architecture == "x86_64-windows"
+    # Its first argument comes in rcx, and Linux's in rdi: neither may run where the other does.
+    text = compile_assembly(loop.make(isa, "back"), "back", isa)
+    assert "%rcx" in text
+    if sys.platform != "win32":
+        with pytest.raises(elf.UnsupportedError, match="code for x86_64-windows, and this is"):
+            elf.load_image(linked)
+
+
 @pytest.mark.parametrize(
-    ("system", "machine"), [("darwin", "arm64"), ("darwin", "x86_64"), ("win32", "AMD64")]
+    ("triple", "for_objects"),
+    [
+        (WINDOWS, "x86_64-pc-windows-msvc-elf"),
+        ("x86_64-pc-windows-msvc-elf", "x86_64-pc-windows-msvc-elf"),
+        (MACOS, MACOS),
+        (LINUX, LINUX),
+    ],
 )
+def test_only_windows_is_asked_for_elf(triple: str, for_objects: str) -> None:
+    assert with_elf(triple) == for_objects
+
+
+def test_windows_code_calls_windows_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    isa = portable(with_elf(WINDOWS))
+    linked = elf.link({"run": compile_kernel(executor.make(isa), "run", isa)}, isa.triple)
+    assert {"SwitchToThread", "QueryPerformanceCounter"} <= linked.jumps.keys()
+    assert not linked.jumps.keys() & {"sched_yield", "clock_gettime"}
+    # The processor runs both, and only the system's functions are missing here.
+    monkeypatch.setattr(image, "own_architecture", lambda: "x86_64-windows")
+    if sys.platform != "win32":
+        with pytest.raises(elf.MissingFunctionError, match="QueryPerformance"):
+            elf.load_image(linked)
+
+
+def test_llvm_loads_no_code_where_it_would_end_the_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(elf, "can_load", lambda: False)
+    monkeypatch.setattr(loader, "HAS_LLVM_LOADER", False)
+    monkeypatch.setattr(llvm, "load_by_llvm", None)
+    with pytest.raises(BackendUnavailableError, match="LLVM loads no code on Windows"):
+        loader.load_objects({"kernel": b"whatever it is"})
+
+
+@pytest.mark.parametrize(("system", "machine"), [("darwin", "arm64"), ("darwin", "x86_64")])
 def test_llvm_loads_objects_elsewhere(
     system: str, machine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads object files as LLVM writes them for Linux on x86-64 and 64-bit Arm, without LLVM.
+"""Loads object files (ELF) as LLVM writes them for x86-64 and 64-bit Arm, without LLVM.
 
 Notes
 -----
@@ -18,8 +18,10 @@ from armpy_numba_acc.native.image import (
     Image,
     MissingFunctionError,
     UnsupportedError,
+    architecture_of_triple,
     can_load,
     load_image,
+    own_architecture,
 )
 from armpy_numba_acc.native.object_file import ObjectFile
 from armpy_numba_acc.native.relocations import relocate
@@ -38,13 +40,15 @@ _MOST_BYTES = 1 << 26
 """Of one mapping, so that every call within it reaches."""
 
 
-def link(objects: Mapping[str, bytes]) -> Image:
+def link(objects: Mapping[str, bytes], triple: str = "") -> Image:
     """Join object files of one architecture into one image; nothing of them is run.
 
     Parameters
     ----------
     objects : mapping of str to bytes
         By the name of the one function that each defines.
+    triple
+        LLVM's, that they were compiled for; for this system if left out.
 
     Raises
     ------
@@ -56,7 +60,8 @@ def link(objects: Mapping[str, bytes]) -> Image:
     # One image runs on one processor: a mixture would fail at the first call, not here.
     if len(architectures) != 1:
         raise UnsupportedError("there are no objects, or of several architectures")
-    (architecture,) = architectures
+    (processor,) = architectures
+    triple = triple or own_architecture()
     end = 0
     for item in read.values():
         end = item.place(end)
@@ -69,7 +74,7 @@ def link(objects: Mapping[str, bytes]) -> Image:
     for item in read.values():
         _copy(item, code, jumps)
     functions = {name: item.function(name) for name, item in read.items()}
-    return Image(bytes(code), functions, jumps, architecture)
+    return Image(bytes(code), functions, jumps, architecture_of_triple(processor, triple))
 
 
 def load(objects: Mapping[str, bytes]) -> dict[str, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts linked code into memory where it can be run, on Linux, x86-64 and 64-bit Arm.
+"""Puts linked code into memory where it can be run: Linux on x86-64 and Arm, Windows on x86-64.
 
 Notes
 -----
@@ -9,14 +9,19 @@ What links code is in `armpy_numba_acc.native.elf`: prepared models start withou
 from __future__ import annotations
 
 import ctypes
-import mmap
 import platform
 import struct
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import NamedTuple
+
+from armpy_numba_acc.machine.code_memory import (
+    CodeMemory,
+    CodeMemoryError,
+    MissingAddressError,
+    library_address,
+)
 
 JUMP = struct.Struct("<8sQ")
 """To a function of the C library: instructions, and the function's address."""
@@ -25,7 +30,14 @@ _JUMPS = {
     "x86_64": b"\xff\x25\x02\x00\x00\x00\x0f\x0b",  # jmp [rip + 2]; ud2
     "aarch64": b"\x50\x00\x00\x58\x00\x02\x1f\xd6",  # ldr x16, . + 8; br x16
 }
-"""A jump to the address that follows."""
+"""A jump to the address that follows, by processor."""
+
+_OWN = {
+    ("linux", "x86_64"): "x86_64",
+    ("linux", "aarch64"): "aarch64",
+    ("win32", "AMD64"): "x86_64-windows",
+}
+"""What `Image.architecture` is for code of a system and its name of a processor."""
 
 
 class UnsupportedError(Exception):
@@ -43,7 +55,14 @@ class Image(NamedTuple):
     functions: Mapping[str, int]  # offset of each object's function, by name
     # Offset of the jump to each function of the C library, by the function's name.
     jumps: Mapping[str, int]
+    # Of the processor, and of the system whose calling convention the code has: Linux's has none,
+    # Windows' is ``-windows``. An object file does not say it.
     architecture: str
+
+    @property
+    def processor(self) -> str:
+        """Name of the processor alone."""
+        return self.architecture.partition("-")[0]
 
 
 class LoadedImage:
@@ -60,7 +79,7 @@ class LoadedImage:
 
     __slots__ = ("_memory", "addresses")
 
-    def __init__(self, memory: mmap.mmap, addresses: dict[str, int]) -> None:
+    def __init__(self, memory: CodeMemory, addresses: dict[str, int]) -> None:
         self._memory = memory
         self.addresses = addresses
 
@@ -71,10 +90,14 @@ class LoadedImage:
 
 
 def own_architecture() -> str:
-    """The architecture of this process on Linux; empty for others and other systems."""
-    is_known = sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
-    machine = platform.machine()
-    return machine if is_known and machine in _JUMPS else ""
+    """The architecture of this process, as `Image` has it; empty for others and other systems."""
+    is_known = sys.maxsize > 1 << 32 and sys.byteorder == "little"
+    return _OWN.get((sys.platform, platform.machine()), "") if is_known else ""
+
+
+def architecture_of_triple(processor: str, triple: str) -> str:
+    """What `Image.architecture` is for objects of a processor that a triple was named for."""
+    return f"{processor}-windows" if "-windows" in triple else processor
 
 
 def can_load() -> bool:
@@ -93,7 +116,8 @@ def load_image(image: Image) -> LoadedImage:
         If it calls what the process does not have.
     """
     if image.architecture != own_architecture():
-        raise UnsupportedError(f"it is code for {image.architecture} on Linux")
+        here = own_architecture() or "another system"
+        raise UnsupportedError(f"it is code for {image.architecture}, and this is {here}")
     # What comes from a file is checked before anything of it is written or run.
     size = len(image.code)
     inside = range(size - JUMP.size + 1)
@@ -101,14 +125,19 @@ def load_image(image: Image) -> LoadedImage:
         raise UnsupportedError("a jump lies outside of the code")
     if not all(0 <= place < size for place in image.functions.values()):
         raise UnsupportedError("a function lies outside of the code")
-    addresses = {name: library_address(name) for name in image.jumps}
-    # Written first and made executable then: memory that is both is refused by some systems.
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory[:] = image.code
-    for name, place in image.jumps.items():
-        JUMP.pack_into(memory, place, _JUMPS[image.architecture], addresses[name])
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    _make_executable(start, size)
+    try:
+        addresses = {name: library_address(name) for name in image.jumps}
+        memory = CodeMemory(size)
+        with memory.writable() as code:
+            code[:] = image.code
+            for name, place in image.jumps.items():
+                JUMP.pack_into(code, place, _JUMPS[image.processor], addresses[name])
+        memory.make_executable()
+    except MissingAddressError as error:
+        raise MissingFunctionError(str(error)) from error
+    except CodeMemoryError as error:
+        raise UnsupportedError(str(error)) from error
+    start = memory.start
     # Not imported here: few trace, and each start from a compiled model would pay for it.
     if (trace := sys.modules.get("armpy.core.system_trace")) is not None:
         trace.name_code(_named(image, start))
@@ -123,58 +152,3 @@ def _named(image: Image, start: int) -> list[tuple[str, int, int]]:
         (name, start + place, ends[bisect_right(ends, place)] - place)
         for name, place in image.functions.items()
     ]
-
-
-@cache
-def _process() -> ctypes.CDLL:
-    """The functions that the process has: each such object is a class of its own, slowly made."""
-    return ctypes.CDLL(None, use_errno=True)
-
-
-_COMPILERS_LIBRARY = "libgcc_s.so.1"
-"""Has what compilers call for what a processor lacks, such as conversions of float16."""
-
-
-def library_address(name: str) -> int:
-    """Address of a function that the process or the compiler's library has."""
-    for library in (None, _COMPILERS_LIBRARY):
-        try:
-            functions = _process() if library is None else ctypes.CDLL(library)
-            return ctypes.cast(getattr(functions, name), ctypes.c_void_p).value or 0
-        except (OSError, AttributeError):
-            continue
-    raise MissingFunctionError(
-        f"it calls '{name}', which neither the process nor {_COMPILERS_LIBRARY} has"
-    )
-
-
-def _make_executable(start: int, size: int) -> None:
-    """Let memory be run, and no longer be written."""
-    # Ahead of the change of rights, after which nothing is written any more.
-    if (flush := _flush_instructions()) is not None:
-        flush(start, start + size)
-    protect = _process().mprotect
-    protect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-    if protect(start, size, mmap.PROT_READ | mmap.PROT_EXEC):
-        raise UnsupportedError(f"memory cannot be made executable: error {ctypes.get_errno()}")
-
-
-@cache
-def _flush_instructions() -> Callable[[int, int], object] | None:
-    """Return a function that clears Arm's instruction cache; None where that is not needed.
-
-    x86-64 has no need of it. On Arm, Linux does it itself for pages that become executable
-    (``__sync_icache_dcache`` in ``arch/arm64/mm/flush.c``), on which the loader of shared
-    libraries relies; the compiler's library follows the architecture manual.
-    """
-    if own_architecture() != "aarch64":
-        return None
-    for library in (None, _COMPILERS_LIBRARY):
-        try:
-            function = ctypes.CDLL(library).__clear_cache
-        except (OSError, AttributeError):
-            continue
-        function.argtypes, function.restype = (ctypes.c_void_p, ctypes.c_void_p), None
-        flush: Callable[[int, int], object] = function
-        return flush
-    return None

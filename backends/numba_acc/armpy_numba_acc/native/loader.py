@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from armpy.errors import BackendUnavailableError
 from armpy_numba_acc import llvm
+from armpy_numba_acc.machine.code_memory import HAS_LLVM_LOADER
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.native import elf
 from armpy_numba_acc.native.image import own_architecture
@@ -38,9 +39,9 @@ def load_objects(objects: Mapping[str, bytes], *, are_compiled_here: bool = True
     Raises
     ------
     BackendUnavailableError
-        If LLVM would have to load them and is not installed, if an object is for another
-        architecture, or if it was compiled here and calls a function that does not exist: LLVM
-        would let it call address 0.
+        If LLVM would have to load them and is not installed or cannot (on Windows), if an object
+        is for another architecture, or if it was compiled here and calls a function that does not
+        exist: LLVM would let it call address 0.
     UnsupportedError
         If the own loader does not support code that was not compiled here.
     """
@@ -61,21 +62,24 @@ def load_objects(objects: Mapping[str, bytes], *, are_compiled_here: bool = True
                 reason = str(error)
                 _check_architectures(objects)
                 _log.info("LLVM has to load the kernels: %s", error)
-        if missing_compiler():
+        if missing := _missing_loader():
             raise BackendUnavailableError(
-                "object code cannot be loaded",
-                where="NumbaAcc",
-                actual=f"{reason}; {missing_compiler()}",
+                "object code cannot be loaded", where="NumbaAcc", actual=f"{reason}; {missing}"
             )
         return llvm.load_by_llvm(objects)
+
+
+def _missing_loader() -> str:
+    """Why LLVM loads no code in this process; empty if it does."""
+    return missing_compiler() if HAS_LLVM_LOADER else "LLVM loads no code on Windows"
 
 
 def why_foreign(code: bytes) -> str:
     """Reason why an object file is not for this processor; empty if it is.
 
-    Only Linux's object files on x86-64 and 64-bit Arm are checked.
+    Checked where the own loader is used; a file does not say which system it is for.
     """
-    own = own_architecture()
+    own = own_architecture().partition("-")[0]
     if not own:
         return ""
     try:

@@ -10,18 +10,11 @@ from functools import cache
 from armpy_numba_acc import llvm
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Host, Isa, isas_of
-from armpy_numba_acc.machine.processors.arm import arm_features
-from armpy_numba_acc.machine.processors.features import this_processor
+from armpy_numba_acc.machine.processors.features import identity_of_processor, this_processor
 from armpy_numba_acc.store.keys import package_version
 from armpy_numba_acc.store.settings import disk_entries
 
 _KIND = "host"
-_PROCESSORS = "/proc/cpuinfo"
-_MODEL = (
-    *("vendor_id", "cpu family", "model", "stepping", "flags"),
-    *("Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision"),
-)
-"""Fields that identify the processor and the features that the kernel allows."""
 
 
 @cache
@@ -50,13 +43,25 @@ def known_isas() -> tuple[Isa, ...]:
 
 def _read_host() -> Host:
     """Read the description of this processor by LLVM."""
-    return llvm.read_host()
+    host = llvm.read_host()
+    return host._replace(triple=with_elf(host.triple))
+
+
+def with_elf(triple: str) -> str:
+    """The triple of a system, for object files that the own loader reads.
+
+    LLVM writes Windows' own format (COFF) else, on which its loader for ELF ends the process.
+    The calling convention stays Windows'.
+    """
+    is_windows = "-windows" in triple and not triple.endswith("-elf")
+    return f"{triple}-elf" if is_windows else triple
 
 
 def _stored_host() -> Host:
     """Read the operating system's description: enough for instruction sets, not for compiling."""
     here = this_processor()
-    return Host(f"{here.architecture}-unknown-{here.system}", "generic", here.features, frozenset())
+    system = "windows-elf" if here.system == "win32" else here.system
+    return Host(f"{here.architecture}-unknown-{system}", "generic", here.features, frozenset())
 
 
 def processor() -> str:
@@ -65,19 +70,9 @@ def processor() -> str:
 
 
 def _key() -> str:
-    """Digest of how the kernel describes the processors; empty if it does not."""
-    try:
-        with open(_PROCESSORS, encoding="utf-8", errors="replace") as file:
-            lines = [*iter(lambda: file.readline().rstrip("\n"), "")]  # of the first processor
-    except OSError:
+    """Digest of the processors and of what the system lets processes use; empty if unknown."""
+    described = identity_of_processor()
+    if not described:
         return ""
-    fields = dict(line.split(":", 1) for line in lines if ":" in line)
-    model = {
-        name.strip(): value.strip() for name, value in fields.items() if name.strip() in _MODEL
-    }
-    if not model.keys() & {"flags", "Features"}:
-        return ""
-    # An emulator shows the file of the processor that it runs on.
-    also = sorted(arm_features())
-    text = json.dumps([package_version("llvmlite"), sorted(model.items()), also])
+    text = json.dumps([package_version("llvmlite"), *described])
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -8,19 +8,27 @@ an unknown feature counts as absent.
 References
 ----------
 Linux: ``arch/x86/include/asm/cpufeatures.h`` for the flags of ``/proc/cpuinfo``, which holds what
-the processor has, the hypervisor shows and the kernel lets processes use.
+the processor has, the hypervisor shows and the kernel lets processes use. Other systems have no
+such file: there the processor is asked itself, see `armpy_numba_acc.machine.processors.cpuid`.
 """
 
 from __future__ import annotations
 
 import platform
 import sys
+from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
 from armpy_numba_acc.machine import processors
 
 _DESCRIPTION = "/proc/cpuinfo"
+
+_MODEL = (
+    *("vendor_id", "cpu family", "model", "stepping", "flags"),
+    *("Features", "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision"),
+)
+"""Fields that identify the processor and the features that the kernel allows."""
 
 _ARCHITECTURES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
 """LLVM's name of an architecture, by the operating system's."""
@@ -84,23 +92,49 @@ def architecture_of(name: str) -> str:
 @cache
 def this_processor() -> Processor:
     """The one that this process runs on."""
-    architecture = architecture_of(platform.machine().lower())
-    features = processors.arm.arm_features() if architecture == "aarch64" else _described()
+    architecture = _architecture()
+    if architecture == "aarch64":
+        features = processors.arm.arm_features()
+    else:
+        features = _described() if architecture == "x86_64" else frozenset()
     return Processor(sys.platform, architecture, features)
 
 
-def _described() -> frozenset[str]:
-    """Features of x86-64 as the kernel describes the first processor; none if it does not."""
+def identity_of_processor() -> list[object]:
+    """What is equal as long as the processor and the features that may be used are the same.
+
+    Returns
+    -------
+    list
+        Of the form of JSON; empty where nothing describes the processor.
+    """
+    # An emulator shows the file of the processor that it runs on.
+    also = sorted(processors.arm.arm_features())
     if sys.platform != "linux":
-        return frozenset()
+        words = processors.cpuid.identity() if _architecture() == "x86_64" else ()
+        return [[sys.platform, *words], also] if words else []
+    fields = {name: value for name, value in _first_processor() if name in _MODEL}
+    return [sorted(fields.items()), also] if fields.keys() & {"flags", "Features"} else []
+
+
+def _architecture() -> str:
+    return architecture_of(platform.machine().lower())
+
+
+def _described() -> frozenset[str]:
+    """Features of x86-64 as Linux describes the first processor, or as the processor says."""
+    if sys.platform != "linux":
+        return processors.cpuid.features_in(*processors.cpuid.read_leaves())
+    words = dict(_first_processor()).get("flags", "").split()
+    return frozenset(_LINUX_X86[word] for word in words if word in _LINUX_X86)
+
+
+def _first_processor() -> Iterator[tuple[str, str]]:
+    """Names and values of the first processor in Linux's file; nothing if it cannot be read."""
     try:
         with open(_DESCRIPTION, encoding="utf-8", errors="replace") as file:
-            for line in file:
+            for line in iter(lambda: file.readline().rstrip("\n"), ""):
                 name, _, value = line.partition(":")
-                if name.strip() == "flags":
-                    return frozenset(
-                        _LINUX_X86[word] for word in value.split() if word in _LINUX_X86
-                    )
+                yield name.strip(), value.strip()
     except OSError:
-        pass  # nothing is known, and nothing is taken to be there
-    return frozenset()
+        return  # nothing is known, and nothing is taken to be there
