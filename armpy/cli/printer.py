@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import json
 import os
@@ -11,6 +10,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, TextIO
+
+from armpy.core.c_library import c_library
 
 if TYPE_CHECKING:
     import click
@@ -57,9 +58,8 @@ def _reserved_stdout(stream: TextIO) -> Iterator[None]:
     finally:
         _document_streams.pop()
         if copy is not None:
-            if os.name == "posix":
-                # C's own stdout is written while it still goes to stderr.
-                ctypes.CDLL(None).fflush(None)
+            # C's own stdout is written while it still goes to stderr.
+            c_library().fflush(None)
             os.dup2(copy.fileno(), 1)
             copy.close()
 

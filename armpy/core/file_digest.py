@@ -9,11 +9,16 @@ import os
 import stat
 from io import FileIO
 
+BYTES: int = getattr(os, "O_BINARY", 0)
+"""Flag of files that hold bytes: Windows changes ends of lines else."""
+
+READ_BYTES: int = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | BYTES
+"""Flags of a file to read. It does not block: a pipe without a writer would never open."""
+
 
 def open_regular(path: str) -> FileIO:
     """Open a file for reading; raises OSError if it is a pipe, a device or the like."""
-    # Not blocking: a pipe without a writer would never open.
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, READ_BYTES)
     # Of the opened file, not of the path, which may be another file by now.
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)

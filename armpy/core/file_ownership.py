@@ -44,6 +44,8 @@ class FileStamp(NamedTuple):
 
 def trusted_owners() -> frozenset[int]:
     """Ids of the users whose files count as the user's own: the current one, and root."""
+    if sys.platform == "win32":
+        return frozenset()  # ids are no owners there, see `HAS_OWNERS`
     return frozenset({os.geteuid(), 0})
 
 
@@ -135,6 +137,8 @@ def is_private_group(gid: int) -> bool:
     ----------
     Linux-PAM, pam_umask(8), option ``usergroups``.
     """
+    if sys.platform == "win32":
+        return False
     import grp  # noqa: PLC0415 - few files can be written by a group
     import pwd  # noqa: PLC0415 - likewise
 

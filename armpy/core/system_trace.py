@@ -26,6 +26,7 @@ import errno
 import logging
 import os
 import stat
+import sys
 import threading
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -62,6 +63,8 @@ class _Marks:
     def __init__(self, path: str) -> None:
         self._file = -1
         self._path = path
+        if sys.platform == "win32":
+            raise OSError(errno.ENOSYS, "Windows has no such file", path)
         self._file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
 
     def __del__(self) -> None:
@@ -126,6 +129,8 @@ class _PerfMaps:
 
 def _open_own(path: str) -> int:
     """Open a file in a folder of everybody's to append to it."""
+    if sys.platform == "win32":
+        raise OSError(errno.ENOSYS, "perf is not there on Windows", path)
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     file = os.open(path, flags, 0o600)
     info = os.fstat(file)

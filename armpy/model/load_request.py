@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from armpy.core.dataclass import dataclass
+from armpy.core.file_digest import READ_BYTES
 from armpy.core.file_ownership import FileStamp
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.model.load_options import LoadOptions
@@ -109,7 +110,7 @@ def begins_prepared(source: ModelSource) -> bool:
         return is_prepared(bytes(memoryview(source)[:_FIRST_BYTES]))
     try:
         # Not blocking: a pipe without a writer would never open.
-        handle = os.open(source, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(source, READ_BYTES)
     except (OSError, ValueError):
         return False
     try:

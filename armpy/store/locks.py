@@ -79,9 +79,7 @@ def locked(
     finally:
         if handle is not None and os.getpid() == owner:
             _held_handles.discard(handle)
-            with contextlib.suppress(OSError):  # first: no one may lock a file that is gone
-                path.unlink()
-            os.close(handle)
+            _remove(path, handle)
 
 
 def _acquired(path: Path, deadline_s: float) -> int | None:
@@ -123,6 +121,19 @@ def _acquired(path: Path, deadline_s: float) -> int | None:
             return None
         time.sleep(max(0.0, min(pause_s, min(limit_s, deadline_s) - now_s)))
         pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+
+def _remove(path: Path, handle: int) -> None:
+    """Remove a file that is locked here, and release it."""
+    if sys.platform == "win32":
+        # An open file cannot be removed there, so that none is removed that another has locked.
+        os.close(handle)
+        with contextlib.suppress(OSError):
+            path.unlink()
+    else:
+        with contextlib.suppress(OSError):  # first: no one may lock a file that is gone
+            path.unlink()
+        os.close(handle)
 
 
 def _try_lock(handle: int) -> None:

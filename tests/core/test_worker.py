@@ -172,7 +172,7 @@ def test_a_keeper_without_a_number_is_not_waited_for_without_end(
     ours, theirs = socket.socketpair()
     with ours, theirs:
         monkeypatch.setattr("armpy.core.processes.worker._STOP_S", 0.1)
-        monkeypatch.setattr(worker, "_life", ours)
+        monkeypatch.setattr(worker._kept, "_life", ours)
         monkeypatch.setattr(worker, "_pid", None)
         assert worker.pid == worker._process.pid
 

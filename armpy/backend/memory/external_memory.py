@@ -310,7 +310,7 @@ def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
         return np.empty(0, np.uint8)
     # The kernel maps from page borders alone.
     skipped = memory.offset_bytes % mmap.ALLOCATIONGRANULARITY
-    protection = mmap.PROT_READ | (mmap.PROT_WRITE if write else 0)
+    access = mmap.ACCESS_WRITE if write else mmap.ACCESS_READ
     problem = problem_of_file(memory)
     if problem:
         raise _unmappable(memory, problem)
@@ -318,8 +318,7 @@ def _mapped_file(memory: ExternalMemory, *, write: bool) -> Array:
         mapping = mmap.mmap(
             memory.file_descriptor,
             memory.size_bytes + skipped,
-            mmap.MAP_SHARED,
-            protection,
+            access=access,
             offset=memory.offset_bytes - skipped,
         )
     except (OSError, ValueError, OverflowError) as error:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import _thread
-import mmap
 import os
 from contextlib import ExitStack
 
+from armpy.core.resident_memory import reserve_memory
 from armpy.errors import ArmpyError
 
 NO_MEMORY = "it had no memory left"
@@ -60,7 +60,7 @@ def _descriptors() -> str:
 def _memory() -> str:
     try:
         # From the system: Python may have a reserve, which is soon used up.
-        mmap.mmap(-1, _NEEDED_BYTES, mmap.MAP_PRIVATE).close()
+        reserve_memory(_NEEDED_BYTES)
     except OSError:
         return NO_MEMORY
     return ""

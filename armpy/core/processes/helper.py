@@ -26,7 +26,7 @@ _LOOK_S = 0.5
 
 def set_attribute(option: int, value: int) -> None:
     """Set an attribute of this process with ``prctl``, where the system has it."""
-    if sys.platform.startswith("linux"):
+    if sys.platform == "linux":
         import ctypes  # noqa: PLC0415 - of no use elsewhere
 
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
@@ -36,10 +36,11 @@ def end_with_parent(
     # Process id. The system watches the thread of the parent that started this process.
     parent: int,
 ) -> None:
-    """Have the system end this process when its parent ends, even while it is stopped."""
-    set_attribute(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.name == "posix" and os.getppid() != parent:  # it has ended before that was in force
-        os._exit(1)
+    """Have Linux end this process when its parent ends, even while it is stopped."""
+    if sys.platform != "win32":
+        set_attribute(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended before that was in force
+            os._exit(1)
 
 
 def end_with_owner(
@@ -50,7 +51,7 @@ def end_with_owner(
     """End this process when its owner ends or closes a pipe."""
     end_with_parent(owner)
     threading.Thread(target=_leave_at_end, args=(stream,), daemon=True).start()
-    if os.name == "posix" and not sys.platform.startswith("linux"):
+    if sys.platform not in ("linux", "win32"):
         threading.Thread(target=_leave_without, args=(owner,), daemon=True).start()
 
 

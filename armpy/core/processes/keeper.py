@@ -20,7 +20,6 @@ Linux man-pages, prctl(2), PR_SET_CHILD_SUBREAPER.
 from __future__ import annotations
 
 import os
-import resource
 import select
 import signal
 import socket
@@ -32,6 +31,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from armpy.core.processes.helper import end_with_parent, set_attribute
+
+if sys.platform == "win32":
+    raise ImportError("a keeper forks, and Windows has a job in its place")
+
+import resource
 
 PID = struct.Struct("<i")
 """Form of the message with the worker's process number, from the keeper to the application."""

@@ -3,7 +3,7 @@
 
 Notes
 -----
-Requests are frames on a Unix stream socket, each answered before the next. The application's are
+Requests are frames on a stream socket, each answered before the next. The application's are
 pickles, as the worker trusts it; a worker's answers are JSON, as the application does not trust the
 worker.
 """
@@ -21,6 +21,7 @@ from typing import Any
 
 import armpy.errors
 from armpy.core.dataclass import dataclass
+from armpy.core.processes.descriptors import receive_with_descriptors, send_with_descriptors
 from armpy.core.processes.fitness import UnfitError, why_unfit
 from armpy.errors import ArmpyError, BackendError
 
@@ -45,7 +46,7 @@ def send_request(connection: socket.socket, request: object, descriptors: Sequen
     payload = pickle.dumps(request, protocol=5)
     message = _LENGTH.pack(len(payload)) + payload
     # Descriptors go with the first bytes; the rest may follow in pieces.
-    sent = socket.send_fds(connection, [message], descriptors) if descriptors else 0
+    sent = send_with_descriptors(connection, message, descriptors) if descriptors else 0
     connection.sendall(memoryview(message)[sent:])
 
 
@@ -63,7 +64,9 @@ class WorkerRequest:
 
 def receive_request(connection: socket.socket) -> WorkerRequest:
     """The next request with its descriptors; raises EOFError when there are no more."""
-    start, descriptors, flags, _ = socket.recv_fds(connection, _LENGTH.size, _MAX_DESCRIPTORS)
+    start, descriptors, are_whole = receive_with_descriptors(
+        connection, _LENGTH.size, _MAX_DESCRIPTORS
+    )
     if not start:
         raise EOFError
     for descriptor in descriptors:
@@ -71,7 +74,7 @@ def receive_request(connection: socket.socket) -> WorkerRequest:
         os.set_inheritable(descriptor, False)
     start += _received(connection, _LENGTH.size - len(start))
     content = pickle.loads(_received(connection, *_LENGTH.unpack(start)))
-    return WorkerRequest(content, descriptors, not flags & socket.MSG_CTRUNC)
+    return WorkerRequest(content, descriptors, are_whole)
 
 
 def send_answer(connection: socket.socket, answer: Mapping[str, object]) -> None:

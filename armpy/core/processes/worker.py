@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import errno
-import json
 import logging
 import os
 import re
-import select
-import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +20,13 @@ from typing import Any
 
 from armpy.core.dataclass import dataclass
 from armpy.core.processes.fitness import UnfitError
-from armpy.core.processes.keeper import PID
+from armpy.core.processes.kept_process import (
+    KeptProcess,
+    end_in_words,
+    exit_code_of,
+    read_until_stopped,
+    wait_readable,
+)
 from armpy.core.processes.protocol import (
     WorkerGoneError,
     error_from_fields,
@@ -31,17 +34,9 @@ from armpy.core.processes.protocol import (
     receive_answer,
     send_request,
 )
+from armpy.core.resident_memory import machine_memory_bytes
 from armpy.errors import DeadObjectError, argument_style
 
-_CHILD = """\
-import json, sys
-settings = json.loads(sys.argv[1])
-sys.path[:] = settings["sys_path"]
-from armpy.core.processes.keeper import keep
-keep(settings["life"], settings["connection"])
-from armpy.core.processes.child import main
-main(settings)
-"""
 _RECORD = re.compile(rb"\x1e(\d\d?) ([^\n\x1e]*)\n")
 _FAULTING_THREAD = re.compile(r"^Current thread 0x([0-9a-f]+) ", re.MULTILINE)
 _END_S = 0.5
@@ -116,35 +111,26 @@ class Worker:
         flags = ["-I"] if settings.writes_bytecode else ["-I", "-B"]
         with ExitStack() as ours, ExitStack() as others:
             self._connection, theirs = _sockets(ours, others)
-            self._life, their_life = _sockets(ours, others)
             output, their_output = os.pipe()
             others.callback(os.close, their_output)
             self._output = Output(output, log)
             ours.callback(self._output.stop)
+            memory_bytes = settings.memory_bytes
+            if memory_bytes is None:  # a quarter is left to the application and the system
+                memory_bytes = machine_memory_bytes() * 3 // 4
             request = {
                 "sys_path": [str(path) for path in sys.path],
                 "handler": handler,
-                "connection": theirs.fileno(),
-                "life": their_life.fileno(),
-                "memory_bytes": settings.memory_bytes,
+                "memory_bytes": memory_bytes,
                 "confined": settings.confined,
                 "writable": settings.writable,
                 "ends_in_order": settings.ends_in_order,
                 "argument_style": argument_style(),
             }
-            self._process = subprocess.Popen(
-                [sys.executable, *flags, "-c", _CHILD, json.dumps(request)],
-                stdin=subprocess.DEVNULL,
-                stdout=their_output,
-                stderr=their_output,
-                pass_fds=(theirs.fileno(), their_life.fileno()),
-                start_new_session=True,  # so that the terminal's interrupts are the application's
-                # A free-threaded Python commits 1 GiB at its start, which would count as used.
-                env={"MIMALLOC_ARENA_EAGER_COMMIT": "0", **os.environ},
-            )
+            self._kept = KeptProcess(flags, request, theirs, their_output)
             ours.pop_all()
-        ends = self._connection, self._life
-        self._finalizer = weakref.finalize(self, _end, self._process, ends, self._output)
+        self._process = self._kept.process
+        self._finalizer = weakref.finalize(self, _end, self._kept, self._connection, self._output)
         _workers.add(self)
 
     @property
@@ -152,14 +138,7 @@ class Worker:
         """The process's number; the keeper's number until the keeper has sent it."""
         with self._pid_lock:
             if self._pid is None:
-                message = b""
-                # It has been left to the process this was forked from, or its keeper is stopped.
-                with suppress(OSError):
-                    self._life.settimeout(_STOP_S)
-                    message = self._life.recv(PID.size)
-                self._pid = (
-                    PID.unpack(message)[0] if len(message) == PID.size else self._process.pid
-                )
+                self._pid = self._kept.worker_pid(_STOP_S)
             return self._pid
 
     @property
@@ -170,12 +149,15 @@ class Worker:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code of a process that has ended by itself, below 0 for a signal; else None."""
+        """Exit code of a process that has ended by itself; else None.
+
+        Below 0 if a signal has ended it, or on Windows an exception.
+        """
         if self._reason:
             return None
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_END_S)
-        return self._process.returncode
+        return exit_code_of(self._process)
 
     def request(
         self,
@@ -239,7 +221,7 @@ class Worker:
         self._note_end()
         self._reason = self._reason or reason
         if self._finalizer.alive:
-            _give_up(self._life)
+            self._kept.give_up()
 
     def stop(self) -> None:
         """End the process and its children, and release its resources."""
@@ -250,8 +232,8 @@ class Worker:
         if self._finalizer.detach() is not None:
             self._reason = "it belongs to the process that this one was forked from"
             self._process.poll()  # which notes that it is none of this one's
-            for connection in (self._connection, self._life):
-                connection.close()
+            self._connection.close()
+            self._kept.close()
 
     def dead_object(self) -> DeadObjectError:
         """The error for unfinished work."""
@@ -270,7 +252,7 @@ class Worker:
         code = self.exit_code
         if code is None:
             return "it closed the connection"
-        return f"it exited with code {code}" if code >= 0 else f"it was ended by {_signal(-code)}"
+        return f"it exited with code {code}" if code >= 0 else end_in_words(code)
 
     def output(self) -> str:
         """The last that it wrote to its standard output and error, fault reports included."""
@@ -332,24 +314,14 @@ class Output:
 
 
 def _keep_tail(descriptor: int, stopped: int, tail: bytearray, log: logging.Logger | None) -> None:
-    poll = select.poll()
-    for watched in (descriptor, stopped):
-        poll.register(watched, select.POLLIN)
     try:
-        while True:
-            ready = dict(poll.poll())
-            if descriptor in ready:
-                chunk = os.read(descriptor, KEPT_BYTES)
-                if not chunk:
-                    return
-                tail += chunk
-                if log is not None and b"\n" in chunk:
-                    for level, text in _RECORD.findall(tail):
-                        log.log(int(level), "%s", printable(text.decode(errors="replace")))
-                    tail[:] = _RECORD.sub(b"", tail)
-                del tail[:-KEPT_BYTES]
-            if stopped in ready:
-                return
+        for chunk in read_until_stopped(descriptor, stopped):
+            tail += chunk
+            if log is not None and b"\n" in chunk:
+                for level, text in _RECORD.findall(tail):
+                    log.log(int(level), "%s", printable(text.decode(errors="replace")))
+                tail[:] = _RECORD.sub(b"", tail)
+            del tail[:-KEPT_BYTES]
     finally:
         os.close(descriptor)
         os.close(stopped)
@@ -366,23 +338,16 @@ def _sockets(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, socket.
     return ours.enter_context(mine), theirs.enter_context(other)
 
 
-def _end(
-    process: subprocess.Popen[bytes], connections: Sequence[socket.socket], output: Output
-) -> None:
-    _give_up(connections[1])
+def _end(kept: KeptProcess, connection: socket.socket, output: Output) -> None:
+    kept.give_up()
     try:
-        process.wait(_STOP_S)
+        kept.process.wait(_STOP_S)
     except subprocess.TimeoutExpired:  # the keeper is stopped, or gets no processor time
-        process.kill()  # with which the system ends the worker
-        process.wait()
-    for connection in connections:
-        connection.close()
+        kept.process.kill()  # with which the system ends the worker
+        kept.process.wait()
+    connection.close()
+    kept.close()
     output.stop()
-
-
-def _give_up(life: socket.socket) -> None:
-    with suppress(OSError):  # it is closed
-        life.shutdown(socket.SHUT_RDWR)
 
 
 # For forks alone: a worker ends with the last reference that its user has, not with this one.
@@ -396,13 +361,6 @@ def _leave_to_parent() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_leave_to_parent)
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def starved_s(pid: int) -> float:
@@ -431,9 +389,7 @@ def await_answer(connection: socket.socket, pid: int, timeout_s: float) -> None:
     """
     start, starved = time.monotonic(), starved_s(pid)
     end = start + timeout_s
-    poll = select.poll()  # which takes no descriptor, as other ways of waiting do
-    poll.register(connection, select.POLLIN)
-    while not poll.poll(max(end - time.monotonic(), 0.0) * 1e3):
+    while not wait_readable(connection, max(end - time.monotonic(), 0.0)):
         later = min(starved_s(pid) - starved, (_MOST_WAITED - 1) * timeout_s) + start + timeout_s
         if later <= time.monotonic():
             raise TimeoutError

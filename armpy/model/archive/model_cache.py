@@ -91,12 +91,20 @@ def cached_path(request: LoadRequest) -> str | None:
         return None
     affinity = getattr(os, "sched_getaffinity", None)
     cores = sorted(affinity(0)) if affinity is not None else os.cpu_count()
-    machine = (*os.uname()[1:], cores) if hasattr(os, "uname") else (sys.platform, cores)
+    machine = (*_system_and_machine(), cores)
     ending = os.path.splitext(name)[1].lower()  # selects the front-end where contents do not
     parts = (contents, ending, asked, __version__, sys.version, machine, choices_state())
     digest = sha256(repr(parts).encode(errors="surrogatepass"))
     digest.update(environment)
     return os.path.join(folder, f"{digest.hexdigest()[:32]}{SUFFIX}")
+
+
+def _system_and_machine() -> tuple[str, ...]:
+    """Names and versions, without `platform`, which is slow to import."""
+    if hasattr(os, "uname"):
+        return (*os.uname()[1:],)
+    # Windows sets these for each process.
+    return tuple(os.environ.get(name, "") for name in ("COMPUTERNAME", "PROCESSOR_IDENTIFIER"))
 
 
 def shapes_path(

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared memory that has no name, so that it goes with the last process that has it."""
+"""Shared memory that has no name, so that it goes with the last process that has it.
+
+On POSIX: Windows sends none of it to other processes, and isolates no backend.
+"""
 
 from __future__ import annotations
 
-import fcntl
 import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 
@@ -31,7 +34,7 @@ def create_block(size_bytes: int) -> int:
     Returns a descriptor, not inherited, of a ``memfd`` where the system has them, else of a
     file without a name.
     """
-    if hasattr(os, "memfd_create"):
+    if sys.platform == "linux":
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
         # A file without a name, too, goes with the last process that has it.
@@ -52,16 +55,23 @@ def forbid_writing(descriptor: int) -> None:
     _seal(descriptor, "F_SEAL_WRITE", "F_SEAL_SEAL")
 
 
-def _seal(descriptor: int, *names: str) -> None:
-    """Seal a ``memfd``, which holds for every process that has it; files have no seals."""
-    if hasattr(os, "memfd_create") and hasattr(fcntl, "F_ADD_SEALS"):
+if sys.platform == "linux":
+    import fcntl
+
+    def _seal(descriptor: int, *names: str) -> None:
+        """Seal a ``memfd``, which holds for every process that has it."""
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, sum(getattr(fcntl, name) for name in names))
+
+else:
+
+    def _seal(descriptor: int, *names: str) -> None:
+        """Do nothing: files have no seals."""
 
 
 def map_block(descriptor: int, *, writable: bool = True) -> mmap.mmap:
     """Map shared memory; it stays while an array lies in it, even if the descriptor is closed."""
-    if writable:
-        return mmap.mmap(descriptor, 0, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+    if writable or sys.platform == "win32":
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ)
     # The same pages: memory sealed against writing cannot be mapped as shared everywhere.
     return mmap.mmap(descriptor, 0, mmap.MAP_PRIVATE, mmap.PROT_READ)
 

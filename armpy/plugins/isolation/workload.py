@@ -26,6 +26,7 @@ from armpy.backend import (
 )
 from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.core.apart import begin_apart
+from armpy.core.processes.descriptors import packet_sockets
 from armpy.core.processes.fitness import UnfitError
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError, DeadObjectError, QueueFullError
@@ -86,8 +87,7 @@ class Place:
     ) -> None:
         self.worker = worker
         with ExitStack() as opened:
-            # Packets, so that a failure comes whole with one `read`.
-            mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            mine, theirs = packet_sockets()
             for end in (mine, theirs):
                 opened.enter_context(end)
             # `read` comes back at every tick, so that a stop and a dead worker are noticed.

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import NamedTuple, TypeAlias
 
 from armpy.core.arguments import check_several
+from armpy.core.file_digest import BYTES, READ_BYTES
 from armpy.core.file_ownership import why_exposed
 from armpy.core.installation import install_command
 from armpy.errors import InvalidArgumentError, UnimplementedError
@@ -203,7 +204,7 @@ def _read_public_file(path: str) -> bytes:
     ed25519 = _ed25519(f"the key {path} is read", fix)
     try:
         # A FIFO without a writer would be waited for.
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(path, READ_BYTES)
         with open(handle, "rb") as file:
             # Of the opened file, not of the one that the path may lead to a moment later.
             info = os.fstat(handle)
@@ -236,7 +237,7 @@ def _write_new(path: str, contents: bytes, mode: int) -> None:
     """Write a file that is not there yet."""
     try:
         # With its mode from the beginning: a later chmod would leave a moment for others to read.
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BYTES, mode)
     except OSError as error:
         raise _unwritten(path, error) from error
     try:

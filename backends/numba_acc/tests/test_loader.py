@@ -14,8 +14,9 @@ import pytest
 from armpy_numba_acc import llvm
 from armpy_numba_acc.llvm.build import build_kernel
 from armpy_numba_acc.llvm.host import host_isas
+from armpy_numba_acc.machine.code_memory import library_address
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.native import elf, image, loader
+from armpy_numba_acc.native import elf, loader
 
 from armpy.core.system_trace import set_system_trace
 from armpy.errors import BackendUnavailableError
@@ -122,7 +123,7 @@ def test_functions_of_the_compilers_library_are_found() -> None:
         expected = ctypes.cast(library.__truncdfhf2, ctypes.c_void_p).value
     except (OSError, AttributeError):
         pytest.skip("the compiler's library has no such conversion")
-    assert image.library_address("__truncdfhf2") == expected
+    assert library_address("__truncdfhf2") == expected
 
 
 def test_what_is_refused_is_left_to_llvm(

@@ -147,12 +147,19 @@ def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevi
     return devices
 
 
+def _library(name: str) -> ctypes.CDLL | None:
+    """A library of the system's; None if it is not there."""
+    try:
+        return ctypes.CDLL(name)
+    except OSError:
+        return None
+
+
 @cache
 def missing_nvidia() -> str:
     """Say why there is no NVIDIA GPU; empty if there is one."""
-    try:
-        driver = ctypes.CDLL("nvcuda.dll" if os.name == "nt" else "libcuda.so.1")
-    except OSError:
+    driver = next(filter(None, map(_library, ("libcuda.so.1", "nvcuda.dll"))), None)
+    if driver is None:
         return "NVIDIA's driver is not installed"
     count = ctypes.c_int()
     failed = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))

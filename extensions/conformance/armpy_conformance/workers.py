@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import queue
 import re
 import sys
-import termios
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -290,6 +288,16 @@ def _wait_until_read() -> None:
             time.sleep(0.0005)
 
 
-def _num_unread() -> int:
-    """Bytes in the pipe of the standard output."""
-    return int.from_bytes(fcntl.ioctl(1, termios.FIONREAD, bytes(4)), sys.byteorder)
+if sys.platform == "win32":
+
+    def _num_unread() -> int:
+        """Return 0: the system cannot say it."""
+        return 0
+
+else:
+    import fcntl
+    import termios
+
+    def _num_unread() -> int:
+        """Bytes in the pipe of the standard output."""
+        return int.from_bytes(fcntl.ioctl(1, termios.FIONREAD, bytes(4)), sys.byteorder)

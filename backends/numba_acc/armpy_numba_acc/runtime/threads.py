@@ -10,7 +10,6 @@ there once they have had nothing to do for a while, and leaders wake them. Execu
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import math
 import os
@@ -18,8 +17,6 @@ import threading
 import time
 import weakref
 from _thread import start_new_thread
-from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +33,12 @@ from armpy_numba_acc.machine.execution import (
     TICKET_BYTES,
 )
 from armpy_numba_acc.machine.kernel import Kernel
-from armpy_numba_acc.machine.processors.cores import MOST_THREADS, usable_cores
+from armpy_numba_acc.machine.processors.cores import (
+    MOST_THREADS,
+    current_processor,
+    keep_off,
+    usable_cores,
+)
 from armpy_numba_acc.native.python_function import (
     address_of_interpreters,
     free_lock,
@@ -329,24 +331,7 @@ def place_off(worker: WorkerThread, processor: int | None) -> None:
     if processor is None or worker.native_id is None:
         return
     worker.avoided = processor
-    others = os.sched_getaffinity(0) - {processor}
-    if others:
-        with contextlib.suppress(OSError):  # then it stays where it is
-            os.sched_setaffinity(worker.native_id, others)
-
-
-def current_processor() -> int | None:
-    """Return the calling thread's processor; None if threads cannot be placed here."""
-    function = _function_for_processor()
-    return None if function is None else function()
-
-
-@cache
-def _function_for_processor() -> Callable[[], int] | None:
-    if not hasattr(os, "sched_setaffinity"):
-        return None
-    function: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
-    return function
+    keep_off(worker.native_id, processor)
 
 
 _pools: dict[None, Pool] = {}

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from armpy.errors import UnimplementedError
 
 _STATUS = Path("/proc/self/status")
 _DESCRIPTORS = Path("/proc/self/fd")
@@ -62,12 +64,29 @@ class LeakCheck:
         return f"{size >> 20} MiB" if size > _ALLOWED_BYTES else ""
 
 
-@contextmanager
-def address_space_limit(more_bytes: int) -> Iterator[None]:
-    """Let the process have this much additional address space, for a block."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (_status_bytes("VmSize") + more_bytes, hard))
-    try:
+if sys.platform == "win32":
+
+    @contextmanager
+    def address_space_limit(more_bytes: int) -> Iterator[None]:
+        """Refuse: the system limits no process from within.
+
+        Raises
+        ------
+        UnimplementedError
+            Always.
+        """
+        raise UnimplementedError("Windows has no limit of a process's address space")
         yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+else:
+    import resource
+
+    @contextmanager
+    def address_space_limit(more_bytes: int) -> Iterator[None]:
+        """Let the process have this much additional address space, for a block."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (_status_bytes("VmSize") + more_bytes, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

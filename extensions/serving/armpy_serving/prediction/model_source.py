@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -172,7 +173,7 @@ def _digest(path: str) -> str:
 
 def _name(path: str, digest: str, max_rows: int | None, options: LoadOptions) -> str:
     """A name that says all that a compiled file depends on."""
-    machine = (*os.uname()[1:],) if hasattr(os, "uname") else (sys.platform,)
+    machine = platform.uname()[1:5]
     asked = repr(sorted(options.unusual().items()))
     suffix = os.path.splitext(path)[1].lower()  # decides the front-end where contents do not
     parts = (digest, suffix, max_rows, asked, __version__, sys.version, machine, choices_state())

@@ -1,9 +1,13 @@
-"""Number of threads that may run at the same time."""
+"""Cores: how many threads may run at the same time, and where, on Linux and other systems."""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
-from collections.abc import Collection, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 
 MOST_THREADS = 256
 """Maximum number of threads per execution."""
@@ -38,9 +42,32 @@ def usable_cores(root: str | os.PathLike[str] = "/", cpus: Collection[int] | Non
 
 def _processors() -> Collection[int]:
     """Processors that the operating system lets this process use."""
-    if hasattr(os, "sched_getaffinity"):
+    if sys.platform == "linux":
         return os.sched_getaffinity(0)
     return range(os.cpu_count() or 1)
+
+
+def keep_off(thread: int, processor: int) -> None:
+    """Keep a thread of this process off a processor, as far as it may run on others."""
+    if sys.platform == "linux":
+        others = os.sched_getaffinity(0) - {processor}
+        if others:
+            with contextlib.suppress(OSError):  # then it stays where it is
+                os.sched_setaffinity(thread, others)
+
+
+def current_processor() -> int | None:
+    """Return the calling thread's processor; None if threads cannot be placed here."""
+    function = _function_for_processor()
+    return None if function is None else function()
+
+
+@cache
+def _function_for_processor() -> Callable[[], int] | None:
+    if sys.platform != "linux":
+        return None
+    function: Callable[[], int] | None = getattr(ctypes.CDLL(None), "sched_getcpu", None)
+    return function
 
 
 def _siblings(root: str | os.PathLike[str], cpu: int) -> str:

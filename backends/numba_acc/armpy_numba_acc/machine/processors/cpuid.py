@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from armpy_numba_acc.machine.code_memory import CodeMemory, CodeMemoryError
 
@@ -92,7 +92,7 @@ FEATURES = {
 }
 """Features that generated code may use, by LLVM's names."""
 
-Leaves = dict[tuple[int, int], tuple[int, ...]]
+Leaves: TypeAlias = Mapping[tuple[int, int], tuple[int, ...]]
 """Registers eax to edx by leaf and subleaf; 0 where the processor has no such leaf."""
 
 
