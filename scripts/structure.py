@@ -52,6 +52,12 @@ PUBLIC_IN_SPITE_OF_THEIR_NAMES = frozenset({"_exit", "_fields", "_replace", "_re
 """Documented names of the standard library and of notebooks."""
 OLDER = re.compile(r"deprecat|legacy|backward_compat|_with_options$|_for_network$", re.IGNORECASE)
 
+SYSTEM_NAMES = frozenset({"sys.platform", "os.name", "platform.system"})
+"""What says which system this is. What a module or library has is asked with `hasattr`."""
+MODULES_OF_ONE_SYSTEM = frozenset(
+    {"fcntl", "grp", "pty", "pwd", "resource", "termios", "tty", "msvcrt", "winreg", "_winapi"}
+)
+
 
 @dataclass(frozen=True)
 class Import:
@@ -471,6 +477,38 @@ def _splats(tree: Tree, _: Settings) -> list[str]:
     ]
 
 
+def _systems(tree: Tree, settings: Settings) -> list[str]:
+    """Places that ask which system this is, outside of modules of a concern; idle such modules."""
+    asking = {
+        source.name: lines
+        for source in tree.sources.values()
+        if (lines := _asks_for_system(source))
+    }
+    outside = [
+        f"{name}:{line}: {text}"
+        for name, lines in asking.items()
+        if name not in settings.systems
+        for line, text in lines
+    ]
+    idle = settings.systems.keys() - asking.keys() if asking else ()
+    return [*outside, *sorted(idle)]
+
+
+def _asks_for_system(source: Source) -> list[tuple[int, str]]:
+    """Lines that ask for the system's name, or import what one system alone has."""
+    asked = [
+        (node.lineno, ast.unparse(node))
+        for node in source.nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in SYSTEM_NAMES
+    ]
+    imported = [
+        (one.line, one.target)
+        for one in source.imports
+        if one.target.partition(".")[0] in MODULES_OF_ONE_SYSTEM or one.target in SYSTEM_NAMES
+    ]
+    return sorted([*asked, *imported])
+
+
 def _pages(root: Path) -> set[Path]:
     """All Markdown pages of the project."""
     return {path for pattern in PAGES for path in root.glob(pattern)}
@@ -497,6 +535,10 @@ RULES: dict[str, Rule] = {
         _unexplained_imports,
     ),
     "splats": ("arguments unpacked from a tuple or dict that the call itself writes", _splats),
+    "systems": (
+        "questions which system this is outside of the modules that know it, and idle such modules",
+        _systems,
+    ),
     "long_prose": (f"lines of prose in pages of more than {PROSE_WIDTH} characters", _long_prose),
 }
 """What has a ceiling."""
@@ -534,6 +576,7 @@ class Settings:
     bases_to_inherit_from: tuple[str, ...]
     offered_to_extensions: tuple[str, ...]
     internal_modules: dict[str, str]  # why extensions import a module that is not offered
+    systems: dict[str, str]  # the concern of each module that knows systems
 
     @classmethod
     def read(cls, path: Path = CEILINGS) -> Settings:
@@ -552,6 +595,7 @@ class Settings:
             tuple(left_out["bases_to_inherit_from"]),
             tuple(left_out["offered_to_extensions"]),
             document["internal_modules"],
+            document["systems"],
         )
 
 

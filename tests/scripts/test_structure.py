@@ -366,3 +366,27 @@ def test_an_import_that_is_not_offered_needs_a_reason(tmp_path: Path) -> None:
     settings = replace(SETTINGS, internal_modules={"armpy.other": "none"})
     assert rule(planted, settings) == ["armpy_onnx.a:1: armpy.core.odd.X", "armpy.other"]
     assert rule(planted, replace(SETTINGS, internal_modules={"armpy.core.odd": "why"})) == []
+
+
+def test_only_the_module_of_a_concern_knows_systems(tmp_path: Path) -> None:
+    files = {
+        "armpy/core/locks.py": "import sys\nIS_WINDOWS = sys.platform == 'win32'\n",
+        "armpy/core/odd.py": "import os\nimport sys\nA = os.name\nB = sys.platform\nimport fcntl\n",
+        "armpy/core/other.py": "import os\nfrom sys import platform\nA = hasattr(os, 'fork')\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    planted = Tree(tmp_path, ["armpy"])
+    rule = RULES["systems"][1]
+    outside = [
+        "armpy.core.odd:3: os.name",
+        "armpy.core.odd:4: sys.platform",
+        "armpy.core.odd:5: fcntl",
+        "armpy.core.other:2: sys.platform",
+    ]
+    settings = replace(SETTINGS, systems={"armpy.core.locks": "locks"})
+    assert rule(planted, settings) == outside
+    idle = {"armpy.core.locks": "locks", "armpy.core.gone": "nothing any more"}
+    assert rule(planted, replace(SETTINGS, systems=idle)) == [*outside, "armpy.core.gone"]
