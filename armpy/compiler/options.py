@@ -191,7 +191,7 @@ class OptimizerOptions:
             if not any(fnmatchcase(name, pattern) for name in names):
                 raise InvalidArgumentError(
                     f"no layer of the network has the name '{pattern}', or matches it",
-                    where="affinity",
+                    where=argument("affinity"),
                     expected=f"the name of a layer ({listed(sorted(names, key=len), 1)}) or a "
                     "pattern such as '*conv*'",
                     actual=f"'{pattern}'",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from armpy.backend.programs import HOST_TARGET
-from armpy.errors import BackendError, InvalidArgumentError, did_you_mean
+from armpy.errors import BackendError, InvalidArgumentError, argument, did_you_mean
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.plugins.proxy.guarded_call import describe, read_backend
 from armpy.types import BackendId
@@ -51,7 +51,7 @@ def check_targets(names: Sequence[str], backends: Iterable[BackendProxy]) -> Non
         if name not in known:
             raise InvalidArgumentError(
                 "there is no such target",
-                where="target",
+                where=argument("target"),
                 expected=f"one of {', '.join(known)}, as the backends in use have",
                 actual=repr(name),
                 fix=did_you_mean(name, known, "Choose one of these"),

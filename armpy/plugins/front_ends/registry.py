@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from armpy import plugins  # its install lines: for errors alone
 from armpy.backend.options import OptionScope, check_options
-from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, did_you_mean
+from armpy.errors import ArmpyError, InvalidArgumentError, ParserError, argument, did_you_mean
 from armpy.graph import Graph
 from armpy.graph.network import Network
 from armpy.plugins.discovery.candidate import Candidate, CandidateStatus, Failure
@@ -110,7 +110,7 @@ class FrontEnds:
         command = self._missing_formats().get(f".{name}")
         raise InvalidArgumentError(
             f"there is no front-end '{name}'",
-            where="front_end",
+            where=argument("front_end"),
             expected="one of " + ", ".join(front_end.name for front_end in self._found),
             fix=f"Run: {command}"
             if command

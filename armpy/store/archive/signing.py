@@ -261,7 +261,7 @@ def _bad_key(
     failed: str,
     expected: str = "",
     actual: str = "",
-    fix: str = "Check the path, or make a pair of keys with 'armpy keys'",
+    fix: str = "Check the path, or make a pair of keys with 'armpy keys generate FILE'",
 ) -> InvalidArgumentError:
     """The error for a key's file that cannot be used."""
     return InvalidArgumentError(failed, where=path, expected=expected, actual=actual, fix=fix)

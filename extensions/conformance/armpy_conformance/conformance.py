@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import BackendError, InvalidArgumentError
+from armpy.errors import BackendError, InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.backend_under_test import BackendUnderTest
@@ -186,7 +186,12 @@ def _selected(everything: Sequence[str], filter: str | Sequence[str]) -> list[st
     """The ids that have one of some texts; raises InvalidArgumentError if none has."""
     chosen = [case for case in everything if is_selected(filter, case)]
     if not chosen:
-        raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
+        raise InvalidArgumentError(
+            "no case is selected",
+            where=argument("filter"),
+            actual=repr(filter),
+            fix="List the ids of all cases with 'armpy conformance BACKEND --list'",
+        )
     return chosen
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from armpy import CompilationCaching
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.crash.cases import AFTERWARDS, CASES, SURVEY, CrashCase
@@ -85,7 +85,12 @@ def run_crash(
     ]
     # That case runs always, as it says for which networks there are others.
     if networks and not chosen and not is_selected(filter, SURVEY.id):
-        raise InvalidArgumentError("no case is selected", where="filter", actual=repr(filter))
+        raise InvalidArgumentError(
+            "no case is selected",
+            where=argument("filter"),
+            actual=repr(filter),
+            fix=f"Leave {argument('filter')} out to run every case",
+        )
 
     def run(pair: tuple[CrashCase, str]) -> CrashResult:
         case, network = pair
