@@ -167,3 +167,28 @@ def test_sums_that_leave_32_bits_with_their_bias_saturate(
         number = runtime.load_network(network)
         actual = runtime.enqueue_workload(number, feeds)["y"]
     np.testing.assert_array_equal(actual, run_reference(network, feeds)["y"])
+
+
+@pytest.mark.parametrize(
+    ("quantization", "text"),
+    [
+        (
+            Quantization.per_tensor(2.0**-42, 0),
+            "the scale 2.27374e-13 of QASYMM_S8 (2, 3) is out of the range of kernels, 9.09e-13 "
+            "to 1.1e+12: keep this layer float when you quantise ('armpy quantize --keep-float')",
+        ),
+        (Quantization.per_tensor(2.0**41, 0), "the scale 2.19902e+12 of QASYMM_S8 (2, 3) is out"),
+        (
+            Quantization((1.0, 2.0**-127), (0, 0), 0),
+            "the scale 5.87747e-39 of QASYMM_S8 (2, 3) is out of the range of kernels, 1.18e-38 to",
+        ),
+        (Quantization.per_tensor(2.0**-40, 0), ""),
+    ],
+)
+def test_a_refused_scale_is_named_with_the_range_and_a_fix(
+    quantization: Quantization, text: str
+) -> None:
+    info = TensorInfo((2, 3), S8, quantization)
+    answer = support(ops.Dequantize(), [info], [TensorInfo((2, 3), DataType.FLOAT32)])
+    assert answer.text.startswith(text)
+    assert bool(answer) is (not text)

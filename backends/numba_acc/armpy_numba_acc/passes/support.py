@@ -18,7 +18,7 @@ from armpy.ops import (
     Softmax,
 )
 from armpy.ops.operation import OperandInfos, Operation
-from armpy.tensor import TensorInfo
+from armpy.tensor import TensorInfo, format_shape
 from armpy.types import DataType
 from armpy_numba_acc import passes
 from armpy_numba_acc.passes.zero_sized import (
@@ -46,8 +46,8 @@ def support(operation: Operation, inputs: OperandInfos, outputs: Sequence[Tensor
     for info in infos:
         if not info.is_fully_shaped:
             return Support.no(ReasonCode.SHAPE, f"the shape of {info} is not known")
-        if _has_odd_scale(info) and not _takes_any_scale(operation):
-            text = f"{info} has a scale out of the range of what kernels compute with"
+        text = "" if _takes_any_scale(operation) else _refusal_of_scale(info)
+        if text:
             return Support.no(ReasonCode.QUANTIZATION, text)
     if has_empty(infos):
         if gives_nothing(operation, inputs, outputs) or adds_nothing(operation, inputs):
@@ -94,15 +94,22 @@ def support_of_constants(layer: Layer) -> Support:
     return Support.yes()
 
 
-def _has_odd_scale(info: TensorInfo) -> bool:
-    """Return whether some of a tensor's scales have products that float32 cannot hold.
+def _refusal_of_scale(info: TensorInfo) -> str:
+    """Name a tensor's first scale whose products float32 cannot hold; empty if there is none.
 
     Channels without a weight that matters may have a tiny scale, but none that is subnormal.
     """
     if info.quantization is None or not info.data_type.is_quantized:
-        return False
+        return ""
     least = _SMALLEST_CHANNEL if info.has_per_axis_quantization else 1 / _LARGEST_SCALE
-    return not all(s == 0 or least <= s <= _LARGEST_SCALE for s in info.quantization.scales)
+    for scale in info.quantization.scales:
+        if scale != 0 and not least <= scale <= _LARGEST_SCALE:
+            return (
+                f"the scale {scale:g} of {info.data_type.name} {format_shape(info.shape)} is out "
+                f"of the range of kernels, {least:.3g} to {_LARGEST_SCALE:.3g}: keep this layer "
+                "float when you quantise ('armpy quantize --keep-float')"
+            )
+    return ""
 
 
 def _takes_any_scale(operation: Operation) -> bool:
