@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -313,6 +314,37 @@ def test_a_page_is_no_wider_than_the_screen(page: Any, pages: dict[str, str], wi
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(pages["small"])
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_phone_a_bar_lies_below_its_name(page: Any, pages: dict[str, str]) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(pages["small"])
+    row = page.locator("table.bars tbody tr").first
+    name, value, bar = (row.locator(part).bounding_box() for part in ("th", "td.n", "td.bar"))
+    assert value["y"] >= name["y"] + name["height"]
+    assert bar["y"] < value["y"] + value["height"]
+    assert bar["x"] + bar["width"] <= 390
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_kinds_of_cells_are_told_apart_by_colour(
+    browser: Any, pages: dict[str, str], scheme: str
+) -> None:
+    context = browser.new_context(color_scheme=scheme)
+    page = context.new_page()
+    page.goto(pages["small"])
+    colours = page.evaluate(
+        """() => {
+            const cell = document.querySelector('.matrix td button');
+            return ['good', 'part', 'grey', 'other', 'known', 'bad', 'worse'].map((kind) => {
+                cell.className = `cell-${kind}`;
+                return getComputedStyle(cell).backgroundColor.match(/\\d+/g).map(Number);
+            });
+        }"""
+    )
+    for first, second in combinations(colours, 2):
+        assert max(abs(a - b) for a, b in zip(first, second, strict=True)) > 16, colours
+    context.close()
 
 
 def test_a_hostile_model_runs_nothing_and_is_shown_as_it_is(
