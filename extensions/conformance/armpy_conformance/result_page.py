@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import armpy
 from armpy.core.units import counted, type_name
 from armpy.types import DataType
 from armpy_conformance.pages import (
@@ -17,6 +18,7 @@ from armpy_conformance.pages import (
     Section,
     Table,
     Text,
+    TwoLines,
     render_page,
 )
 from armpy_conformance.result import CONTRACT, CaseResult, ConformanceResult, Outcome
@@ -47,7 +49,9 @@ def render_result(result: ConformanceResult) -> str:
         If the template engine is not installed.
     """
     version = f" {result.backend_version}" if result.backend_version else ""
-    about = f"API {result.api_version}, {result.duration_s:.1f} s"
+    about = (
+        f"armpy {armpy.__version__}, contract {result.api_version}, took {result.duration_s:.1f} s"
+    )
     return render_page(f"Conformance of {result.backend}{version}", _sections(result), about)
 
 
@@ -55,10 +59,11 @@ def _sections(result: ConformanceResult) -> list[Section]:
     """Verdict, problems, operations by type, every case."""
     unused = [(case,) for case in result.unused_known_failures]
     caption = "Listed as known failures, but did not fail"
+    problems = [_case_table("Cases that crashed or failed", result.problems)]
     tried = [case for case in result.results if case.operation != CONTRACT]
     return [
-        Section("Result", _verdict(result)),
-        Section("Problems", [_case_table("Problems", result.problems)] if result.problems else []),
+        Section("Overview", _verdict(result)),
+        Section("Problems", problems if result.problems else []),
         Section("Known failures", [Table(caption, ["case"], unused)] if unused else []),
         Section("Operations by type", [matrix_of(tried)] if tried else []),
         Section("Cases", [Details("Every case", [_case_table("Cases", result.results)])]),
@@ -66,15 +71,20 @@ def _sections(result: ConformanceResult) -> list[Section]:
 
 
 def _verdict(result: ConformanceResult) -> list[Part]:
-    """The verdict on the run in a sentence, and what it rests on."""
-    counts = [f"{count:,} {name}" for name, count in result.counts.items() if count]
-    word = "Passed" if result.is_passed else f"{result.backend} did not pass"
-    text = f"{word}: {', '.join(counts) or 'no cases'}."
+    """The verdict on the run in a sentence, problems first, and what it rests on."""
+    counts = result.counts
+    order = [Outcome.CRASHED, Outcome.FAILED, *Outcome]
+    names = dict.fromkeys(outcome.value for outcome in order if counts[outcome.value])
+    texts = ", ".join(f"{counts[name]:,} {name}" for name in names)
+    word = "passed" if result.is_passed else "did not pass"
+    text = f"{result.backend} {word}: of {counted(len(result.results), 'case')}, {texts}."
+    if not names:
+        text = f"{result.backend} {word}: no cases."
     about = [result.coverage]
     rules = Counter(case.outcome for case in result.results if case.operation == CONTRACT)
     if rules:
-        texts = (f"{rules[outcome]:,} {outcome.value}" for outcome in Outcome if rules[outcome])
-        about.append(f"rules of the contract: {', '.join(texts)}")
+        of_rules = (f"{rules[outcome]:,} {outcome.value}" for outcome in Outcome if rules[outcome])
+        about.append(f"rules of the contract: {', '.join(of_rules)}")
     return [
         Text(text, "lead good" if result.is_passed else "lead bad"),
         *(Text(f"{shortcoming}.", "bad") for shortcoming in result.shortcomings),
@@ -147,16 +157,16 @@ def _reasons(cases: Sequence[CaseResult]) -> list[tuple[str, str]]:
 
 def _why(case: CaseResult) -> str:
     """The reason of an outcome, and what the case's process wrote."""
-    return f"{case.text}\nIts process wrote: {case.output}" if case.output else case.text
+    return f"{case.text}; its process wrote: {case.output}" if case.output else case.text
 
 
 def _case_table(caption: str, results: Iterable[CaseResult]) -> Table:
+    """A row for each case, with the reason of its outcome below its id."""
     rows = [
         (
             Mark(result.outcome.value, "bad" if result.outcome.is_bad else ""),
-            result.case,
-            _why(result),
+            TwoLines(result.case, _why(result)),
         )
         for result in results
     ]
-    return Table(caption, ["outcome", "case", "why"], rows)
+    return Table(caption, ["outcome", "case"], rows)

@@ -126,7 +126,7 @@ def test_a_cell_has_its_outcome_and_the_reasons_of_its_cases() -> None:
     resources = _Resources()
     resources.feed(render_result(RESULT))
     for text in (
-        "Vendor did not pass: 1 passed, 1 unsupported, 1 failed.",
+        "Vendor did not pass: of 3 cases, 1 failed, 1 passed, 1 unsupported.",
         "0 of 1",
         "passed",
         '["1 case unsupported", "no multiplier"]',

@@ -83,7 +83,7 @@ def test_a_csv_file_has_a_row_for_each(measured: tuple[dict[str, object], Path])
 def test_a_page_shows_the_same(measured: tuple[dict[str, object], Path]) -> None:
     page = measured[1].with_suffix(".html").read_text("utf-8")
     assert "Benchmark of digits_int8.tflite" in page
-    for title in ("Summary", "Warm runs", "Median of a run", "Loading and memory"):
+    for title in ("Overview", "Warm runs", "Median of a run", "Loading and memory"):
         assert title in page
     assert "2. 2 callers" in page
 
@@ -354,26 +354,26 @@ def result_of(*speeds: tuple[str, float, Ratio | None]) -> BenchmarkResult:
 @pytest.mark.parametrize(
     ("others", "line"),
     [
-        ([], "A 200 µs a run."),
+        ([], "A takes 200 µs a run."),
         (
             [("B", 50.0, Ratio(4.0, 3.5, 4.5, "faster", 6, "process"))],
-            "A 200 µs, B 50.0 µs a run: B is 4 times faster (3.5 to 4.5).",
+            "A takes 200 µs a run, B 50.0 µs: B is 4 times faster (3.5 to 4.5).",
         ),
         (
             [("A", 500_000.0, Ratio(1 / 2500, 1 / 3000, 1 / 2000, "slower", 6, "process"))],
-            "A 200 µs, A 500 ms a run: the second is 2,500 times slower (2,000 to 3,000).",
+            "A takes 200 µs a run, A 500 ms: the second is 2,500 times slower (2,000 to 3,000).",
         ),
         (
             [
                 ("B", 400.0, Ratio(0.5, 0.4, 0.6, "slower", 6, "process")),
                 ("C", 199.0, Ratio(1.005, 0.9, 1.1, "no difference shown", 6, "process")),
             ],
-            "A 200 µs, C 199 µs a run, the quickest of 2 beside it: C is 1 times as fast (no "
+            "A takes 200 µs a run; C, the quickest of 2 others, 199 µs: C is 1 times as fast (no "
             "difference shown).",
         ),
         (
             [("B", 100.0, Ratio(2.0, 0.0, float("inf"), "too few runs", 2, "process"))],
-            "A 200 µs, B 100 µs a run: B is 2 times as fast (too few runs).",
+            "A takes 200 µs a run, B 100 µs: B is 2 times as fast (too few runs).",
         ),
     ],
 )

@@ -277,9 +277,9 @@ def test_a_tflite_file_and_a_page_are_written(float_model: str, tmp_path: Path) 
         assert "Convolution2d" in [layer.operation.name for layer in model.graph.layers]
     text = page.read_text("utf-8")
     assert "has no integer form" in text
-    assert "float.tflite as int8" in text
+    assert "Quantisation of float.tflite to int8" in text
     assert re.search(
-        r'class="lead">[\d.]+ KiB, \d+ % of the float model; the output has \d+ dB', text
+        r'"lead">small.tflite has [\d.]+ KiB, \d+ % of the float model; its output has \d+ dB', text
     )
     assert 'class="dots"' in text
     assert ">20</text>" in text  # axes begin there

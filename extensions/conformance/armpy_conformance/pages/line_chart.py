@@ -149,7 +149,11 @@ class LineChart:
             return [Tick(self._y(y), number_text(y)) for y in round_numbers(low, high)]
         every = max(1, math.ceil((high - low) / NUM_TICKS))
         decades = range(round(low), round(high) + 1, every)
-        return [Tick(self._y(10.0**decade), f"1e{decade}") for decade in decades]
+        in_full = all(-4 < decade < 7 for decade in decades)
+        return [
+            Tick(self._y(10.0**decade), number_text(10.0**decade) if in_full else f"1e{decade}")
+            for decade in decades
+        ]
 
     @property
     def limits(self) -> list[Tick]:

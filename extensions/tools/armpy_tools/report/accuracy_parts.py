@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from armpy.ops.operation import Array
 
 _MOST_ROWS = 40
+_LEAST_PERCENT = 0.0001
+"""Smaller errors are given in numbers only by layer."""
 
 _Names: TypeAlias = Mapping[str, tuple[str, str]]
 """Short name and operator by layer."""
@@ -157,6 +159,8 @@ def error_text(relative: float) -> str:
     percent = 100 * relative
     if percent >= 10:
         return f"{percent:.0f} %"
+    if 0 < percent < _LEAST_PERCENT:
+        return f"less than {_LEAST_PERCENT} %"
     return f"{percent:.2g} %" if percent else "0"
 
 

@@ -68,19 +68,20 @@ def few_runs(summary: Summary) -> str:
 
 
 def verdict(times: RunTimes, known: LayerRows) -> str:
-    """Say in a sentence how near a run comes to what the machine can do, and what takes the time.
+    """Say in a sentence how long a run takes, how near that is to the least, and what takes it.
 
     Notes
     -----
     The roofline is the least time for the arithmetic and the memory accesses of the layers. It is
     left out where backends do not state the work of a tenth of the time or more.
     """
-    parts = []
+    text = f"A run takes {time_text(times.whole_us)}"
     stated = {id(s): max(_least_us(s, times.summary)) for s in times.summary.layers}
     unknown_us = sum(times.time_us(s) for s in times.summary.layers if not stated[id(s)])
     least_us = sum(stated.values())
     if least_us and unknown_us < times.whole_us / 10:
-        parts.append(f"{_digits(times.whole_us / least_us)} times the roofline")
+        ratio = _digits(times.whole_us / least_us)
+        text += f", {ratio} times the least that the machine needs (roofline)"
     by_kind: dict[str, float] = {}
     for share in times.summary.layers:
         kind = known.kind(share)
@@ -90,12 +91,10 @@ def verdict(times: RunTimes, known: LayerRows) -> str:
     for count in range(1, _MOST_KINDS + 1):
         time_us = sum(by_kind[kind] for kind in kinds[:count])
         if time_us >= _MUCH * times.whole_us > 0:
-            named = " and ".join(kinds[:count])
-            verb = "is" if count == 1 else "are"
-            parts.append(f"{named} {verb} where the time goes ({_percent(time_us, times)})")
+            verb = "takes" if count == 1 else "take"
+            text += f"; {' and '.join(kinds[:count])} {verb} {_percent(time_us, times)} of it"
             break
-    text = "; ".join(parts)
-    return text and f"{text[0].upper()}{text[1:]}."
+    return f"{text}."
 
 
 def _digits(number: float) -> str:

@@ -96,7 +96,7 @@ def _folded(times: RunTimes, known: LayerRows) -> list[Bars]:
         ]
         bars.append(inside[0] if len(inside) == 1 else _group_bar(group.prefix, inside, times))
     bars.sort(key=lambda bar: -bar.value)
-    caption = "Time of one run by the beginning of layers' names: 100 %"
+    caption = "Time of one run by the beginning of layers' names"
     return [Bars(caption, bars, "name", "time", shown=20)]
 
 
@@ -133,7 +133,7 @@ def loading_parts(summary: Summary) -> list[Part]:
         )
         for share in shares
     ]
-    caption = f"Loading and preparing took {time_text(summary.load_ns / 1e3)}: 100 %"
+    caption = f"Loading and preparing took {time_text(summary.load_ns / 1e3)}"
     return [Bars(caption, bars, "phase", "time")]
 
 
@@ -226,7 +226,7 @@ def _bars(caption: str, label: str, parts: Sequence[TimePart], times: RunTimes) 
         )
         for part in sorted(parts, key=lambda part: -part.time_us)
     ]
-    return Bars(f"{caption}: 100 %", bars, label, "time", shown=20)
+    return Bars(caption, bars, label, "time", shown=20)
 
 
 def _in_order(rows: Sequence[LayerRow]) -> Lines:

@@ -477,10 +477,13 @@ def test_headline_strip_and_bars_have_one_time(is_busy: bool, whole_us: float, b
 def test_the_verdict_names_the_roofline_and_what_takes_the_time() -> None:
     known = rows_of(layer(0, "a", operator="ADD"), layer(1, "b", operator="MUL"))
     summary = disturbed_summary()
-    assert verdict(RunTimes(summary), known) == "MUL is where the time goes (71 %)."
+    assert verdict(RunTimes(summary), known) == "A run takes 7.75 µs; MUL takes 71 % of it."
     for share in summary.layers:  # of four runs together
         share.details.update({"compute_us": 2.0, "memory_us": 3.0})
-    text = "2.0 times the roofline; ADD is where the time goes (67 %)."
+    text = (
+        "A run takes 3.00 µs, 2.0 times the least that the machine needs (roofline); "
+        "ADD takes 67 % of it."
+    )
     assert verdict(RunTimes(summary, is_busy=True), known) == text
 
 
@@ -491,7 +494,7 @@ def test_the_verdict_names_two_kinds_where_one_takes_less_than_half() -> None:
     )
     known = rows_of(*(layer(n, name, operator=name.upper()) for n, name in enumerate("abc")))
     summary = Summary(1, 10_000, 0, shares, (), (), (), (), (), 0, run_ns=(10_000,))
-    assert verdict(RunTimes(summary), known) == "A and B are where the time goes (70 %)."
+    assert verdict(RunTimes(summary), known) == "A run takes 10.0 µs; A and B take 70 % of it."
 
 
 def test_one_backend_with_all_layers_is_named_once() -> None:

@@ -10,6 +10,7 @@ from statistics import median
 import armpy
 from armpy.cli.files import write_text
 from armpy.core.units import number_text, time_text
+from armpy_conformance.measure.limits import UNKNOWN
 from armpy_conformance.pages import (
     Bar,
     Bars,
@@ -33,6 +34,9 @@ from armpy_tools.cli.benchmark.report import (
     runs_table,
 )
 
+_FAR_APART = 20
+"""Times that differ more are drawn on a logarithmic axis, on which the short ones are seen."""
+
 
 def write_page(path: str, result: BenchmarkResult) -> None:
     """Write what a benchmark has found as one page.
@@ -45,7 +49,7 @@ def write_page(path: str, result: BenchmarkResult) -> None:
         If the file cannot be written.
     """
     done = [subject for subject in result.subjects if subject.latency is not None]
-    sections = [Section("Summary", [*_summary(result)])]
+    sections = [Section("Overview", [*_overview(result)])]
     if done:
         sections.append(Section("Warm runs", [*_runs(result, done)]))
         sections.append(Section("Loading and memory", [*_costs(result, done)]))
@@ -59,7 +63,7 @@ def write_page(path: str, result: BenchmarkResult) -> None:
     write_text(path, render_page(f"Benchmark of {title}", sections, about=about))
 
 
-def _summary(result: BenchmarkResult) -> Iterator[Facts | Text | Bars | Cautions]:
+def _overview(result: BenchmarkResult) -> Iterator[Facts | Text | Bars | Cautions]:
     """The result in a line, what endangers it, the comparison, and how it was measured."""
     machine, plan = result.machine, result.plan
     if line := in_a_line(result):
@@ -103,19 +107,22 @@ def in_a_line(result: BenchmarkResult) -> str:
     Of two it has both times; of more, those of the baseline and of the quickest one beside it.
     """
     done = {id(s): s.latency.median_ms for s in result.subjects if s.latency is not None}
+    texts = {key: time_text(1000 * median_ms) for key, median_ms in done.items()}
     ran = [subject for subject in result.subjects if id(subject) in done]
     if not ran:
         return ""
     baseline = result.subjects[result.plan.baseline]
     others = [subject for subject in ran if subject is not baseline]
     if id(baseline) not in done or not others:
-        times = (f"{s.name} {time_text(1000 * done[id(s)])}" for s in ran)
-        return f"{', '.join(times)} a run."
+        first, *more = ran
+        line = f"{first.name} takes {texts[id(first)]}"
+        return ", ".join([line, *(f"{s.name} {texts[id(s)]}" for s in more)]) + " a run."
     other = min(others, key=lambda subject: done[id(subject)])
-    both = (f"{s.name} {time_text(1000 * done[id(s)])}" for s in (baseline, other))
-    line = f"{', '.join(both)} a run"
+    line = f"{baseline.name} takes {texts[id(baseline)]} a run"
     if len(others) > 1:
-        line += f", the quickest of {len(others)} beside it"
+        line += f"; {other.name}, the quickest of {len(others)} others, {texts[id(other)]}"
+    else:
+        line += f", {other.name} {texts[id(other)]}"
     ratio = other.ratio
     if ratio is None or math.isnan(ratio.value):
         return f"{line}."
@@ -153,16 +160,16 @@ def _runs(
         numbers = [float(number + 1) for number in range(len(every))]
         series.append(Series(label_of(result, subject), numbers, every))
     if any(len(line.xs) > 1 for line in series):
-        yield Lines("Medians of turns, in order", series, "turn", "µs")
+        medians = [median(line.ys) for line in series if line.ys]
+        is_log = max(medians) > _FAR_APART * min(medians)
+        yield Lines("Medians of turns, in order", series, "turn", "µs", is_log=is_log)
 
 
 def _costs(result: BenchmarkResult, subjects: Sequence[SubjectResult]) -> Iterator[Bars | Table]:
     """Describe the costs of loading and memory."""
-    loads = [
-        Bar(label_of(result, s), median(s.load_ms), time_text(1000 * median(s.load_ms)))
-        for s in subjects
-    ]
-    yield Bars("Load, in the median", loads, "what", "time")
+    loads = [(s, median(s.load_ms[1:] or s.load_ms)) for s in subjects]
+    bars = [Bar(label_of(result, s), ms, time_text(1000 * ms)) for s, ms in loads]
+    yield Bars("Load, after the first one", bars, "what", "time")
     columns, rows = costs_table(result, subjects)
     yield Table("Loading in milliseconds, memory in MiB, processors busy", columns, rows)
     placed = [(label_of(result, s), s.placement) for s in subjects if s.placement]
@@ -175,7 +182,9 @@ def _layers(result: BenchmarkResult, subject: SubjectResult) -> Iterator[Stack |
     limits: dict[str, float] = {}
     for layer in subject.layers:
         limits[layer.limit] = limits.get(layer.limit, 0.0) + layer.time_us
-    bars = [Bar(name, us, time_text(us)) for name, us in sorted(limits.items())]
+    bars = [
+        Bar(name, us, time_text(us), is_grey=name == UNKNOWN) for name, us in sorted(limits.items())
+    ]
     yield Stack(f"{label_of(result, subject)}: time by limit", bars)
     columns, rows = layers_table(subject, len(subject.layers))
     yield Details("All layers", [Table(f"Layers of {subject.name}", columns, rows)])

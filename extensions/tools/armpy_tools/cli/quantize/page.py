@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import armpy
 from armpy.cli.files import write_text
-from armpy.core.units import bytes_text
+from armpy.core.units import bytes_text, counted
 from armpy.profiling import short_names
 from armpy_conformance.pages import (
     Bar,
     Bars,
+    Cautions,
+    Details,
     Facts,
     Lines,
     Section,
@@ -48,29 +50,20 @@ def write_page(path: str, result: QuantizeResult) -> None:
         If the file cannot be written.
     """
     report = result.report
-    sections = [Section("Summary", [*_summary(result)])]
+    sections = [Section("Overview", [*_overview(result)])]
     if report.layers:
         sections.append(Section("Layers", [*_layers(report)]))
-    title = f"{result.model.rpartition('/')[2]} as {report.scheme}"
+    title = f"Quantisation of {result.model.rpartition('/')[2]} to {report.scheme}"
     write_text(path, render_page(title, sections, about=f"armpy {armpy.__version__}"))
 
 
-def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
-    """The result in a sentence, files, outputs, and the layers that stay float."""
+def _overview(result: QuantizeResult) -> Iterator[Cautions | Facts | Text | Table]:
+    """The result in a sentence, what endangers it, outputs, layers that stay float, and files."""
     report = result.report
     yield Text(_in_a_line(result), "lead")
-    yield Facts(
-        [
-            ("file", f"{result.output}, {bytes_text(result.output_bytes)}"),
-            ("made of", f"{result.model}, {bytes_text(result.model_bytes)}"),
-            ("how", method_text(report)),
-            ("compared on", f"{report.num_judged} samples"),
-        ]
-    )
     for warning in result.warnings:
         yield Text(warning, "bad")
-    for hint in result.hints:
-        yield Text(hint, "note")
+    yield Cautions([f"{hint[0].upper()}{hint[1:].rstrip('.')}." for hint in result.hints])
     if report.outputs:
         names = short_names(output.name for output in report.outputs)
         rows = [output_row(output, names[output.name]) for output in report.outputs]
@@ -82,12 +75,22 @@ def _summary(result: QuantizeResult) -> Iterator[Facts | Text | Table]:
         yield Table("Layers that stay float", ["layer", "operation", "reason"], rows)
     elif report.layers:
         yield Text("Every layer of real numbers is quantised.", "good")
+    yield Facts(
+        [
+            ("file", f"{result.output}, {bytes_text(result.output_bytes)}"),
+            ("made of", f"{result.model}, {bytes_text(result.model_bytes)}"),
+            ("method", method_text(report)),
+            ("compared on", counted(report.num_judged, "sample")),
+        ]
+    )
 
 
 def _in_a_line(result: QuantizeResult) -> str:
     """How small the file is, and how accurate the outputs are at least."""
     share = result.output_bytes / max(result.model_bytes, 1)
-    text = f"{bytes_text(result.output_bytes)}, {100 * share:.0f} % of the float model"
+    name = result.output.rpartition("/")[2]
+    size = bytes_text(result.output_bytes)
+    text = f"{name} has {size}, {100 * share:.0f} % of the float model"
     worst = min(result.report.outputs, key=lambda output: output.sqnr_db, default=None)
     if worst is None:
         return f"{text}."
@@ -95,13 +98,13 @@ def _in_a_line(result: QuantizeResult) -> str:
         "no noise" if worst.sqnr_db == math.inf else f"{worst.sqnr_db:.0f} dB of signal to noise"
     )
     subject = "worst output" if len(result.report.outputs) > 1 else "output"
-    text += f"; the {subject} has {noise}"
+    text += f"; its {subject} has {noise}"
     if worst.top1_agreement is not None:
-        text += f", with the same class in {100 * worst.top1_agreement:.0f} % of the rows"
+        text += f" and the same class in {100 * worst.top1_agreement:.0f} % of the rows"
     return f"{text}."
 
 
-def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
+def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table | Details]:
     """Return the accuracy of each layer: along the network, the worst first, and all figures."""
     names = layer_names(report)
     finite = [(i, row) for i, row in enumerate(report.layers) if math.isfinite(row.sqnr_db)]
@@ -123,8 +126,11 @@ def _layers(report: QuantizeReport) -> Iterator[Lines | Bars | Table]:
         ]
         yield Bars("The least accurate layers", bars, "layer", "SQNR", dots_from=_LEAST_DB)
     rows = [
-        (*layer_row(layer, names[layer.layer]), f"{layer.mean_error:.3g}", layer.layer)
+        (*layer_row(layer, names[layer.layer]), f"{layer.mean_error:.3g}")
         for layer in report.layers
     ]
-    # `--keep-float` takes whole names.
-    yield Table("Every layer", (*LAYER_COLUMNS, "mean error>", "whole name"), rows)
+    yield Table("Every layer", (*LAYER_COLUMNS, "mean error>"), rows)
+    whole = [(names[layer.layer], layer.layer) for layer in report.layers]
+    if any(name != layer for name, layer in whole):
+        table = Table("Names that --keep-float takes", ("layer", "whole name"), whole)
+        yield Details("Whole names of layers", [table])
