@@ -13,11 +13,13 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
 from armpy.cli.doctor.variables import KNOWN
+from armpy_testing.backends.dynamic_modules import write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
 from armpy_testing.backends.fake_distributions import fake_site
 from armpy_testing.command_line import Cli, find_backends_in
@@ -68,6 +70,19 @@ def test_a_missing_library_of_the_core_is_named_by_the_standard_library_alone(na
     assert line.startswith(f"missing: armpy needs {name}, which cannot be imported: ")
     assert re.search(rf"Run: pip install (--force-reinstall )?'{name}(>=[\d.]+)?'$", line)
     assert "problems: 1" in done.stdout
+
+
+def test_without_pillow_all_but_pictures_works_so_that_it_is_no_problem(
+    installation: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def installed(name: str) -> str:
+        if name == "pillow":
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr("armpy.cli.doctor.diagnose.version", installed)
+    out = installation.out("doctor", code=0)
+    assert "pillow missing (optional, for reading pictures): pip install pillow" in out
 
 
 def test_a_library_built_for_another_python_is_named(tmp_path: Path) -> None:
@@ -137,6 +152,8 @@ def test_kernels_and_the_instruction_set_are_described(cli: Cli) -> None:
     assert re.search(r"^  compiler: Numba and LLVM$", out, re.M)
     assert re.search(r"^  instruction set: \w", out, re.M)
     assert re.search(r"^  (pack: .*\.kernels: used|no pack is used: )", out, re.M)
+    cached = r"^  cache: \d+ compiled kernels?; loops that kernels share, as bitcode: \d+$"
+    assert re.search(cached, out, re.M)
 
 
 @pytest.mark.slow
@@ -192,6 +209,11 @@ def test_a_variable_that_is_wrong_is_named(
     assert line.startswith("environment: ")
     assert name in line
     assert "unset it" in line
+    monkeypatch.delenv(name)
+    if renamed := re.search(r"Rename it to (\w+), or unset it", line):
+        assert installation("doctor")[0] == 0
+        monkeypatch.setenv(renamed[1], value)
+    assert f"{name} " not in installation("doctor")[1]
 
 
 @pytest.mark.slow
@@ -215,6 +237,9 @@ def test_a_trust_file_that_is_missing_is_named(
     error = installation.err("doctor")
     assert "/nowhere.toml: the trust file cannot be read: No such file" in error
     assert "Correct ARMPY_TRUST_FILE, or unset it" in error
+    monkeypatch.delenv("ARMPY_TRUST_FILE")
+    find_backends_in(registry_of(FakeBackend("Acme")), monkeypatch)
+    installation.out("doctor")
 
 
 # The cache
@@ -222,23 +247,32 @@ def test_a_trust_file_that_is_missing_is_named(
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no file system of that kind")
 def test_a_home_that_cannot_be_written_is_named(
-    installation: Cli, monkeypatch: pytest.MonkeyPatch
+    installation: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ARMPY_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("HOME", "/proc/nowhere")
     out = installation.out("doctor", code=1)
     assert "cache: /proc/nowhere/.cache/armpy, not writable, " in out
-    assert "cannot be written: No such file or directory: each start compiles anew. Make it" in out
+    assert (
+        "cannot be written: No such file or directory: each start compiles anew. Make it writable, "
+        "or set ARMPY_CACHE_DIR to another folder"
+    ) in out
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "another"))
+    installation.out("doctor")
 
 
-def test_no_home_is_named(installation: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_home_is_named(
+    installation: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("ARMPY_CACHE_DIR")
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr("armpy.core.file_ownership.os.path.expanduser", lambda path: path)
     assert (
         "cache: nothing is kept: the user has no home directory. Set ARMPY_CACHE_DIR to a folder"
     ) in installation.out("doctor", code=1)
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "another"))
+    installation.out("doctor")
 
 
 @pytest.mark.slow
@@ -294,7 +328,11 @@ FILES: dict[str, tuple[Callable[[Path], object], str, str]] = {
     "text.tflite": (holding(b"no model, but a few words"), "a text file", AGAIN),
     "empty.tflite": (holding(b""), "an empty file", AGAIN),
     "picture.tflite": (holding(b"\x89PNG\r\n\x1a\n" + bytes(80)), "a PNG picture", AGAIN),
-    "packed.tflite": (holding(gzip.compress(WHOLE)), "a gzip archive", "Unpack it with gunzip"),
+    "packed.tflite": (
+        holding(gzip.compress(WHOLE)),
+        "a gzip archive",
+        "Unpack it with 'gunzip < FILE",
+    ),
     "zip.tflite": (zipped, "a zip archive", "If it holds a .tflite or .onnx file, unpack it"),
     "keras.h5": (holding(b"\x89HDF\r\n\x1a\n" + bytes(80)), "an HDF5 file", "Convert the model"),
     "pickle.pt": (holding(b"\x80\x02" + bytes(80)), "a Python pickle", "Convert the model"),
@@ -318,6 +356,38 @@ def test_a_file_that_is_no_sound_model_is_named(name: str, cli: Cli, tmp_path: P
     out = cli.out("doctor", tmp_path / name, code=1)
     assert what in out
     assert remedy in out
+
+
+@pytest.mark.parametrize("name", ["packed.tflite", "zip.tflite"])
+def test_a_packed_model_is_sound_after_it_is_unpacked_as_the_doctor_says(
+    name: str, installation: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    FILES[name][0](tmp_path / name)
+    out = installation.out("doctor", name, code=1)
+    command = re.search(r"Unpack it with '(gunzip [^']+)'", out)
+    if command is None:
+        assert ", unpack it" in out
+        with zipfile.ZipFile(name) as archive:
+            archive.extractall()
+    else:
+        line = command[1].replace("FILE", name).replace("MODEL", "model.tflite")
+        subprocess.run(line, shell=True, check=True)
+    assert "contents: sound" in installation("doctor", "model.tflite")[1]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the system has no such modes")
+def test_a_module_that_others_can_write_is_used_after_the_command_that_the_doctor_names(
+    cli: Cli, tmp_path: Path
+) -> None:
+    path = write_module(tmp_path, "Acme_Npu_backend")
+    path.chmod(0o666)
+    out = cli.out("doctor", "--dynamic-backends-path", tmp_path, code=1)
+    found = re.search(r"Run (chmod go-w) on it", out)
+    assert found is not None
+    subprocess.run([*found[1].split(), str(path)], check=True)
+    assert "chmod" not in cli("doctor", "--dynamic-backends-path", tmp_path)[1]
 
 
 @pytest.mark.parametrize(

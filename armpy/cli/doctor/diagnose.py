@@ -66,7 +66,7 @@ _LIBRARIES = {
     "pluggy": "for plugins",
     "click": "for the command line",
     "rich": "for the command line",
-    "pillow": "for reading pictures",
+    "pillow": "optional, for reading pictures",
 }
 """Distributions that armpy uses, and for what."""
 

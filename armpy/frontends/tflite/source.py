@@ -20,7 +20,7 @@ _MODELS: tuple[tuple[bytes, str], ...] = (
 """First bytes of models of other formats, and their names."""
 
 _FIXES = {
-    b"\x1f\x8b": "Unpack it with gunzip or tar",
+    b"\x1f\x8b": "Unpack it with 'gunzip < FILE > MODEL', or with tar",
     b"PK": "If it holds a .tflite or .onnx file, unpack it; else convert the model to .tflite",
 }
 """What to do with a file by its first two bytes."""

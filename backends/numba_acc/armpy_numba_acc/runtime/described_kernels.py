@@ -10,11 +10,13 @@ from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.kernel_packs import FoundPack, found_packs
 from armpy_numba_acc.machine.compiler import missing_compiler
 from armpy_numba_acc.machine.isa import Isa
+from armpy_numba_acc.store.objects import KERNELS, LOOPS
 from armpy_numba_acc.store.packs import own_packs, why_not
+from armpy_numba_acc.store.settings import disk_entries
 
 
 def described_kernels(chosen_isa: Callable[[], Isa]) -> Iterator[str]:
-    """The compiler, the instruction set in force, and which packs of kernels are used.
+    """The compiler, the instruction set in force, which packs are used, and what the cache has.
 
     `chosen_isa` raises InvalidArgumentError where the environment names one that cannot be used.
     """
@@ -36,6 +38,20 @@ def described_kernels(chosen_isa: Callable[[], Isa]) -> Iterator[str]:
         yield "no pack is used: what is not in the cache is compiled at the first start"
     elif unused:
         yield f"{counted(len(unused), 'pack')} for other machines; armpy kernels list says why"
+    yield _cached()
+
+
+def _cached() -> str:
+    """How many kernels the cache has, and how many parts of kernels as LLVM's bitcode."""
+    entries = disk_entries()
+    if entries is None:
+        return "cache: switched off"
+    names = [path.name for path, _ in entries.entry_files()]
+    kernels, loops = (
+        sum(name.startswith(f"{kind}-") for name in names) for kind in (KERNELS, LOOPS)
+    )
+    bitcode = f"loops that kernels share, as bitcode: {loops}"
+    return f"cache: {counted(kernels, 'compiled kernel')}; {bitcode}"
 
 
 def _why_not(file: FoundPack, isa: Isa) -> str:

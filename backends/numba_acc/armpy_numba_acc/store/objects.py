@@ -30,8 +30,12 @@ from armpy_numba_acc.store.settings import disk_entries
 
 _log = logging.getLogger("armpy.NumbaAcc")
 
-_KIND = "object"
-_LOOPS = "loops"
+KERNELS = "object"
+"""Kind of the entries of compiled kernels."""
+
+LOOPS = "loops"
+"""Kind of the entries of loops that kernels are made with, as LLVM's bitcode."""
+
 _LOCK = threading.RLock()
 _ADDRESSES: dict[tuple[str, Kernel], int] = {}
 
@@ -120,7 +124,7 @@ def object_codes(
     keys = {kernel: object_key(kernel, isa) if entries else "" for kernel in kernels}
     codes: dict[Kernel, bytes] = {}
     for kernel, key in keys.items():
-        if entries is not None and key and (parts := entries.read(_KIND, key)):
+        if entries is not None and key and (parts := entries.read(KERNELS, key)):
             codes[kernel] = bytes(parts[0])
     num_kept = len(codes)
     missing = [kernel for kernel in kernels if kernel not in codes]
@@ -184,7 +188,7 @@ def _shared(
         others: list[Kernel] = []
         for kernel in waiting:
             until_s = None if is_last else time.perf_counter()  # waits, or does not
-            with entries.making(_KIND, keys[kernel], until_s) as is_held:
+            with entries.making(KERNELS, keys[kernel], until_s) as is_held:
                 if not (is_held or is_last):
                     others.append(kernel)
                     continue
@@ -204,20 +208,20 @@ def compile_free(kernels: Sequence[Kernel], isa: Isa) -> None:
         key = object_key(kernel, isa)
         if entries is None or not (key and is_current()):
             return
-        with entries.making(_KIND, key, time.perf_counter()) as is_held:
+        with entries.making(KERNELS, key, time.perf_counter()) as is_held:
             if is_held:
                 _kept_or_made(kernel, isa, entries, key)
 
 
 def _kept_or_made(kernel: Kernel, isa: Isa, entries: Entries, key: str) -> bytes:
     """Object code that has just been written by another process, or is made now and kept."""
-    if parts := entries.read(_KIND, key):
+    if parts := entries.read(KERNELS, key):
         return bytes(parts[0])
     code = _compiled(kernel, isa)
     # Sources that were changed meanwhile have other keys: this code is not theirs.
     if is_current():
         about = f"{kernel.symbol} for {isa.name}"
-        entries.write(_KIND, key, [code], about, f"kernels for {isa.name}, of all models")
+        entries.write(KERNELS, key, [code], about, f"kernels for {isa.name}, of all models")
     return code
 
 
@@ -239,14 +243,14 @@ def _kept_loops(name: str, isa: Isa, make: Callable[[], bytes]) -> bytes:
     """Loops that kernels are made with: from disk, from a kernel pack, or made now and kept."""
     entries, kernel = disk_entries(), Kernel(name)
     key = object_key(kernel, isa) if entries is not None else ""
-    if entries is not None and key and (parts := entries.read(_LOOPS, key)):
+    if entries is not None and key and (parts := entries.read(LOOPS, key)):
         return bytes(parts[0])
     if packed := store.packed_codes([kernel], isa):
         return packed[kernel].code
     loops = make()
     if entries is not None and key and is_current():
         about = f"{name} for {isa.name}"
-        entries.write(_LOOPS, key, [loops], about, f"kernels for {isa.name}, of all models")
+        entries.write(LOOPS, key, [loops], about, f"kernels for {isa.name}, of all models")
     return loops
 
 
