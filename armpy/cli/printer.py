@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from typing import TYPE_CHECKING, TextIO
 
-from armpy.core.c_library import c_library
-
 if TYPE_CHECKING:
     import click
 
@@ -58,6 +56,8 @@ def _reserved_stdout(stream: TextIO) -> Iterator[None]:
     finally:
         _document_streams.pop()
         if copy is not None:
+            from armpy.core.c_library import c_library  # noqa: PLC0415 - few commands print JSON
+
             # C's own stdout is written while it still goes to stderr.
             c_library().fflush(None)
             os.dup2(copy.fileno(), 1)

@@ -59,6 +59,7 @@ if sys.platform == "win32":
         mmap.mmap(-1, size).close()
 
 else:
+    import resource
 
     def resident_bytes() -> tuple[int, int]:
         """Resident memory of the process now, and its peak.
@@ -70,8 +71,6 @@ else:
                 fields = dict(line.split(":", 1) for line in file if ":" in line)
             return _kib(fields["VmRSS"]), _kib(fields["VmHWM"])
         except (OSError, KeyError, ValueError):
-            import resource  # noqa: PLC0415 - Linux answers without it
-
             most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             return (most, most) if sys.platform == "darwin" else (1024 * most, 1024 * most)
 
