@@ -152,11 +152,12 @@ class LayerValidationError(ArmpyError):
 
     Attributes
     ----------
-    is_about_call : bool
-        Whether the fix is to choose other shapes for a call.
+    call_shapes : mapping of str to tuple of int
+        By input, the shapes of a call that the fix is to choose others for, as long as it names
+        none.
     """
 
-    is_about_call: bool = False
+    call_shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 class GraphValidationError(ArmpyError):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -79,34 +79,42 @@ def call_shapes_named(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> Iterat
     except UnsupportedOperatorError:
         raise
     except LayerValidationError as error:
-        fix = _other_shapes(graph, shapes)
-        error.fix = ". ".join(filter(None, [error.fix.rstrip("."), fix]))
-        error.is_about_call = bool(fix)
+        if chosen := _chosen_shapes(graph, shapes):
+            fix = f"This is for the shapes of the call, {_listed(chosen)}: choose others"
+            error.fix = ". ".join(filter(None, [error.fix.rstrip("."), fix]))
+            error.call_shapes = chosen
         raise
     except ParserError as error:
         # Parts of a file that wait for shapes are read now: its other parts have been before.
+        chosen = _chosen_shapes(graph, shapes)
+        if not chosen:
+            reason = str(error).rstrip(".")
+            raise LayerValidationError(f"the inputs' shapes do not fit: {reason}") from error
         plain = copy(error)
-        fix = _other_shapes(graph, shapes)
-        plain.fix = "" if fix else error.fix
-        reason = str(plain).rstrip(".")
-        refusal = LayerValidationError(f"the inputs' shapes do not fit: {reason}", fix=fix)
-        refusal.is_about_call = bool(fix)
-        raise refusal from error
+        plain.fix = ""  # it is about the file
+        refusal = LayerValidationError(
+            f"the model does not take the shapes of the call, {_listed(chosen)}: {plain}",
+            fix="Choose others",
+        )
+        refusal.call_shapes = chosen
+        # All that the error says is said, but for its fix.
+        raise refusal from error.__cause__
 
 
-def _other_shapes(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> str:
-    """Return the fix to choose other shapes; empty if the file says them."""
-    inputs = zip(graph.inputs, shapes, graph.default_shapes, strict=True)
-    chosen = [
-        f"'{value.name}' {format_shape(shape)}"
-        for value, shape, default in inputs
+def _chosen_shapes(graph: Graph, shapes: Sequence[tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+    """Shapes of a call by input, without those that the file says."""
+    return {
+        value.name: shape
+        for value, shape, default in zip(graph.inputs, shapes, graph.default_shapes, strict=True)
         if not value.info.is_fully_shaped and shape != default
-    ]
-    if not chosen:
-        return ""
+    }
+
+
+def _listed(chosen: Mapping[str, tuple[int, ...]]) -> str:
+    """List the first shapes of a call."""
     more = f" and {len(chosen) - _MOST_NAMED} more" if len(chosen) > _MOST_NAMED else ""
-    named = ", ".join(chosen[:_MOST_NAMED])
-    return f"This is for the shapes of the call, {named}{more}: choose others"
+    named = [f"'{name}' {format_shape(shape)}" for name, shape in chosen.items()]
+    return ", ".join(named[:_MOST_NAMED]) + more
 
 
 _LoopKey: TypeAlias = tuple[ControlFlow, tuple[TensorInfo | None, ...], tuple[bytes | None, ...]]

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Self, TypeAlias
+from functools import wraps
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeAlias, TypeVar
 
 from armpy import model as parts
-from armpy.errors import tells_of_memory, without_memory
+from armpy.errors import LayerValidationError, tells_of_memory, without_memory
 from armpy.execution.arrays.tensor_spec import TensorSpec, TensorSpecs
 from armpy.execution.calls.run import run_by_name, run_in_order
 from armpy.model.network_handle import NetworkHandle
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from armpy.execution.calls.invocation import Invocation
     from armpy.execution.calls.network_memory import NetworkMemory
     from armpy.execution.calls.real_numbers import RealOutputs
+    from armpy.execution.loaded_network import LoadedNetwork
     from armpy.execution.runtime import Runtime
     from armpy.execution.scheduling.tasks import ExecutionFuture
     from armpy.execution.setup.properties import NetworkProperties
     from armpy.execution.wrappers.debugging import DebugCallback
     from armpy.graph import Graph
     from armpy.graph.network import Network
+    from armpy.model.light_network import ArchivedNetwork
     from armpy.model.state import State
     from armpy.ops.operation import Array
     from armpy.plugins.hooks.metadata import ModelMetadata
@@ -40,6 +43,25 @@ Outputs: TypeAlias = "Mapping[str, object] | Sequence[str] | None"
 
 Shapes: TypeAlias = "Mapping[str, tuple[int, ...]]"
 """Shapes of inputs by name."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _names_example(
+    function: Callable[Concatenate[Model, P], T],
+) -> Callable[Concatenate[Model, P], T]:
+    """A function of a model whose errors about shapes of a call name some that the model takes."""
+
+    @wraps(function)
+    def call(model: Model, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(model, *args, **kwargs)
+        except LayerValidationError as error:
+            parts.name_example(model, error)
+            raise
+
+    return call
 
 
 class Model:
@@ -95,6 +117,9 @@ class Model:
             results = run_in_order(network, arrays, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
+        except LayerValidationError as error:
+            parts.name_example(self, error)
+            raise
         if self._converts_outputs:
             named = dict(zip([spec.name for spec in self.outputs], results, strict=True))
             results = [*_real_outputs(self, None).finish(named).values()]
@@ -133,11 +158,14 @@ class Model:
         if self._converts_outputs or not is_plain:
             asked = _invocation(self, inputs, outputs)
             asked = asked._replace(memory=memory, debug=debug, deadline_s=deadline_s)
-            return network.invoke(asked)
+            return _invoked(self, network, asked)
         try:
             return run_by_name(network, inputs, outputs, self.quantize_inputs)
         except MemoryError as error:
             raise without_memory(error)  # noqa: B904 - it has the cause
+        except LayerValidationError as error:
+            parts.name_example(self, error)
+            raise
 
     @tells_of_memory
     def start(
@@ -176,6 +204,7 @@ class Model:
         future = self.start(inputs, outputs, priority=priority, deadline_s=deadline_s)
         return await asyncio.wrap_future(future)
 
+    @_names_example
     @tells_of_memory
     def bind(
         self,
@@ -217,6 +246,7 @@ class Model:
         """`import_inputs` for outputs; MemoryExportError if the backend that writes one refuses."""
         return self.handle.loaded.imported.by_name(memories, is_output=True)
 
+    @_names_example
     def prepare(self, shapes: Shapes | None = None) -> None:
         """Make all that a call needs now, so that no call compiles unexpectedly.
 
@@ -237,6 +267,7 @@ class Model:
         """Begin a conversation with a decoder; for the parameters see `armpy.model.state.State`."""
         return parts.state.State(self, pairs, limit, share_buffers)
 
+    @_names_example
     def warm_up(
         self, shapes: Shapes | Sequence[Shapes] | None = None, *, timeout_s: float | None = None
     ) -> None:
@@ -428,6 +459,14 @@ def _chosen(model: Model, outputs: Outputs) -> tuple[Model, Mapping[str, object]
     if outputs is None or isinstance(outputs, Mapping):
         return model, outputs
     return model.with_outputs(outputs), None
+
+
+@_names_example
+def _invoked(
+    model: Model, network: LoadedNetwork | ArchivedNetwork, asked: Invocation
+) -> dict[str, Array]:
+    """Outputs of a call by name."""
+    return network.invoke(asked)
 
 
 def _invocation(

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import (
@@ -14,6 +15,7 @@ from armpy.errors import (
     InvalidArgumentError,
     LayerValidationError,
     argument,
+    argument_style,
     did_you_mean,
     listed,
 )
@@ -24,8 +26,13 @@ if TYPE_CHECKING:
     from armpy.model.model import Model
     from armpy.plugins.hooks.metadata import ModelMetadata
 
+NamedShapes: TypeAlias = Mapping[str, tuple[int, ...]]
+
 _EXAMPLE_SIDE = 224
 """Height and width of images in examples of shapes."""
+
+_IMAGE_NDIM = 4
+"""Dimensions of inputs that are taken for images."""
 
 _EXAMPLE_LENGTH = 128
 """Other open sizes in examples of shapes, but for the batch."""
@@ -51,8 +58,8 @@ class InputShapes:
     """Those of them for which the file has no default."""
     open: tuple[TensorSpec, ...] = ()
     """Inputs that take several shapes."""
-    fits: Callable[[Mapping[str, tuple[int, ...]]], bool] | None = None
-    """Whether the model takes a shape of one input, with what follows from it; None if unknown."""
+    fits: Callable[[NamedShapes], bool] | None = None
+    """Whether the model takes shapes of some inputs, with what follows; None if unknown."""
 
     @property
     def fix(self) -> str:
@@ -74,8 +81,26 @@ class InputShapes:
         try:
             yield
         except LayerValidationError as error:
-            error.fix = self.fix or self._with_example(error)
+            if self.fix:
+                error.fix = self.fix
+            else:
+                self.name_example(error)
             raise
+
+    def name_example(self, error: LayerValidationError) -> None:
+        """Add shapes that the model takes to the fix of an error, if it is about those of a call.
+
+        Notes
+        -----
+        Usual sizes are tried for each open input, the nearest first. Other inputs that have the
+        same open size in the call get the same new one.
+        """
+        call, error.call_shapes = error.call_shapes, {}
+        inputs = [spec for spec in self.open if spec.name in call]
+        example = next(filter(self.fits, _neighbours(inputs, call)), None) if self.fits else None
+        if example is not None:
+            changed = {name: shape for name, shape in example.items() if shape != call[name]}
+            error.fix += f", for example {_written(changed)}"
 
     def _example(self, spec: TensorSpec) -> str:
         """An argument with a shape of an input that the model takes; empty if none was found."""
@@ -86,13 +111,6 @@ class InputShapes:
         else:
             shape = sizes[0]
         return "" if shape is None else argument("shapes", {spec.name: shape})
-
-    def _with_example(self, error: LayerValidationError) -> str:
-        """The fix of an error, with shapes that are taken if it is about those of a call."""
-        if self.fits is None or not self.open or not error.is_about_call:
-            return error.fix
-        example = self._example(self.open[0])
-        return f"{error.fix}, for example with {example}" if example else error.fix
 
 
 def choose_shapes(
@@ -217,19 +235,21 @@ def input_shapes(
             batch=batch,
         )
 
-    def fits(said: Mapping[str, tuple[int, ...]]) -> bool:
+    def fits(said: NamedShapes) -> bool:
         by_name = choose(said).by_name
         try:
             cache = model.handle.loaded.program_cache
         except ArmpyError:
             return True  # the model is closed, and nothing can be tried
-        try:
-            cache.specialized([by_name[spec.name] for spec in model.inputs])
-        except ArmpyError:
-            return False
-        return True
+        return cache.takes([by_name[spec.name] for spec in model.inputs])
 
     return replace(choose(shapes), fits=fits)
+
+
+def name_example(model: Model, error: LayerValidationError) -> None:
+    """Add shapes that a model takes to the fix of an error, if it is about those of a call."""
+    if error.call_shapes:
+        input_shapes(model, {}).name_example(error)
 
 
 def dimension_names_of(metadata: ModelMetadata) -> dict[str, tuple[str, ...]]:
@@ -271,14 +291,58 @@ def _sizes_by_dimension(
 
 def _example_sizes(spec: TensorSpec) -> list[tuple[int, ...]]:
     """Return shapes of an input for examples, one row of a batch: usual sizes, doubled, halved."""
-    factors = [2.0**power for power in (*range(_MOST_DOUBLED + 1), *range(-1, -_MOST_HALVED, -1))]
     dims = spec.shape or (None, None)
-    shapes = (
-        _completed(dims, int(_EXAMPLE_SIDE * factor), int(_EXAMPLE_LENGTH * factor))
-        for factor in factors
-        if len(dims) != 4 or factor <= _LARGEST_IMAGE_FACTOR
-    )
+    shapes = (_completed(dims, size, size) for size in _usual_sizes(len(dims)))
     return list(dict.fromkeys(shapes))
+
+
+def _usual_sizes(ndim: int) -> list[int]:
+    """Return sizes to try for open dimensions of an input: a usual one, doubled, halved."""
+    factors = [2.0**power for power in (*range(_MOST_DOUBLED + 1), *range(-1, -_MOST_HALVED, -1))]
+    if ndim == _IMAGE_NDIM:
+        return [int(_EXAMPLE_SIDE * f) for f in factors if f <= _LARGEST_IMAGE_FACTOR]
+    return [int(_EXAMPLE_LENGTH * f) for f in factors]
+
+
+def _neighbours(inputs: Sequence[TensorSpec], call: NamedShapes) -> Iterator[NamedShapes]:
+    """Shapes of all inputs of a call with other sizes of one of them, the nearest first."""
+    for spec in inputs:
+        shape = call[spec.name]
+        dims = spec.shape or (None,) * len(shape)
+        first = 0 if len(dims) == 1 else 1  # after the batch
+        opened = [place for place, dim in enumerate(dims) if dim is None]
+        tries = [{place: 1 for place in opened if place < first}]
+        for size in _usual_sizes(len(dims)):
+            tries.append({place: size for place in opened if place >= first})
+        changes = [
+            {shape[place]: size for place, size in sizes.items() if shape[place] != size}
+            for sizes in tries
+        ]
+        for change in sorted(filter(None, changes), key=_distance):
+            yield {other.name: _changed(other, call[other.name], change) for other in inputs}
+
+
+def _distance(change: Mapping[int, int]) -> float:
+    """Return how often sizes are doubled or halved in all, halving before doubling."""
+    return sum(abs(math.log2(max(new, 1) / max(old, 1)) + 1e-6) for old, new in change.items())
+
+
+def _changed(
+    spec: TensorSpec, shape: tuple[int, ...], change: Mapping[int, int]
+) -> tuple[int, ...]:
+    """Return a shape of an input with other open sizes."""
+    dims = spec.shape or (None,) * len(shape)
+    return tuple(
+        change.get(size, size) if dim is None else size
+        for dim, size in zip(dims, shape, strict=True)
+    )
+
+
+def _written(shapes: NamedShapes) -> str:
+    """Write shapes as options of a command, or as an error names those of a call."""
+    if argument_style():
+        return f"with {argument('shapes', shapes)}"
+    return ", ".join(f"'{name}' {format_shape(shape)}" for name, shape in shapes.items())
 
 
 def _tried(spec: TensorSpec) -> str:
@@ -289,6 +353,6 @@ def _tried(spec: TensorSpec) -> str:
 
 def _completed(dims: Sequence[int | None], image_side: int, length: int) -> tuple[int, ...]:
     """Return sizes without open ones: the first becomes 1, those of images `image_side`."""
-    other = image_side if len(dims) == 4 else length
+    other = image_side if len(dims) == _IMAGE_NDIM else length
     usual = (1, *[other] * (len(dims) - 1))
     return tuple(size if dim is None else dim for dim, size in zip(dims, usual, strict=False))

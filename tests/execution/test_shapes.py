@@ -166,9 +166,21 @@ def test_a_part_of_a_file_that_waits_for_shapes_does_not_blame_the_file() -> Non
     ):
         raise ParserError("the axis is not there", fix="Export the model again")
     assert str(caught.value) == (
-        "the inputs' shapes do not fit: the axis is not there. "
-        "This is for the shapes of the call, 'a' (4,): choose others."
+        "the model does not take the shapes of the call, 'a' (4,): the axis is not there. "
+        "Choose others."
     )
+    # Nothing else is shown: the error says all that its cause did, but for the wrong fix.
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_what_has_led_to_an_error_of_a_waiting_part_stays_its_cause() -> None:
+    net = Network()
+    net.output("y", net.add(RELU, net.input("a", f32(None))))
+    cause = ValueError("of a library")
+    with pytest.raises(LayerValidationError) as caught, call_shapes_named(net.build(), [(4,)]):
+        raise ParserError("the axis is not there") from cause
+    assert caught.value.__cause__ is cause
 
 
 def test_reshaping_open_inputs_does_not_blame_the_file() -> None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from armpy import DataType, Model, Network, TensorInfo
+from armpy import DataType, Model, Network, TensorInfo, ops
 from armpy.errors import InvalidArgumentError, LayerValidationError, arguments_written
 from armpy.execution import TensorSpec
 from armpy.model import InputShapes, choose_shapes, prepare_for
@@ -106,18 +107,72 @@ def test_where_no_size_is_taken_the_fix_says_what_was_tried() -> None:
     assert "of input 'x' none that was tried ((1, 1) to (1, 16384))" in fix
 
 
-def test_an_example_follows_on_shapes_of_the_caller_that_are_not_taken() -> None:
-    several = choose_shapes(specs({"x": (None, None)}), [None], {"x": (1, 128)}, dict)
-    found = replace(several, fits=lambda shapes: shapes["x"][1] > 500)
-    for fix, example in (
-        ("This is for the shapes of the call: choose others", ", for example with shapes={'x': "),
-        ("Correct the model", ""),
-    ):
-        refusal = LayerValidationError("no", fix=fix)
-        refusal.is_about_call = bool(example)
-        with pytest.raises(LayerValidationError) as caught, found.explained():
-            raise refusal
-        assert caught.value.fix == fix + (f"{example}(1, 512)}}" if example else "")
+@pytest.mark.parametrize(
+    ("called", "least", "most", "example"),
+    [
+        ({"x": (1, 128)}, 501, 9000, "'x' (1, 512)"),
+        ({"x": (1, 1024)}, 0, 600, "'x' (1, 512)"),
+        ({"x": (1, 1000)}, 0, 600, "'x' (1, 512)"),
+        ({"x": (3, 300)}, 0, 100, "'x' (3, 64)"),
+        ({"x": (1, 128)}, 99999, 99999, ""),
+        ({}, 0, 9000, ""),  # the error is not about a call
+    ],
+)
+def test_the_nearest_shape_that_is_taken_follows_on_one_that_is_not(
+    called: dict[str, tuple[int, ...]], least: int, most: int, example: str
+) -> None:
+    several = choose_shapes(specs({"x": (None, None)}), [None], {"x": (1, 1)}, dict)
+    found = replace(several, fits=lambda shapes: least <= shapes["x"][1] <= most)
+    refusal = LayerValidationError("no", fix="Choose others")
+    refusal.call_shapes = called
+    with pytest.raises(LayerValidationError) as caught, found.explained():
+        raise refusal
+    assert caught.value.fix == "Choose others" + (f", for example {example}" if example else "")
+    assert not caught.value.call_shapes
+    with pytest.raises(LayerValidationError) as again, found.explained():
+        raise refusal
+    assert again.value.fix.count("for example") == bool(example)
+
+
+def test_a_command_is_told_its_option_for_the_shapes_of_a_call() -> None:
+    several = choose_shapes(specs({"x": (None, None)}), [None], {"x": (1, 1)}, dict)
+    refusal = LayerValidationError("no", fix="Choose others")
+    refusal.call_shapes = {"x": (1, 1024)}
+    with arguments_written("armpy.cli.load_request:written_option"):
+        replace(several, fits=lambda shapes: shapes["x"][1] == 512).name_example(refusal)
+    assert refusal.fix == "Choose others, for example with --shape x=1,512"
+
+
+def masked_model() -> Model:
+    """Two inputs of the same open size, of which only 512 fits."""
+    network = Network("masked")
+    product = ops.ElementwiseBinary(ops.BinaryOperation.MUL)
+    inputs = (network.input(name, f32(None, None)) for name in ("x", "mask"))
+    network.output("y", network.add(ops.Reshape((4, 128)), network.add(product, *inputs)))
+    return Model(network)
+
+
+@pytest.mark.parametrize("size", [1024, 65])
+def test_calls_with_a_shape_that_is_not_taken_name_one_that_is(size: int) -> None:
+    given = {name: np.zeros((1, size), np.float32) for name in ("x", "mask")}
+    fitting = {name: np.zeros((1, 512), np.float32) for name in ("x", "mask")}
+    with masked_model() as model:
+        calls: list[Callable[[], object]] = [
+            lambda: model(*given.values()),
+            lambda: model.run(given),
+            lambda: model.run(given, deadline_s=60),
+            lambda: model.bind(given),
+            lambda: model.prepare({name: array.shape for name, array in given.items()}),
+            lambda: model.warm_up({name: array.shape for name, array in given.items()}),
+        ]
+        words = (
+            rf"the call, 'x' \(1, {size}\), 'mask' \(1, {size}\): choose others, "
+            r"for example 'x' \(1, 512\), 'mask' \(1, 512\)\.$"
+        )
+        for call in calls:
+            with pytest.raises(LayerValidationError, match=words):
+                call()
+        assert model.run(fitting)["y"].shape == (4, 128)
 
 
 def test_examples_are_written_as_the_caller_writes_them() -> None:
