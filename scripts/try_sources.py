@@ -38,7 +38,13 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parents[1]
 PROJECTS = ("testing", "extensions/*", "backends/*")
 """Where projects are, below the checkout's root."""
-LEFT_OUT = ("backends/litert", "backends/numba_acc", "backends/onnxruntime", "backends/openvino")
+LEFT_OUT = (
+    "backends/litert",
+    "backends/numba_acc",
+    "backends/onnxruntime",
+    "backends/openvino",
+    "extensions/torch",
+)
 """Projects that are tried when they are named: they need other engines, or more than minutes."""
 
 _NOT_COPIED = shutil.ignore_patterns(

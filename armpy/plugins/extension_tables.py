@@ -60,6 +60,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "armpy-onnx": ("armpy-onnx",),
     "armpy-serving": ("armpy-serving",),
     "armpy-tools": ("armpy-conformance", "armpy-tools"),
+    "armpy-torch": ("armpy-onnx", "armpy-torch"),
 }
 """Extensions to install for one: those that it depends on, and itself."""
 
@@ -73,6 +74,7 @@ FOLDERS: Mapping[str, str] = {
     "armpy-reference": "backends/reference",
     "armpy-serving": "extensions/serving",
     "armpy-tools": "extensions/tools",
+    "armpy-torch": "extensions/torch",
 }
 """Folders of distributions in a checkout."""
 

@@ -21,6 +21,7 @@ FORMS = {
     # A server or cluster each.
     "serving": {"", "kserve", "mlserver", "ray", "spark"},
     "tools": {"cli"},
+    "torch": {""},
 }
 """Extras that pages install each extension with."""
 

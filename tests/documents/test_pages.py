@@ -34,6 +34,7 @@ ELSEWHERE = {
 NOT_RUN = {
     "needs an engine, with which extensions/serving/tests runs the same": 10,
     "needs a decoder": 1,
+    "installs PyTorch, which takes gigabytes": 2,
     "needs tracefs, perf and the rights to use them": 1,
     "runs the tests, as .ci/run does": 5,
     "trains a model with TensorFlow": 1,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements of tensors that lie in files beside the model.
+"""Elements of tensors that lie in files beside the model, or in memory of the caller's.
 
 Notes
 -----
@@ -15,6 +15,7 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import onnx
@@ -48,6 +49,9 @@ class ExternalData:
         The model's file, which records the files read beside it.
     folder : str
         The front-end's option ``external_data``: the folder of the files; the model's own if empty.
+    memory : mapping of str to memoryview, optional
+        Elements by location that lie in memory, and are read there without a copy; other locations
+        are names of files.
 
     Raises
     ------
@@ -55,9 +59,15 @@ class ExternalData:
         If there is no such folder.
     """
 
-    def __init__(self, file: ModelFile | None = None, folder: str = "") -> None:
+    def __init__(
+        self,
+        file: ModelFile | None = None,
+        folder: str = "",
+        memory: Mapping[str, memoryview] = MappingProxyType({}),
+    ) -> None:
         self._file = file
         self._folder = folder
+        self._memory = memory
         if folder and not os.path.isdir(folder):
             raise FrontEndOptionError(
                 "the folder does not exist",
@@ -124,7 +134,9 @@ class ExternalData:
         return data[offset : offset + size], data_type
 
     def _mapped(self, location: str, where: str) -> memoryview:
-        """A file in the folder of external data."""
+        """Memory of the caller's, or a file in the folder of external data."""
+        if location in self._memory:
+            return self._memory[location]
         if self._file is None or not (self._folder or self._file.path):
             raise ParserError(
                 "the tensor lies in another file",

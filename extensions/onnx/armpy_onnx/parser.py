@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 import onnx
 
 from armpy.errors import InvalidArgumentError, LayerValidationError, ParserError
@@ -24,8 +27,18 @@ from armpy_onnx.structures.inner_inputs import separate_inputs
 from armpy_onnx.structures.walking import Refusals, Scope, Walker
 
 
-def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
+def parse_file(
+    file: ModelFile,
+    settings: ParseSettings,
+    memory: Mapping[str, memoryview] = MappingProxyType({}),
+) -> Network:
     """Turn an .onnx file into a network.
+
+    Parameters
+    ----------
+    memory : mapping of str to memoryview, optional
+        Elements of external tensors by location that lie in memory, as of `ExternalData`. The
+        network's constants share it, and it must not be changed while the network is in use.
 
     Returns
     -------
@@ -40,7 +53,7 @@ def parse_file(file: ModelFile, settings: ParseSettings) -> Network:
     UnsupportedOperatorError
         If it uses operators that armpy does not have; it lists all of them.
     """
-    return parse_model(read_model(file), file.label, file.stem, settings, file)
+    return parse_model(read_model(file), file.label, file.stem, settings, file, memory)
 
 
 def parse_model(
@@ -49,23 +62,24 @@ def parse_model(
     name: str,
     settings: ParseSettings,
     file: ModelFile | None = None,
+    memory: Mapping[str, memoryview] = MappingProxyType({}),
 ) -> Network:
     """`parse_file` of a model that has been read and checked."""
+    external = ExternalData(file, str(settings.options.get("external_data", "")), memory)
     try:
-        return _parsed(model, name, settings, file)
+        return _parsed(model, name, settings, external)
     except ParserError as error:
         located(lambda: label, error)
         raise
 
 
 def _parsed(
-    model: onnx.ModelProto, name: str, settings: ParseSettings, file: ModelFile | None
+    model: onnx.ModelProto, name: str, settings: ParseSettings, external: ExternalData
 ) -> Network:
     """The network of a model's graph."""
     separate_inputs(model)
     graph, network, refusals = model.graph, Network(name), Refusals()
     scope = Scope({"": None}, versions_for(model), {}, name=name)
-    external = ExternalData(file, str(settings.options.get("external_data", "")))
     walker = Walker(OperatorBuilder.of(network), Functions(model, external), refusals)
     walker.initialize(graph, scope)
     inputs = Inputs(network, settings)

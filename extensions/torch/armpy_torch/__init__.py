@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch programs on armpy's backends: ``torch.compile(model, backend="armpy")``."""
+
+from armpy.core.lazy import offer
+
+__getattr__, __dir__ = offer(__name__)

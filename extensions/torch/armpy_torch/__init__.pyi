@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+from armpy_torch.compiled_graph import (
+    GraphReport as GraphReport,
+    reports as reports,
+)
+from armpy_torch.loading import load as load
+
+__all__: list[str]
