@@ -12,6 +12,7 @@ from collections.abc import Mapping
 COMMANDS: Mapping[str, str] = {
     "benchmark": "armpy-tools",
     "calibrate": "armpy-tools",
+    "check-server": "armpy-serving",
     "conformance": "armpy-conformance",
     "conformance fuzz": "armpy-nnapi",
     "conformance nnapi-vectors": "armpy-nnapi",

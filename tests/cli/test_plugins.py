@@ -430,6 +430,7 @@ def test_a_section_that_is_code_or_damaged_spoils_no_report(
 EXTENSION_OF = {
     "benchmark": "tools",
     "calibrate": "tools",
+    "check-server": "serving",
     "conformance": "conformance",
     "conformance fuzz": "nnapi",
     "conformance nnapi-vectors": "nnapi",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import mlserver
@@ -76,7 +77,7 @@ class ArmpyRuntime(mlserver.MLModel):
         parameters = payload.parameters.model_dump() if payload.parameters else {}
         try:
             outputs = await self.served.run_async(
-                {tensor.name: _array_of(tensor) for tensor in payload.inputs},
+                _arrays_of(payload.inputs),
                 {tensor.name: tensor.datatype for tensor in payload.inputs},
                 [output.name for output in payload.outputs or ()],
                 requests.InferenceRequest({}, {}, parameters=parameters).deadline_s,
@@ -107,6 +108,16 @@ class ArmpyRuntime(mlserver.MLModel):
         datatype = self.served.output_datatypes[name]
         data = numbers_of(name, array)
         return ResponseOutput(name=name, shape=[*array.shape], datatype=datatype, data=data)
+
+
+def _arrays_of(tensors: Sequence[Any]) -> dict[str, Array]:  # Any: MLServer's
+    """Inputs' arrays by name."""
+    arrays: dict[str, Array] = {}
+    for tensor in tensors:
+        if tensor.name in arrays:
+            raise InvalidArgumentError("an input comes twice", where=f"input '{tensor.name}'")
+        arrays[tensor.name] = _array_of(tensor)
+    return arrays
 
 
 def _array_of(tensor: Any) -> Array:  # Any: MLServer's

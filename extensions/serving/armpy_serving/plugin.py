@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def armpy_add_cli_commands() -> list[click.Command]:
-    """The commands export-triton and ray-resources."""
-    from armpy_serving.commands import export_triton, ray_resources  # noqa: PLC0415 - need click
+    """The commands export-triton, ray-resources and check-server."""
+    from armpy_serving.commands import (  # noqa: PLC0415 - need click
+        check_server,
+        export_triton,
+        ray_resources,
+    )
 
-    return [export_triton.command, ray_resources.command]
+    return [export_triton.command, ray_resources.command, check_server.command]

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from armpy_serving.protocol import dtype_of
+from armpy_serving.protocol_kit.answers import check_error, checked_answer
+
 from .kserve_server import HEADER, KServeProcess
-from .open_inference import DTYPES, check_error, checked_answer
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
-NAMES: dict[np.dtype[Any], str] = {  # Any: dtypes of all kinds
-    np.dtype(dtype): name for name, dtype in DTYPES.items()
-}
 FIELDS = {
     **dict.fromkeys(("INT8", "INT16", "INT32"), "int_contents"),
     **dict.fromkeys(("UINT8", "UINT16", "UINT32"), "uint_contents"),
@@ -27,6 +26,9 @@ FIELDS = {
     "UINT64": "uint64_contents",
     "FP32": "fp32_contents",
     "FP64": "fp64_contents",
+}
+NAMES: dict[np.dtype[Any], str] = {  # Any: dtypes of all kinds
+    np.dtype(dtype_of(name)): name for name in (*FIELDS, "FP16")
 }
 
 
@@ -96,7 +98,7 @@ def outputs_of(answer: Any) -> Arrays:
     assert len(raws) in (0, len(answer.outputs)), "raw contents are of all outputs, or none"
     outputs = {}
     for index, tensor in enumerate(answer.outputs):
-        dtype = np.dtype(DTYPES[tensor.datatype])
+        dtype = np.dtype(dtype_of(tensor.datatype))
         if raws:
             assert not tensor.HasField("contents")
             array = np.frombuffer(raws[index], dtype)

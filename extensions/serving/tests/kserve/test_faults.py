@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from armpy_serving.protocol_kit.answers import check_error
 from armpy_testing.effort import effort
 
 from .inference_calls import (
@@ -32,7 +33,6 @@ from .inference_calls import (
     send,
 )
 from .kserve_server import KServeProcess, kserve_server
-from .open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

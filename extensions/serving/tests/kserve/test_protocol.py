@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .kserve_server import HEADER, KServeProcess
-from .open_inference import (
+from armpy_serving.protocol_kit.answers import (
     check_error,
     check_model_metadata,
     check_server_metadata,
     checked_answer,
     strict_json,
 )
+
+from .kserve_server import HEADER, KServeProcess
 
 X = {"name": "x:0", "datatype": "FP32", "shape": [1, 2], "data": [0.1, -2]}
 N = {"name": "n", "datatype": "INT32", "shape": [3], "data": [1, 2, 3]}

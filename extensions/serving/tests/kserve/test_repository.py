@@ -14,10 +14,10 @@ import pytest
 
 from armpy import ModelNotFoundError
 from armpy.errors import InvalidArgumentError
+from armpy_serving.protocol_kit.answers import check_error
 
 from .inference_calls import grpc_modules
 from .kserve_server import KServeProcess
-from .open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

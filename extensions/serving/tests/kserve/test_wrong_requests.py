@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from armpy_serving.protocol_kit.answers import check_error
+
 from .inference_calls import CallError, grpc_modules, send
 from .kserve_server import HEADER, KServeProcess
-from .open_inference import check_error
 
 pytest.importorskip("kserve", reason="kserve is not installed")
 

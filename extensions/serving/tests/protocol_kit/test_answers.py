@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from .open_inference import (
+from armpy_serving.protocol_kit.answers import (
+    BrokenRuleError,
     check_error,
     check_model_metadata,
     checked_answer,
@@ -48,23 +49,23 @@ def test_a_right_answer_passes() -> None:
     ],
 )
 def test_a_wrong_answer_is_caught(wrong: bytes) -> None:
-    with pytest.raises((AssertionError, ValueError, KeyError, TypeError)):
+    with pytest.raises(BrokenRuleError):
         checked_answer(wrong, None)
 
 
 def test_bytes_have_to_be_as_many_as_the_shape_says() -> None:
     entry = {"name": "y", "shape": [2], "datatype": "FP32", "parameters": {"binary_data_size": 4}}
     head = json.dumps(GOOD | {"outputs": [entry]}).encode()
-    with pytest.raises(AssertionError):
+    with pytest.raises(BrokenRuleError):
         checked_answer(head + b"1234", str(len(head)))
 
 
 @pytest.mark.parametrize("wrong", [b'{"detail": "no"}', b'{"error": 1}', b'{"error": ""}'])
 def test_an_error_in_other_words_is_caught(wrong: bytes) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(BrokenRuleError):
         check_error(400, wrong)
 
 
 def test_metadata_without_a_platform_are_caught() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(BrokenRuleError):
         check_model_metadata({"name": "m", "inputs": [], "outputs": []})
