@@ -14,7 +14,7 @@ from armpy_testing.command_line import armpy_output
 from armpy_testing.digits import FOLDER as DIGITS
 from armpy_testing.models.row_models import write_row_model
 from armpy_testing.shared import shared_file
-from armpy_tools.report import comparison
+from armpy_tools.report import comparison, read_figures
 
 MODEL = str(DIGITS / "digits_int8.tflite")
 
@@ -57,6 +57,19 @@ def test_a_report_compares_with_a_float_model(tmp_path: Path) -> None:
     assert "Outputs against digits_int8.tflite on CpuRef" in page.read_text("utf-8")
     code, output = report("-o", str(page), "--float-model", MODEL, "--no-accuracy")
     assert (code, "does not go with --no-accuracy" in output) == (2, True)
+
+
+def test_two_models_stand_side_by_side(tmp_path: Path) -> None:
+    page, other = tmp_path / "report.html", write_row_model(tmp_path / "other.tflite", 1)
+    arguments = ("--no-accuracy", "--side-by-side", str(other))
+    code, output = report("-o", str(page), *arguments)
+    assert code == 0, output
+    text = page.read_text("utf-8").replace("<wbr>", "")
+    assert "The models differ: digits_int8.tflite and other.tflite." in text
+    assert ">FULLY_CONNECTED<" in text
+    assert read_figures(page).model == "digits_int8.tflite"
+    code, output = report("-o", str(page), *arguments[:2], str(tmp_path / "nowhere.tflite"))
+    assert (code, "does not exist" in output) == (2, True)
 
 
 def test_svg_draws_the_layers_and_writes_no_page(

@@ -26,6 +26,7 @@ from armpy_conformance.pages.parts import (
     TwoLines as TwoLines,
 )
 from armpy_conformance.pages.rendering import (
+    begins_page as begins_page,
     read_page_data as read_page_data,
     render_page as render_page,
     write_page as write_page,

@@ -78,7 +78,15 @@ def write_page(
     Path(path).write_text(render_page(title, sections, about, data), "utf-8")
 
 
+_DOCTYPE = b"<!doctype html>"
+
 _DATA = re.compile(r'<script type="application/json" id="page-data">(.*?)</script>', re.DOTALL)
+
+
+def begins_page(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as a page does; raises OSError if it cannot be read."""
+    with open(path, "rb") as file:
+        return file.read(len(_DOCTYPE)).lower() == _DOCTYPE
 
 
 def read_page_data(path: str | os.PathLike[str]) -> dict[str, object]:

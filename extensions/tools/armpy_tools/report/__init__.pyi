@@ -12,6 +12,7 @@ from armpy_tools.report.report import (
     Report as Report,
     ReportSubject as ReportSubject,
     make_report as make_report,
+    measure_figures as measure_figures,
 )
 
 __all__: list[str]

@@ -110,7 +110,8 @@ def make_report(
     with_accuracy : bool
         Whether to compare each layer with CpuRef, which takes a while.
     other : (str, ReportFigures), optional
-        Name and figures of another report to show side by side, see `read_figures`.
+        Name and figures of another report or model to show side by side, see `read_figures` and
+        `measure_figures`.
     on_progress : callable
         Receives the name of each step before it begins.
 
@@ -128,9 +129,7 @@ def make_report(
         )
     model = subject.model
     times, busy = _profiled(subject, num_runs, on_progress)
-    facts = describe_model(model, subject.outline, file_bytes=subject.file_bytes)
-    known = LayerRows(facts)
-    known.add_times(times)
+    facts, known = _described(subject, times)
     accuracy = _accuracy(subject, known, on_progress) if with_accuracy else None
     comparison: list[Part] = []
     if backends and subject.load is not None:
@@ -154,7 +153,7 @@ def make_report(
         kind_stack(times, known),
         *_about(subject, facts),
     ]
-    figures = _figures(subject, facts, times, known, accuracy)
+    figures = _figures(subject, facts, known, times, accuracy)
     sections = [
         Section("Overview", overview),
         Section("Side by side", [] if other is None else side_by_side(figures, other[1], other[0])),
@@ -167,6 +166,38 @@ def make_report(
         Section("Loading", loading_parts(times.summary)),
     ]
     return Report(sections, figures)
+
+
+def measure_figures(
+    subject: ReportSubject,
+    *,
+    num_runs: int = 10,
+    on_progress: Callable[[str], None] = lambda _: None,
+) -> ReportFigures:
+    """Run a model to compare the report of another one with it; `make_report` makes a page.
+
+    Parameters
+    ----------
+    num_runs : int
+        To profile, after one that does not count.
+    on_progress : callable
+        Receives the name of each step before it begins.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the model was loaded without profiling.
+    """
+    times, _ = _profiled(subject, num_runs, on_progress)
+    return _figures(subject, *_described(subject, times), times, None)
+
+
+def _described(subject: ReportSubject, times: RunTimes) -> tuple[ModelFacts, LayerRows]:
+    """Facts of the model, and its layers with their times."""
+    facts = describe_model(subject.model, subject.outline, file_bytes=subject.file_bytes)
+    known = LayerRows(facts)
+    known.add_times(times)
+    return facts, known
 
 
 def _profiled(
@@ -199,8 +230,8 @@ def _profiled(
 def _figures(
     subject: ReportSubject,
     facts: ModelFacts,
-    times: RunTimes,
     known: LayerRows,
+    times: RunTimes,
     accuracy: ModelErrors | None,
 ) -> ReportFigures:
     """The figures of the report."""

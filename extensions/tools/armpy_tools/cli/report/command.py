@@ -59,8 +59,8 @@ from armpy.cli.options import (
 @click.option(
     "--side-by-side",
     type=MODEL_FILE,
-    metavar="PAGE",
-    help="Another report, of this model or of another one, to compare with this one.",
+    metavar="PAGE|MODEL",
+    help="Another report, or another model, which is run alike, to compare with this one.",
 )
 @input_options(*INPUT_OPTIONS)
 @verbosity_options

@@ -23,9 +23,15 @@ from armpy.cli.options import check_outputs
 from armpy.cli.pictures.file_metadata import FileMetadata
 from armpy.cli.registry import find_origin
 from armpy.model import Model, begins_prepared
-from armpy_conformance.pages import render_page
+from armpy_conformance.pages import begins_page, render_page
 from armpy_tools.devices.every_device import every_device, parse_device
-from armpy_tools.report import ReportSubject, make_report, read_figures
+from armpy_tools.report import (
+    ReportFigures,
+    ReportSubject,
+    make_report,
+    measure_figures,
+    read_figures,
+)
 from armpy_tools.report.graph_picture import write_svg
 from armpy_tools.report.headlines import placement_text
 
@@ -56,16 +62,23 @@ def report(
     path = Path(output or f"{Path(load_request.model).stem}.html")
     files = [load_request.model, float_model, image, *array_files(inputs)]
     check_outputs({"--output": str(path)}, files)
-    other = None if side_by_side is None else (Path(side_by_side).name, read_figures(side_by_side))
     if compares_every_device:
         devices = every_device(load_request.dynamic_backends_path)
         compared = (*compared, *(device.name for device in devices))
     show_progress = _ProgressLine()
+    other = None
+    if side_by_side is not None:
+        is_page = begins_page(side_by_side)
+        other_request = replace(load_request, model=side_by_side)
+        figures = (
+            read_figures(side_by_side)
+            if is_page
+            else _figures_of(other_request, inputs, image, runs, show_progress)
+        )
+        other = (Path(side_by_side).name, figures)
     show_progress("loading")
     with load_model(load_request, profiling=True) as model, ExitStack() as stack:
-        # Random numbers need no metadata of the model's file.
-        metadata = FileMetadata(model) if image or inputs.arrays else None
-        completed = complete_inputs(model, inputs, image, metadata=metadata)
+        completed = _completed(model, inputs, image)
         subject = _subject(load_request, model, completed)
         if float_model is not None:
             on_reference = CliLoadRequest(float_model).with_options(backends=("CpuRef",))
@@ -92,6 +105,32 @@ def report(
     click.echo(f"{path}: {path.stat().st_size / 1024:.0f} KiB")
     if opens:
         _open(path)
+
+
+def _figures_of(
+    load_request: CliLoadRequest,
+    inputs: InputRequest,
+    image: str | None,
+    runs: int,
+    show_progress: _ProgressLine,
+) -> ReportFigures:
+    """Run another model like the one of the report."""
+    show_progress("loading the other model")
+    try:
+        with load_model(load_request, profiling=True) as model:
+            completed = _completed(model, inputs, image)
+            subject = _subject(load_request, model, completed)
+            with completed.shapes.explained():
+                return measure_figures(subject, num_runs=runs, on_progress=show_progress)
+    finally:
+        show_progress.close()
+
+
+def _completed(model: Model, inputs: InputRequest, image: str | None) -> CommandInputs:
+    """The inputs of a model."""
+    # Random numbers need no metadata of the model's file.
+    metadata = FileMetadata(model) if image or inputs.arrays else None
+    return complete_inputs(model, inputs, image, metadata=metadata)
 
 
 def _draw(load_request: CliLoadRequest, inputs: InputRequest, path: str) -> None:
