@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
+import armpy
 from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 from armpy_conformance.accuracy.page import ABOUT, latency_parts, model_details, summary_table
@@ -47,19 +48,25 @@ class AccuracyRun:
             If the template engine is not installed.
         """
         word, kind = ("passed", "good") if self.is_passed else ("did not pass", "bad")
-        verdict = Text(f"{word}: {self} ({self.duration_s:.1f} s)", kind)
+        verdict = Text(f"{self.backend} {word}: {self._counts}.", f"lead {kind}")
         sections = [
-            Section("Models", [verdict, Text(ABOUT), summary_table(self.backend, self.models)]),
+            Section("Overview", [verdict, Text(ABOUT), summary_table(self.backend, self.models)]),
             Section("Latency", [*latency_parts(self.models)]),
             Section("Each model", [model_details(model) for model in self.models]),
             Section("Machine", [Facts([*self.machine.items()])]),
             Section("Settings", [Facts([*self.settings.items()])]),
         ]
-        return render_page(f"Accuracy and latency of {self.backend}", sections)
+        about = f"armpy {armpy.__version__}, took {self.duration_s:.1f} s"
+        return render_page(f"Accuracy and latency of {self.backend}", sections, about)
 
     def __str__(self) -> str:
+        return f"{self.backend}: {self._counts}"
+
+    @property
+    def _counts(self) -> str:
+        """How many models have each status."""
         counts = {status: 0 for status in Status}
         for model in self.models:
             counts[model.status] += 1
         shown = ", ".join(f"{number} {status.value}" for status, number in counts.items() if number)
-        return f"{self.backend}: {shown or 'no models'}"
+        return shown or "no models"

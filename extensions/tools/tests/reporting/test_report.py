@@ -42,7 +42,7 @@ from armpy_testing.backends.lying_backends import Tampering
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_tools.benchmark import machine
 from armpy_tools.report import Report, ReportSubject, compare_backends, make_report, read_figures
-from armpy_tools.report.accuracy_parts import float_errors
+from armpy_tools.report.accuracy_parts import error_text, float_errors
 from armpy_tools.report.figures import side_by_side
 from armpy_tools.report.graph_part import graph_part
 from armpy_tools.report.headlines import (
@@ -509,6 +509,14 @@ def test_the_layers_and_their_kinds_are_no_fraction(sections: Sections) -> None:
     (facts,) = parts_of(sections, "Overview", Facts)
     assert isinstance(facts, Facts)
     assert dict(facts.facts)["contents"] == "10 layers, 7 kinds"
+
+
+@pytest.mark.parametrize(
+    ("relative", "text"),
+    [(0.0, "0"), (1e-9, "< 0.0001 %"), (2e-6, "0.0002 %"), (0.0123, "1.2 %"), (0.5, "50 %")],
+)
+def test_an_error_is_a_short_text(relative: float, text: str) -> None:
+    assert error_text(relative) == text
 
 
 @pytest.mark.parametrize(
