@@ -5,13 +5,14 @@ Usage::
 
     python scripts/release.py [--out FOLDER] [--tag TAG] [--extra NAME ...] [--rehearse]
 
-1. Every distribution of the repository has the same version and pins the others to it, and
-   CHANGELOG.md has a dated section for it; a tag, if one is given, names it.
+1. Every distribution of the repository has the same version, and CHANGELOG.md has a dated section
+   for it; a tag, if one is given, names it. Extensions pin the others to that version. Backends
+   admit it, and may admit others: the contract that they need has versions of its own.
 2. Source archives and wheels of all distributions are built. Each wheel gets a bill of materials
    (`bill_of_materials.py`); all pass ``twine check --strict``, and the checks of what wheels hold
    (`wheel_contents.py`).
 3. Each extra that users install is installed from them in a fresh environment, where it has to run
-   a model on both backends.
+   a model on both backends. Each backend that is a distribution of its own is installed, too.
 4. A bill of materials (CycloneDX, JSON) of an environment with all these extras is written.
 
 Needs the extra ``release`` and a package index. A rehearsal needs neither, only ``build`` and
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bill_of_materials import add_bill
+from packaging.requirements import Requirement
 from try_sources import build as build_copy
 from try_wheels import BACKEND_IDS, read_digit, wrong_in
 from wheel_contents import problems_in
@@ -65,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         extras = user_extras(projects[ROOT])
         for extra in options.extra or ["", *extras]:
             problems += try_extra(extra, version, options.out)
+        for name in () if options.extra else backend_names(projects.values()):
+            problems += try_backend(name, version, options.out)
         bill = options.out / f"armpy-{version}.cdx.json"
         problems += write_bill_of_materials(extras, version, options.out, bill)
     print(*(f"problem: {problem}" for problem in problems), sep="\n")
@@ -73,12 +77,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_projects(root: Path) -> dict[Path, Project]:
-    """``pyproject.toml`` of armpy, of each extension and of what tests share, by folder."""
-    extensions = sorted(path.parent for path in root.glob("extensions/*/pyproject.toml"))
-    folders = [root, *extensions, root / "testing"]
-    return {
-        folder: tomllib.loads((folder / "pyproject.toml").read_text("utf-8")) for folder in folders
+    """``pyproject.toml`` of each distribution, by folder; armpy itself is the first.
+
+    The others are extensions, backends that armpy's wheel does not hold, and what tests share.
+    """
+    armpy = _read_project(root)
+    with_armpy = {
+        root / place for place in armpy["tool"]["setuptools"]["packages"]["find"]["where"]
     }
+    places = ("extensions/*/pyproject.toml", "backends/*/pyproject.toml")
+    others = sorted(path.parent for place in places for path in root.glob(place))
+    folders = [folder for folder in (*others, root / "testing") if folder not in with_armpy]
+    return {root: armpy} | {folder: _read_project(folder) for folder in folders}
+
+
+def _read_project(folder: Path) -> Project:
+    return tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))
+
+
+def backend_names(projects: Iterable[Project]) -> list[str]:
+    """Names of the distributions that bring backends, besides armpy itself."""
+    tables = [project["project"] for project in projects]
+    return [table["name"] for table in tables[1:] if _is_backend(table)]
+
+
+def _is_backend(table: Project) -> bool:
+    return not {"armpy.backends", "armpy.libraries"}.isdisjoint(table.get("entry-points", ()))
 
 
 def version_problems(projects: Iterable[Project]) -> Iterator[str]:
@@ -90,10 +114,11 @@ def version_problems(projects: Iterable[Project]) -> Iterator[str]:
         if table["version"] != version:
             yield f"{table['name']} has version {table['version']}. Expected {version}."
         for requirement in table.get("dependencies", ()):
-            name = re.split(r"[^\w-]", requirement, maxsplit=1)[0]
-            without_extras = re.sub(r"\[.*\]", "", requirement)
-            if name in names and without_extras != f"{name}=={version}":
-                yield f"{table['name']} requires {requirement}. Expected {name}=={version}."
+            needed = Requirement(requirement)
+            admits = needed.specifier.contains(version, prereleases=True)
+            is_right = admits if _is_backend(table) else str(needed.specifier) == f"=={version}"
+            if needed.name in names and not is_right:
+                yield f"{table['name']} requires {requirement}. Expected {needed.name}=={version}."
 
 
 def changelog_problems(text: str, version: str) -> Iterator[str]:
@@ -160,6 +185,14 @@ def try_extra(extra: str, version: str, out: Path) -> list[str]:
             problem = wrong_in(ran.stdout, backend) if ran.returncode == 0 else ran.stderr.strip()
             problems += [f"{wanted} with {backend}: {problem}"] if problem else []
     print(f"{wanted}: {'failed' if problems else 'installed, and reads a digit right'}", flush=True)
+    return problems
+
+
+def try_backend(name: str, version: str, out: Path) -> list[str]:
+    """Install a backend with the armpy that was built."""
+    with tempfile.TemporaryDirectory() as folder:
+        problems = install(folder, f"{name}=={version}", out)
+    print(f"{name}=={version}: {'failed' if problems else 'installed'}", flush=True)
     return problems
 
 

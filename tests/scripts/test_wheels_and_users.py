@@ -106,6 +106,13 @@ def test_a_release_needs_one_version_and_a_dated_section(release: ModuleType) ->
         "armpy-onnx has version 1.1.0. Expected 1.2.0.",
         "armpy-onnx requires armpy>=1.2.0. Expected armpy==1.2.0.",
     ]
+    groups = {"armpy.backends": {"Acme": "armpy_acme:Backend"}}
+    backend = {**good, "name": "armpy-acme", "dependencies": ["armpy>=1.1"], "entry-points": groups}
+    assert not [*release.version_problems([core, {"project": backend}])]
+    early = {**backend, "dependencies": ["armpy>=1.1,<1.2"]}
+    assert [*release.version_problems([core, {"project": early}])] == [
+        "armpy-acme requires armpy>=1.1,<1.2. Expected armpy==1.2.0."
+    ]
     assert not [*release.changelog_problems("## 1.2.0 (2026-12-01)\n", "1.2.0")]
     (problem,) = release.changelog_problems("## 1.2.0 (unreleased)\n", "1.2.0")
     assert "has no date" in problem
@@ -117,7 +124,11 @@ def test_a_release_needs_one_version_and_a_dated_section(release: ModuleType) ->
 
 def test_the_versions_of_this_tree_agree(release: ModuleType) -> None:
     projects = release.read_projects(release.ROOT)
-    assert len(projects) == 2 + len([*release.ROOT.glob("extensions/*/pyproject.toml")])
+    backends = {"armpy-litert", "armpy-native", "armpy-onnxruntime", "armpy-openvino"}
+    assert set(release.backend_names(projects.values())) == backends
+    places = ("extensions/*/pyproject.toml", "backends/*/pyproject.toml")
+    others = [path for place in places for path in release.ROOT.glob(place)]
+    assert len(projects) == 2 + len(others) - len(["numba_acc", "reference"])  # armpy's wheel
     assert not [*release.version_problems(projects.values())]
 
 
