@@ -136,7 +136,8 @@ WRONG: list[object] = [
     ("run {model} --trusted-key ed25519:AAAA", "expected 32 bytes that are not all zero"),
     ("run {model} --trusted-key absent.pem", "the key cannot be read: No such file"),
     ("run {model} --code any", "'trusted', 'signed', 'never'; got 'any'"),
-    ("doctor --code never", "--trusted-key and --code go with a FILE"),
+    ("doctor --code never", "--front-end, --trusted-key and --code go with a FILE"),
+    ("doctor --front-end onnx", "--front-end, --trusted-key and --code go with a FILE"),
     # Options that are given twice
     ("run {model} --labels {labels} --top=1 --labels {labels}", "--labels is given 2 times"),
     ("run --seed 1 {model} --seed=2", "--seed is given 2 times, and takes one value"),

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+import armpy
 from armpy.cli.doctor.variables import KNOWN
 from armpy_testing.backends.dynamic_modules import write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
@@ -409,7 +410,26 @@ def test_what_is_no_model_is_named_before_an_extension_that_reads_the_suffix(
 @pytest.mark.parametrize("name", ["renamed.onnx", "renamed.bin", "renamed"])
 def test_a_renamed_model_is_known_by_its_contents(name: str, cli: Cli, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(WHOLE)
-    assert "contents: sound" in cli.out("doctor", tmp_path / name)
+    out = cli.out("doctor", tmp_path / name)
+    assert "contents: sound" in out
+    assert "name: does not end in .tflite, as files of this format do" in out
+
+
+def test_a_name_that_goes_with_the_format_is_not_mentioned(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "M.TFLITE").write_bytes(WHOLE)
+    out = cli.out("doctor", tmp_path / "M.TFLITE", "--front-end", "tflite")
+    assert "contents: sound" in out
+    assert "does not end in" not in out
+
+
+def test_the_doctor_takes_the_front_end_that_messages_name(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "m").write_bytes(WHOLE)
+    out = cli.out("doctor", tmp_path / "m", "--front-end", "tflit", code=1)
+    assert "there is no front-end 'tflit'" in out
+    with armpy.load(tmp_path / "m") as model:
+        model.save(tmp_path / "m.armpy")
+    error = cli.err("doctor", tmp_path / "m.armpy", "--front-end", "tflite")
+    assert "--front-end goes with a FILE that is not compiled" in error
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from armpy.core.installation import install_command
 from armpy.errors import GraphValidationError, InvalidArgumentError, ParserError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, Layer, Value
-from armpy.plugins import Candidate, CandidateKind
+from armpy.plugins import Candidate, CandidateKind, install_line
 from armpy.plugins.front_ends.registry import FrontEnds
 from armpy.plugins.hook_plugins import HookPlugins
 from armpy.plugins.hooks import (
@@ -162,7 +162,8 @@ def test_the_error_for_an_unknown_file_lists_front_ends_and_rejected_ones() -> N
     text = (
         r"not a \.tflite file\. Expected 'TFL3' in bytes 4 to 7, as in every \.tflite file; "
         r"got a text file\. "
-        r"Check the path, .*\. Other front-ends are toy \(\.toy\)\. "
+        r"Check the path, .*\. Other front-ends are toy \(\.toy\): choose one with "
+        r"front_end='toy', for example\. "
         r"To read \.armnn files, run: pip install \S*/extensions/compat\. "
         r"To read \.onnx files, run: pip install \S*/extensions/onnx\. "
         r"Left out is armpy_register_front_end of plugin "
@@ -763,3 +764,35 @@ def test_flatbuffers_are_written_as_their_format_says(length: int) -> None:
     tables = [file.target(vector + 4 + 4 * n) for n in range(3)]
     assert [file.text(file.target(file.field(table, 1))) for table in tables] == texts
     assert [file.number("H", t - file.number("i", t)) for t in tables] == [8, 8, 8]
+
+
+ONNX_HEAD = b"\x08\x08\x12\x07pytorch\x1a\x052.3.1" + bytes(64)
+
+
+@pytest.mark.parametrize("name", ["m.tflite", "m.bin", None])
+def test_an_onnx_file_by_its_contents_names_what_installs_its_front_end(
+    name: str | None, tmp_path: Path
+) -> None:
+    source: Path | bytes = ONNX_HEAD
+    if name is not None:
+        source = tmp_path / name
+        source.write_bytes(ONNX_HEAD)
+    text = (
+        "an ONNX file by its contents, and no installed front-end reads these. "
+        f"Run: {install_line('armpy-onnx')}"
+    )
+    with pytest.raises(ParserError, match=re.escape(text)):
+        armpy.load(source, runtime=runtime_with())
+
+
+def test_a_file_with_the_wrong_suffix_names_the_argument_only_for_front_ends_that_are_there(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.tflite"
+    path.write_bytes(b"\x08\x01\x12\x07model" + bytes(64))
+    text = "got a SavedModel of TensorFlow. Convert the model to .tflite"
+    with pytest.raises(ParserError, match=re.escape(text) + r"\.$"):
+        armpy.load(path, runtime=runtime_with())
+    text += ". Other front-ends are toy (.toy): choose one with front_end='toy', for example."
+    with pytest.raises(ParserError, match=re.escape(text) + "$"):
+        armpy.load(path, runtime=runtime_with(toy()))

@@ -6,12 +6,19 @@ from __future__ import annotations
 import click
 
 from armpy.cli.command_group import imported_when_run
-from armpy.cli.options import MODEL_FILE, dynamic_backends_option, report_options, trust_options
+from armpy.cli.options import (
+    MODEL_FILE,
+    dynamic_backends_option,
+    front_end_option,
+    report_options,
+    trust_options,
+)
 from armpy.cli.values import FiniteRange
 
 
 @click.command("doctor")
 @click.argument("file", type=MODEL_FILE, required=False)
+@front_end_option
 @trust_options
 @dynamic_backends_option
 @click.option(

@@ -12,6 +12,7 @@ from armpy.cli.inputs.request import InputRequest
 from armpy.cli.inspect.describe import InspectionReport, TensorReport
 from armpy.cli.inspect.work import inspected
 from armpy.cli.load_request import CliLoadRequest
+from armpy.cli.registry import find_origin, registry_of
 from armpy.compiler.placement import counted_refusals
 from armpy.core.dataclass import dataclass
 from armpy.core.units import bytes_text, counted
@@ -60,6 +61,8 @@ def examine_model(request: CliLoadRequest) -> ModelExamination:
         return ModelExamination(path, facts, str(error), {}, (), (), (), "", "")
     if report.format is not None:
         facts["format"] = f"{report.format.title} (front-end {report.format.front_end})"
+        if suffixes := _missed_suffixes(request):
+            facts["name"] = f"does not end in {suffixes}, as files of this format do"
     facts["layers"] = str(len(report.facts.layers))
     if not report.facts.problem:
         facts["placement"] = report.placement
@@ -77,6 +80,13 @@ def examine_model(request: CliLoadRequest) -> ModelExamination:
         missing,
         f"Run: {missing}" if missing else _remedy(report, open_inputs),
     )
+
+
+def _missed_suffixes(request: CliLoadRequest) -> str:
+    """The suffixes that files of a model's format have; empty if its name has one."""
+    suffixes = find_origin(request, registry_of(request)).front_end.suffixes
+    has_one = request.model.lower().endswith(tuple(suffixes))
+    return "" if has_one else " or ".join(suffixes)
 
 
 def _damage(report: InspectionReport) -> str:

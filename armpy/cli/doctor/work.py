@@ -23,6 +23,7 @@ from armpy.store.archive.signing import trusted_keys as read_keys
 def doctor(
     context: click.Context,
     file: str | None,
+    front_end: str | None,
     trusted_keys: tuple[str, ...],
     code: str,
     dynamic_backends_path: tuple[str, ...],
@@ -34,8 +35,8 @@ def doctor(
         dynamic_backends_path=dynamic_backends_path, probe_timeout_s=probe_timeout
     )
     settings = context.ensure_object(CommandSettings)
-    if file is None and (trusted_keys or code != "trusted"):
-        raise click.UsageError("--trusted-key and --code go with a FILE")
+    if file is None and (trusted_keys or code != "trusted" or front_end is not None):
+        raise click.UsageError("--front-end, --trusted-key and --code go with a FILE")
     with settings.without_reasons():
         if file is None:
             examination = examine(options)
@@ -48,12 +49,13 @@ def doctor(
             report: FileExamination | ModelExamination
             with stdout_kept():  # backends may print
                 if begins_prepared(file):
+                    if front_end is not None:
+                        raise click.UsageError("--front-end goes with a FILE that is not compiled")
                     registry = BackendRegistry.discover(options)
                     report = examine_file(file, registry, read_keys(trusted_keys), code)
                 else:
-                    report = examine_model(
-                        CliLoadRequest(file, dynamic_backends_path=dynamic_backends_path)
-                    )
+                    request = CliLoadRequest(file, dynamic_backends_path=dynamic_backends_path)
+                    report = examine_model(request.with_options(front_end=front_end))
             is_well = report.is_ok
             if as_json:
                 print_json(asdict(report) | {"is_ok": is_well})

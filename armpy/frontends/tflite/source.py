@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
-from armpy.errors import ParserError, argument
-from armpy.plugins.hooks.file_kinds import HEAD_BYTES, NO_MODEL_FIX, kind_without_model
+from armpy.errors import ParserError
+from armpy.plugins.hooks.file_kinds import (
+    HEAD_BYTES,
+    NO_MODEL_FIX,
+    begins_as_onnx,
+    kind_without_model,
+)
 from armpy.plugins.hooks.model_file import ModelSource, open_model_file
 
 IDENTIFIER = b"TFL3"
@@ -15,6 +20,7 @@ _MODELS: tuple[tuple[bytes, str], ...] = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras .h5 file"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"GGUF", "a GGUF file"),
+    (b"\x08\x01\x12", "a SavedModel of TensorFlow"),
     (b"\x80\x02", "a Python pickle, such as an old PyTorch file"),
 )
 """First bytes of models of other formats, and their names."""
@@ -25,10 +31,7 @@ _FIXES = {
 }
 """What to do with a file by its first two bytes."""
 
-
-def _other_format_fix() -> str:
-    example = argument("front_end", "onnx")
-    return f"Convert the model to .tflite, or pass its format, such as {example}"
+_OTHER_FORMAT_FIX = "Convert the model to .tflite"
 
 
 def is_tflite(source: ModelSource) -> bool:
@@ -58,7 +61,7 @@ def check_identifier(data: memoryview) -> None:
     if not _has_identifier(data):
         head = bytes(data[:HEAD_BYTES])
         kind = kind_without_model(head)
-        fix = NO_MODEL_FIX if kind else _FIXES.get(head[:2]) or _other_format_fix()
+        fix = NO_MODEL_FIX if kind else _FIXES.get(head[:2], _OTHER_FORMAT_FIX)
         raise ParserError(
             "not a .tflite file",
             expected=f"'{IDENTIFIER.decode()}' in bytes 4 to 7, as in every .tflite file",
@@ -74,7 +77,7 @@ def _describe(head: bytes) -> str:
             return kind
     if head[4:_IDENTIFIER_END] == b"ORTM":
         return "ONNX Runtime's own format (.ort); load the .onnx file that it was made from"
-    if head[0] == 0x08 and head[2:3] == b"\x12":
+    if begins_as_onnx(head):
         return "an ONNX file (protocol buffers)"
     if len(head) < _IDENTIFIER_END:
         return f"a file of {len(head)} bytes"

@@ -30,7 +30,12 @@ from armpy.plugins.hooks import (
     OperatorParts,
     ParseSettings,
 )
-from armpy.plugins.hooks.file_kinds import HEAD_BYTES, NO_MODEL_FIX, kind_without_model
+from armpy.plugins.hooks.file_kinds import (
+    HEAD_BYTES,
+    NO_MODEL_FIX,
+    begins_as_onnx,
+    kind_without_model,
+)
 from armpy.plugins.proxy.guarded_call import describe, let_user_interrupt, named_error, plain_text
 
 if TYPE_CHECKING:
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _HOOK = "armpy_register_front_end"
+_ONNX = ".onnx"
 
 
 class FrontEnds:
@@ -129,6 +135,7 @@ class FrontEnds:
         )
 
     def _by_suffix(self, file: ModelFile) -> FrontEndProxy | None:
+        """The front-end of a plugin with the file's suffix; armpy's own take files by contents."""
         if file.path is None:
             return None
         name = file.path.name.lower()
@@ -136,16 +143,23 @@ class FrontEnds:
             (len(suffix), front_end)
             for front_end in self._found
             for suffix in front_end.suffixes
-            if name.endswith(suffix)
+            if name.endswith(suffix) and not front_end.is_own
         ]
         return max(fitting, key=lambda pair: pair[0])[1] if fitting else None
 
     def _fallback(self, file: ModelFile) -> FrontEndProxy:
         """The first of armpy's own front-ends, which names the likely formats of other files."""
+        head = bytes(file.data[:HEAD_BYTES])
         suffix = "" if file.path is None else file.path.suffix.lower()
         missing = self._missing_formats()
+        if begins_as_onnx(head) and suffix != _ONNX and _ONNX in missing:
+            raise ParserError(
+                "an ONNX file by its contents, and no installed front-end reads these",
+                where=file.label,
+                fix=f"Run: {missing[_ONNX]}",
+            )
         if suffix in missing:
-            if kind := kind_without_model(bytes(file.data[:HEAD_BYTES])):
+            if kind := kind_without_model(head):
                 raise ParserError(
                     "the file holds no model",
                     where=file.label,
@@ -160,12 +174,20 @@ class FrontEnds:
         if not self._found or not self._found[0].is_own:
             raise ParserError("there is no front-end", fix=self._left_out())
         own = self._found[0]
-        others = [f"{f.name} ({', '.join(f.suffixes)})" for f in self._found if not f.is_own]
-        hints = [f"Other front-ends are {', '.join(others)}"] if others else []
+        hints = self._other_front_ends()
         if file.path is None:
             hints += [f"To read {end} files, run: {command}" for end, command in missing.items()]
         hints += filter(None, [self._left_out()])
         return FrontEndProxy(own.front_end, own.candidate, self._plugins, ". ".join(hints))
+
+    def _other_front_ends(self) -> list[str]:
+        """The front-ends of plugins with the argument that chooses one, in a sentence if any."""
+        others = [f for f in self._found if not f.is_own]
+        if not others:
+            return []
+        names = ", ".join(f"{f.name} ({', '.join(f.suffixes)})" for f in others)
+        chosen = argument("front_end", others[0].name)
+        return [f"Other front-ends are {names}: choose one with {chosen}, for example"]
 
     def _missing_formats(self) -> dict[str, str]:
         installed = {candidate.distribution for candidate in self._plugins.candidates}

@@ -23,6 +23,22 @@ _KINDS: tuple[tuple[bytes, str], ...] = (
 """First bytes, and what the file is."""
 
 
+_LEAST_IR_VERSION = 3
+"""Of .onnx files that are met; TensorFlow's SavedModel begins alike, with version 1."""
+
+
+def begins_as_onnx(head: bytes) -> bool:
+    """Return whether a file begins as .onnx files usually do: with a version, then a producer.
+
+    Parameters
+    ----------
+    head : bytes
+        The first `HEAD_BYTES` of the file, or fewer.
+    """
+    is_version = head[:1] == b"\x08" and head[2:3] == b"\x12"
+    return is_version and _LEAST_IR_VERSION <= head[1] < 0x80  # one byte of a variable length
+
+
 def kind_without_model(head: bytes) -> str:
     """Describe a file that holds no model, for errors of front-ends.
 
