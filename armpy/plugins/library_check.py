@@ -52,23 +52,31 @@ def check_library(path: str, module: str) -> str:
     ----------
     System V ABI, "ELF Header"; Itanium C++ ABI, "Mangling"; Python, "PyInit_modulename".
     """
+    init = f"PyInit_{module}"
+    if not check_machine(path):
+        return init
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
+        if contents.find(f"{init}\0".encode()) >= 0:
+            return init
+        if contents.find(f"{C_INTERFACE}\0".encode()) >= 0:
+            return C_INTERFACE
+        raise RejectionError(_why_no_module(path, module, contents))
+
+
+def check_machine(path: str) -> str:
+    """The machine that a library is for; empty if it is not in ELF.
+
+    Raises RejectionError if it is another one than this Python's.
+    """
     with open(path, "rb") as file:
         machine = _machine(file.read(_HEADER_BYTES))
-        init = f"PyInit_{module}"
-        if not machine:
-            return init
-        expected = _own_machine()
-        if expected and machine != expected:
-            raise RejectionError(
-                f"its library {path} is compiled for another machine. Expected {expected}; got "
-                f"{machine}. Compile it for this machine"
-            )
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as contents:
-            if contents.find(f"{init}\0".encode()) >= 0:
-                return init
-            if contents.find(f"{C_INTERFACE}\0".encode()) >= 0:
-                return C_INTERFACE
-            raise RejectionError(_why_no_module(path, module, contents))
+    expected = _own_machine() if machine else ""
+    if expected and machine != expected:
+        raise RejectionError(
+            f"its library {path} is compiled for another machine. Expected {expected}; got "
+            f"{machine}. Compile it for this machine"
+        )
+    return machine
 
 
 def _machine(header: bytes) -> str:

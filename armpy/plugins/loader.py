@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from armpy.backend import IBackendInternal
 from armpy.core.dataclass import dataclass
 from armpy.plugins.checks import CheckedBackend, OpenedCandidate
 from armpy.plugins.discovery.candidate import (
+    BACKENDS,
+    MISSING_DEVICE,
     Candidate,
     CandidateKind,
     CandidateStatus,
@@ -79,7 +84,9 @@ class BackendLoader:
 
         def check() -> None:
             self._trust.check(candidate)
-            if candidate.kind is not CandidateKind.DIRECTORY:
+            if candidate.kind is not CandidateKind.DIRECTORY and (
+                not candidate.is_unidentified_library
+            ):
                 self._claim(record, candidate.backend_id)
 
         self._attempt(record, check)
@@ -93,6 +100,7 @@ class BackendLoader:
 
     def load_all(self, without: Container[BackendId]) -> list[CheckedBackend]:
         """Every backend that can be made, but those of some ids."""
+        self.look_into_libraries()
         self.probe_if_asked([r for r in self.records if r.candidate.backend_id not in without])
         self.look_into_directories(without=without)
         # Ids are compared again: those of modules in directories are known only now.
@@ -100,7 +108,9 @@ class BackendLoader:
         return [checked for record in chosen if (checked := self.load(record)) is not None]
 
     def find(self, backend_id: BackendId) -> BackendRecord | None:
-        """Find the candidate with an id, in directories' modules if no other has it."""
+        """Find the candidate with an id, in libraries and directories' modules if need be."""
+        if backend_id not in self.owners:
+            self.look_into_libraries()
         return self.owners.get(backend_id) or self.look_into_directories(backend_id)
 
     def deregister(self, backend_id: BackendId) -> None:
@@ -111,6 +121,40 @@ class BackendLoader:
             self.forget(record)
             record.candidate.status = CandidateStatus.REJECTED
             record.candidate.reason = _DEREGISTERED
+
+    def look_into_libraries(self) -> list[tuple[Candidate, ProbeResult]]:
+        """Replace each library of a distribution by its backends, which a probe finds out.
+
+        Always in a process of its own: a library is here because it was found, and its author need
+        not know of armpy. Returns those that have no backend, with the results.
+        """
+        libraries = [r for r in self.records if r.candidate.is_unidentified_library]
+        records = {id(record.candidate): record for record in libraries}
+        without = []
+        for candidate, result in self.probe(libraries):
+            if result.passed:
+                self._replace(records[id(candidate)], result.details)
+            if candidate.reason:
+                without.append((candidate, result))
+        return without
+
+    def _replace(self, library: BackendRecord, details: Mapping[str, object]) -> None:
+        """Put a record for each of a library's backends in the place of the library's own."""
+        reasons = details.get(BACKENDS)
+        if not isinstance(reasons, dict) or not reasons:
+            reason = str(details.get(MISSING_DEVICE) or "it has no backend")
+            # Not a warning: an engine for a device that is not on this machine harms nothing.
+            leave_out(library.candidate, CandidateStatus.FAILED, Failure(reason), logging.INFO)
+            return
+        place = self.records.index(library)
+        found = [BackendRecord(replace(library.candidate)) for _ in reasons]
+        self.records[place : place + 1] = found
+        for record, (backend_id, reason) in zip(found, reasons.items(), strict=True):
+            if reason:
+                record.candidate.backend_id = str(backend_id)
+                self._leave_out(record, CandidateStatus.FAILED, Failure(str(reason)))
+            else:
+                self._attempt(record, partial(self._claim, record, str(backend_id)))
 
     def look_into_directories(
         self, wanted: BackendId | None = None, without: Container[BackendId] = ()
@@ -154,7 +198,9 @@ class BackendLoader:
         candidate = record.candidate
         candidate.api_version = result.api_version
         candidate.device_type = result.device_type
-        if result.passed:
+        if result.passed and candidate.is_unidentified_library:
+            pass  # `look_into_libraries` takes its backends
+        elif result.passed:
             # The id comes from the candidate's own code, and may be refused or taken.
             self._attempt(record, lambda: self._claim(record, result.backend_id))
         else:

@@ -24,6 +24,7 @@ from armpy.plugins.discovery.directories import is_common
 from armpy.plugins.discovery.module_files import Snapshot
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.later_contract import why_too_new
+from armpy.plugins.libraries import open_library
 from armpy.plugins.modules import group_of, open_module
 from armpy.plugins.proxy.guarded_call import let_user_interrupt
 from armpy.plugins.trust.pinned_code import NOT_PINNED, PinnedCode, serve_distribution
@@ -79,13 +80,19 @@ def probe_records(
 
 
 def open_candidate(
-    candidate: Candidate,  # an entry point or a directory's module
+    candidate: Candidate,  # an entry point, a directory's module, or one backend of a library
     private_name: str,  # for the latter; see `modules.private_name`
     pinned: PinnedCode = NOT_PINNED,  # code to import instead of the present one
 ) -> OpenedCandidate:
     """Import a candidate's code; raises RejectionError or what that code raises."""
     if candidate.kind is CandidateKind.DIRECTORY:
         return open_module(candidate, private_name, pinned)
+    if candidate.kind is CandidateKind.LIBRARY:
+        factories = open_library(candidate, pinned)
+        if candidate.backend_id not in factories:
+            listed = ", ".join(factories) or "no backend"
+            raise RejectionError(f"it has {listed}, and had this one when it was probed")
+        return OpenedCandidate(candidate.backend_id, "", factories[candidate.backend_id])
     if pinned.module is not None:
         # Before the import, which then finds the bytes that were hashed.
         serve_distribution(pinned.module, candidate)
@@ -120,13 +127,16 @@ def attempt(
     return None
 
 
-def leave_out(candidate: Candidate, status: CandidateStatus, failure: Failure) -> None:
+def leave_out(
+    candidate: Candidate, status: CandidateStatus, failure: Failure, level: int = logging.WARNING
+) -> None:
     """Record and log why a candidate is not used."""
     candidate.status = status
     candidate.reason, candidate.traceback = failure.reason, failure.traceback
     candidate.missing_module = failure.missing_module
     candidate.missing_library = failure.missing_library
-    _log.warning(
+    _log.log(
+        level,
         "%s '%s' from %s is left out: %s",
         "plugin" if candidate.is_plugin else "backend",
         candidate.label,

@@ -30,6 +30,7 @@ from armpy.plugins.discovery.candidate import Candidate, RejectionError
 from armpy.plugins.discovery.directories import init_file, is_common, is_library, module_name
 from armpy.plugins.discovery.entry_point_cache import LIBRARIES_GROUP, installed
 from armpy.plugins.extensions import install_line
+from armpy.plugins.libraries import open_with
 from armpy.plugins.library_check import C_INTERFACE, check_library
 from armpy.plugins.proxy.guarded_call import describe, exact
 from armpy.plugins.trust.pinned_code import (
@@ -129,22 +130,24 @@ def _open_c_library(
 ) -> OpenedCandidate:
     """Open a library that exports `C_INTERFACE`.
 
-    Raises RejectionError if no installed package opens such libraries; ArmpyError (what the package
-    raises).
+    Raises RejectionError if no installed package opens such libraries, or it has not one backend;
+    ArmpyError (what the package raises).
     """
     entries = (entry for entry in installed().entry_points if entry.group == LIBRARIES_GROUP)
-    reference = next((entry.value for entry in entries if entry.name == C_INTERFACE), "")
-    if not reference:
+    opener = next((entry.value for entry in entries if entry.name == C_INTERFACE), "")
+    if not opener:
         raise RejectionError(
             f"its library {path} is a backend in C, and no installed package opens it. Run: "
             f"{install_line('armpy-native')}"
         )
-    module, _, name = reference.partition(":")
-    make = getattr(importlib.import_module(module), name)(
-        path if pinned.module is None else library_copy(pinned.module)
+    factories = open_with(
+        opener, path if pinned.module is None else library_copy(pinned.module, path)
     )
+    if len(factories) != 1:
+        raise RejectionError(f"its library {path} has {len(factories)} backends. Expected one")
+    ((backend_id, factory),) = factories.items()
     # The version of the contract is the package's, which wraps the library.
-    return OpenedCandidate(make().get_id(), BACKEND_API_VERSION, make)
+    return OpenedCandidate(backend_id, BACKEND_API_VERSION, factory)
 
 
 def forget_module(name: str) -> None:

@@ -8,11 +8,12 @@ import hashlib
 import importlib
 import json
 import logging
+import math
 import os
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, field, fields, replace
 from pathlib import Path
@@ -23,7 +24,13 @@ from armpy.core.dataclass import dataclass
 from armpy.core.file_ownership import FileStamp
 from armpy.core.processes.worker import Worker, WorkerSettings
 from armpy.errors import ArmpyError, DeadObjectError
-from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus, Failure
+from armpy.plugins.discovery.candidate import (
+    MISSING_DEVICE,
+    Candidate,
+    CandidateKind,
+    CandidateStatus,
+    Failure,
+)
 from armpy.plugins.discovery.entry_point_cache import installed
 from armpy.plugins.discovery.module_files import module_files, why_insecure
 from armpy.plugins.discovery.references import find_top_module, module_locations
@@ -35,6 +42,13 @@ _log = logging.getLogger("armpy.plugins")
 _MAX_AT_ONCE = 8
 _DUMP_AFTER = 0.6
 """Part of the time limit after which the worker writes down where it is."""
+
+_FAILURE_LASTS_S = 3600.0
+"""How long a library is not asked again that finds no device, or does not fit what opens it."""
+
+_DRIVER_VARIABLES = ("ARMPY_", "CUDA_", "LD_LIBRARY_PATH", "ORT_", "VK_")
+_DRIVER_PLACES = ("/dev", "/etc/ld.so.cache")
+"""What changes when a device or a library of the system is added."""
 
 _HANDLER = "armpy.plugins.probe_worker:Prober"
 
@@ -256,8 +270,14 @@ def fingerprint(
     ``sys.path`` and the distributions on it, and the environment variables of armpy and its
     backends: a wrong one must not be held against a backend when it is gone.
     """
+    variables: tuple[str, ...] = ("ARMPY_",)
+    system: Iterable[str] = ()
     if candidate.kind is CandidateKind.DIRECTORY:
         places = [candidate.path, *filter(None, [candidate.common])]
+    elif candidate.kind is CandidateKind.LIBRARY:
+        # It is asked for its devices, which come with drivers.
+        variables, system = _DRIVER_VARIABLES, filter(os.path.exists, _DRIVER_PLACES)
+        places = [candidate.path, *module_locations(find_top_module(candidate.opener))]
     else:
         places = module_locations(find_top_module(candidate.name))
     try:
@@ -266,6 +286,7 @@ def fingerprint(
             for place in places
             for _, path in module_files(place)
         ]
+        files += [(path, *FileStamp.of(os.stat(path))) for path in system]
     except OSError as error:
         _log.debug("the files of '%s' cannot be read: %s", candidate.label, error)
         return ""
@@ -279,7 +300,7 @@ def fingerprint(
         files,
         *([str(path) for path in sys.path], installed().distributions),
         sorted(settings.items()),
-        sorted((name, value) for name, value in os.environ.items() if name.startswith("ARMPY_")),
+        sorted((name, value) for name, value in os.environ.items() if name.startswith(variables)),
     ]
     return hashlib.sha256(json.dumps(state).encode()).hexdigest()
 
@@ -292,6 +313,8 @@ def recall(candidate: Candidate, state: str) -> ProbeResult | None:
     if contents is None or why_insecure(str(path)):
         return None
     record = json.loads(contents)
+    if record.get("until", math.inf) < time.time():
+        return None
     result = result_from(record["result"]) if record["fingerprint"] == state else None
     return replace(result, remembered=True) if result else None
 
@@ -300,16 +323,23 @@ def remember(candidate: Candidate, state: str, result: ProbeResult) -> None:
     """Keep a result for the next time, if that can be done and is worth it."""
     # What a candidate raises is often cured by installing something else, and quick to ask; so is
     # a fault that the examination found, such as a missing driver.
-    is_curable = bool(result.details.get("problems") or result.details.get("missing_device"))
-    lasting = ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG
-    if state and result.outcome in lasting and not is_curable:
-        record = {"fingerprint": state, "result": result.as_fields()}
+    is_curable = bool(result.details.get("problems") or result.details.get(MISSING_DEVICE))
+    outcomes = ProbeOutcome.OK, ProbeOutcome.CRASHED, ProbeOutcome.HUNG
+    lasts = result.outcome in outcomes and not is_curable
+    record: dict[str, object] = {"fingerprint": state, "result": result.as_fields()}
+    if candidate.is_unidentified_library and not lasts:
+        # To ask it takes a process and loads the library: not at each start.
+        record["until"] = time.time() + _FAILURE_LASTS_S
+        lasts = True
+    if state and lasts:
         write_checked(_cache_file(candidate), json.dumps(record).encode())
 
 
 def _identity(candidate: Candidate) -> list[object]:
     """Kind and place of a candidate, which stay when its contents change."""
-    place = candidate.path or [candidate.backend_id, candidate.name]
+    place: object = candidate.path or [candidate.backend_id, candidate.name]
+    if candidate.kind is CandidateKind.LIBRARY:
+        place = [candidate.path, candidate.backend_id]
     return [candidate.is_plugin, candidate.kind.value, place]
 
 

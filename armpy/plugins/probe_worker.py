@@ -11,9 +11,19 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from armpy.plugins.discovery.candidate import Candidate, RejectionError
+from armpy.backend import OptionScope
+from armpy.backend.options import check_options
+from armpy.errors import ArmpyError, DeviceNotFoundError
+from armpy.plugins.checks import OpenedCandidate
+from armpy.plugins.discovery.candidate import (
+    BACKENDS,
+    MISSING_DEVICE,
+    Candidate,
+    RejectionError,
+)
 from armpy.plugins.discovery.references import load_reference
 from armpy.plugins.hooks.checks import check_plugin
+from armpy.plugins.libraries import open_library
 from armpy.plugins.loading import check_invalid_id, describe_failure, open_candidate, open_plugin
 from armpy.plugins.modules import private_name
 from armpy.plugins.probe import ProbeOutcome, ProbeResult
@@ -50,9 +60,12 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
     private = private_name(candidate)
     outcome, fields = ProbeOutcome.OK, dict[str, Any]()  # Any: of ProbeResult
     try:
-        backend = _make(candidate, private)
-        examiner: Any = load_reference(examine) if examine else None  # Any: the caller's function
-        fields["details"] = examiner(backend) if examine else {}
+        if candidate.is_unidentified_library:  # its backends are examined once they are known
+            fields["details"] = _examine_library(candidate)
+        else:
+            backend = _make(candidate, private)
+            examiner: Any = load_reference(examine) if examine else None  # Any: anybody's function
+            fields["details"] = examiner(backend) if examine else {}
         # Tried here, so that what cannot be sent is this candidate's failure.
         json.dumps(fields)
     except RejectionError as error:
@@ -73,6 +86,30 @@ def load_and_describe(candidate: Candidate, examine: str) -> ProbeResult:
         device_type=candidate.device_type,
         **fields,
     )
+
+
+def _examine_library(candidate: Candidate) -> dict[str, object]:
+    """Ids of a library's backends with why they cannot be used, or why it has no device.
+
+    Each is made and opened as a runtime does it: a library may crash or hang only there, and a
+    backend that cannot be opened must not take the id from another.
+    """
+    try:
+        factories = open_library(candidate, read_pinned(candidate))
+    except DeviceNotFoundError as error:
+        return {BACKENDS: {}, MISSING_DEVICE: str(error)}
+    reasons = dict.fromkeys(factories, "")
+    for backend_id, factory in factories.items():
+        check_invalid_id(backend_id)
+        backend = OpenedCandidate(backend_id, "", factory).create().backend
+        options = check_options(backend.options, {}, backend_id)[OptionScope.RUNTIME]
+        try:
+            context = backend.for_runtime(options).create_backend_context(options)
+            if context is not None:
+                context.close()
+        except ArmpyError as error:
+            reasons[backend_id] = str(error)
+    return {BACKENDS: reasons}
 
 
 def _make(candidate: Candidate, private: str) -> object:

@@ -167,8 +167,8 @@ class BackendRegistry:
     def is_registered(self, backend_id: BackendId) -> bool:
         """Return whether a backend has an id; loading the backend may still fail.
 
-        As in `get`, modules of directories are imported until one has the id, unless another
-        candidate has it.
+        As in `get`, libraries of distributions are probed and modules of directories imported until
+        one has the id, unless another candidate has it.
 
         Raises
         ------
@@ -272,7 +272,8 @@ class BackendRegistry:
         """
         with self._lock:
             self._check_open()
-            return self._loader.probe(self._loader.records, examine)
+            without = self._loader.look_into_libraries()
+            return [*without, *self._loader.probe(self._loader.records, examine)]
 
     def _check_open(self) -> None:
         if self._is_closed:

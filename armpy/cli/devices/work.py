@@ -59,6 +59,12 @@ def list_devices(registry: BackendRegistry) -> list[DeviceReport]:
             error, facts = failure, None
         reason = "" if error is None else shortened(error)
         reports.append(DeviceReport(backend.get_id(), facts, reason))
+    # A library that was found is an engine for a device, whose name is not known if it fails.
+    reports += [
+        DeviceReport(candidate.source, reason=candidate.reason)
+        for candidate in registry.candidates
+        if candidate.is_unidentified_library and candidate.reason
+    ]
     return reports
 
 

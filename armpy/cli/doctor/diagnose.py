@@ -43,6 +43,7 @@ from armpy.plugins import (
     ProbeResult,
     SkippedPath,
 )
+from armpy.plugins.discovery.candidate import MISSING_DEVICE
 from armpy.plugins.discovery.directories import ENVIRONMENT_VARIABLE as PATH_VARIABLE
 from armpy.plugins.extension_tables import NEEDED
 from armpy.plugins.extensions import install_line
@@ -358,14 +359,16 @@ def _diagnose(candidate: Candidate, result: ProbeResult | None) -> Diagnosis:
     details: Mapping[str, Any] = result.details if result is not None else {}
     is_found = candidate.status is CandidateStatus.FOUND
     problems = list(details.get("problems", ())) if is_found else []
-    missing_device = str(details.get("missing_device", "")) if is_found else ""
+    # A library without a device has no backend to be found.
+    may_lack_device = is_found or candidate.is_unidentified_library
+    missing_device = str(details.get(MISSING_DEVICE, "")) if may_lack_device else ""
     cause = "; ".join(problems) or missing_device or _cause(candidate, result)
-    if not is_found:
-        status = candidate.status.value
-    elif problems:
+    if problems:
         status = PROBLEM
     elif missing_device:
         status = NO_DEVICE
+    elif not is_found:
+        status = candidate.status.value
     else:
         status = OK
     missing = f"module {candidate.missing_module}" if candidate.missing_module else ""

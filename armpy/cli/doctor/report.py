@@ -41,7 +41,7 @@ def print_installation(examination: Examination, *, with_tracebacks: bool) -> No
     printer.line("")
     for diagnosis in examination.candidates:
         if diagnosis.status == NO_DEVICE:
-            printer.line(f"{diagnosis.id}: {NO_DEVICE}: {diagnosis.cause}")
+            printer.line(f"{diagnosis.id or diagnosis.source}: {NO_DEVICE}: {diagnosis.cause}")
     count = len(examination.candidates)
     plugins = f", plugins: {len(examination.plugins)}" if examination.plugins else ""
     printer.line(f"candidates: {count}{plugins}, problems: {examination.num_problems}")

@@ -8,12 +8,18 @@ import enum
 from armpy.core.dataclass import dataclass
 from armpy.types import BackendId
 
+BACKENDS = "backends"
+"""Name among the details of a library's probe: why each backend cannot be used, by its id."""
+MISSING_DEVICE = "missing_device"
+"""Name among the details of a probe: why there is no device, empty if there is one."""
+
 
 class CandidateKind(enum.Enum):
     """Origin of a candidate."""
 
     ENTRY_POINT = "entry point"
     DIRECTORY = "directory"
+    LIBRARY = "library"
     CODE = "code"
 
 
@@ -38,19 +44,21 @@ class Candidate:
     """An announced backend or plugin with hooks, and its state."""
 
     backend_id: BackendId
-    """Empty while it is not known: a directory's module has it when it is imported or probed.
-    A plugin's name.
+    """Empty while it is not known: a directory's module has it when it is imported or probed, a
+    library of a distribution when it was probed. A plugin's name.
     """
     source: str
     """Where it was found, for people: a distribution with its version, or a path."""
     kind: CandidateKind = CandidateKind.CODE
     name: str = ""
-    """An entry point's object reference, or the name of a directory's module."""
+    """An entry point's object reference, the name of a directory's module or of a library."""
+    opener: str = ""
+    """Reference of the object that opens a library."""
     # What installed it; empty for other kinds and where the metadata is damaged.
     distribution: str = ""
     distribution_version: str = ""
     path: str = ""
-    """Canonical path of a directory's file or package."""
+    """Canonical path of a directory's file or package, or of a library."""
     # The directory in which that was found, as it was given, and its entry, maybe a link.
     directory: str = ""
     entry: str = ""
@@ -79,6 +87,11 @@ class Candidate:
     def label(self) -> str:
         """Its id, or its module's name while the id is not known."""
         return self.backend_id or self.name
+
+    @property
+    def is_unidentified_library(self) -> bool:
+        """Whether it stands for all backends of a library, whose ids only a probe finds out."""
+        return self.kind is CandidateKind.LIBRARY and not self.backend_id
 
 
 @dataclass(frozen=True, slots=True)

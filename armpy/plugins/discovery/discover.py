@@ -16,6 +16,7 @@ from armpy.plugins.discovery.directories import (
 from armpy.plugins.discovery.entry_point_cache import (
     BACKENDS_GROUP,
     HOOK_OF_GROUP,
+    LIBRARIES_GROUP,
     InstalledEntryPoint,
     installed,
 )
@@ -32,16 +33,21 @@ class Discovery:
     backends: tuple[Candidate, ...] = ()
     plugins: tuple[Candidate, ...] = ()
     skipped: tuple[SkippedPath, ...] = ()
-    """Directories that cannot be looked into, and what in them is nearly a module."""
+    """Directories that cannot be looked into, what in them is nearly a module, and libraries of
+    distributions that cannot be read.
+    """
 
 
 def discover(options: PluginOptions) -> Discovery:
     """Find the backends and plugins of installed distributions, and backends in directories."""
     backends, plugins = find_entry_points()
+    libraries, unreadable = find_distribution_libraries()
     environment = os.environ.get(ENVIRONMENT_VARIABLE, "")
     paths, skipped = backend_paths(options.directories, environment)
     modules, others = find_modules(paths)
-    return Discovery((*backends, *modules), tuple(plugins), (*skipped, *others))
+    return Discovery(
+        (*backends, *libraries, *modules), tuple(plugins), (*unreadable, *skipped, *others)
+    )
 
 
 def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
@@ -54,6 +60,28 @@ def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
     plugins = [_candidate(entry) for entry in entries if entry.group in HOOK_OF_GROUP]
     # The order of `sys.path` would make the winner of two equal ids depend on the installation.
     return sorted(backends, key=_order), sorted(plugins, key=_order)
+
+
+def find_distribution_libraries() -> tuple[list[Candidate], list[SkippedPath]]:
+    """Candidates for backends in libraries of distributions, and libraries that cannot be read."""
+    found = installed()
+    openers = {e.name: e.value for e in found.entry_points if e.group == LIBRARIES_GROUP}
+    candidates = [
+        Candidate(
+            "",
+            f"{library.distribution} {library.version}",
+            CandidateKind.LIBRARY,
+            name=os.path.basename(library.path),
+            opener=openers[library.function],
+            distribution=library.distribution,
+            distribution_version=library.version,
+            path=library.path,
+        )
+        for library in found.libraries
+        if library.function in openers
+    ]
+    unreadable = [SkippedPath(row.path, row.reason) for row in found.libraries if row.reason]
+    return candidates, unreadable
 
 
 def is_own(candidate: Candidate) -> bool:

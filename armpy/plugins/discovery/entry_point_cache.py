@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Index of installed entry points, so that a start need not look through all distributions.
+"""Index of installed entry points and libraries: a start need not look through distributions.
 
 `importlib.metadata` reads a file of each distribution, and importing it takes longer than that. Its
 answer is kept in armpy's cache directory under a digest of ``sys.path`` and of the times of the
@@ -21,6 +21,7 @@ from importlib.machinery import PathFinder
 from typing import NamedTuple
 
 from armpy.core.file_ownership import cache_folder
+from armpy.plugins.discovery.installed_library import InstalledLibrary
 from armpy.store.owned_files import is_switched_off, read_checked, write_checked
 
 BACKENDS_GROUP = "armpy.backends"
@@ -46,7 +47,11 @@ PROGRAMS_GROUP = "armpy.programs"
 """And what loads a backend's saved programs, by the backend's id."""
 
 LIBRARIES_GROUP = "armpy.libraries"
-"""And what opens shared libraries in directories that export a function, by its name."""
+"""And what opens shared libraries that export a function, by the function's name.
+
+Such a library lies in a directory of backends, or in an installed distribution. The object is
+called with its path, and returns a backend's factory, or several in a sequence.
+"""
 
 GROUPS = (BACKENDS_GROUP, *HOOK_OF_GROUP, PROGRAMS_GROUP, LIBRARIES_GROUP)
 
@@ -58,8 +63,11 @@ _SETTLED_NS = 2_000_000_000
 
 # Environments come and go, and no other file says which of them are gone.
 _MOST_FILES = 32
-_VERSION = "armpy installed 4"
+_VERSION = "armpy installed 5"
 _INFOS = (".dist-info", "egg-info")
+
+_LIBRARIES_FILE = "libraries"
+"""What libraries each distribution was found to have, whatever is installed beside it."""
 
 
 class InstalledEntryPoint(NamedTuple):
@@ -79,10 +87,11 @@ class InstalledEntryPoint(NamedTuple):
 
 
 class InstalledEntryPoints(NamedTuple):
-    """Installed entry points, and the distributions beside them."""
+    """Installed entry points and libraries, and the distributions beside them."""
 
     entry_points: tuple[InstalledEntryPoint, ...]  # as `importlib.metadata.entry_points` has them
     distributions: str  # digest of the names and versions of all, and of where they are
+    libraries: tuple[InstalledLibrary, ...] = ()
 
 
 def installed() -> InstalledEntryPoints:
@@ -95,28 +104,43 @@ def installed() -> InstalledEntryPoints:
     if state is None:
         from importlib.metadata import distributions  # noqa: PLC0415 - slow to import
 
-        return InstalledEntryPoints(
-            _look_through(), _digest([_described(d) for d in distributions()])
-        )
+        entries = _look_through()
+        names = _digest([_described(d) for d in distributions()])
+        return InstalledEntryPoints(entries, names, _libraries(entries, ""))
     names, key, latest_ns = state
-    path = ""
+    path = kept = ""
     if not is_switched_off(os.environ):
         with suppress(RuntimeError):  # the user has no home
             path = os.path.join(cache_folder(), FOLDER, key)
+            kept = os.path.join(cache_folder(), _LIBRARIES_FILE)
     if path and (contents := read_checked(path)) is not None:
-        entries = tuple(InstalledEntryPoint(*entry) for entry in json.loads(contents))
-        return InstalledEntryPoints(entries, names)
+        announced, libraries = json.loads(contents)
+        entries = tuple(InstalledEntryPoint(*entry) for entry in announced)
+        found = tuple(InstalledLibrary(*row) for row in libraries)
+        return InstalledEntryPoints(entries, names, found)
     entries = _look_through()
+    libraries = _libraries(entries, kept)
     # A change in the meantime may be in the key or in the entries only.
     is_settled = latest_ns < time.time_ns() - _SETTLED_NS
     if path and is_settled and state == _path_state():
-        write_checked(path, json.dumps(entries).encode())
+        write_checked(path, json.dumps([entries, libraries]).encode())
         # The oldest of too many go; another process may delete the same files.
         with suppress(OSError):
             files = sorted(os.scandir(os.path.dirname(path)), key=lambda f: f.stat().st_mtime_ns)
             for file in files[:-_MOST_FILES]:
                 os.unlink(file)
-    return InstalledEntryPoints(entries, names)
+    return InstalledEntryPoints(entries, names, libraries)
+
+
+def _libraries(entries: Sequence[InstalledEntryPoint], kept: str) -> tuple[InstalledLibrary, ...]:
+    """Find the libraries that an installed package opens; see `find_libraries`."""
+    functions = {entry.name for entry in entries if entry.group == LIBRARIES_GROUP}
+    if not functions:
+        return ()
+    from armpy.plugins.discovery.installed_libraries import find_libraries  # noqa: PLC0415
+
+    announced = {entry.distribution for entry in entries if entry.group == BACKENDS_GROUP}
+    return find_libraries(functions, announced, kept)
 
 
 def _look_through() -> tuple[InstalledEntryPoint, ...]:

@@ -56,6 +56,7 @@ def _facts(entries: InstalledEntryPoints) -> Iterator[object]:
     yield "armpy environment 1", sys.version, getattr(os, "geteuid", int)()
     yield entries
     yield from (_module(reference) for reference in sorted({e.value for e in entries.entry_points}))
+    yield from (_tree(library.path) for library in entries.libraries)
     for name in sorted(os.environ):
         if name.startswith(_PREFIX) and not any(part in name for part in _ASIDE):
             yield name, os.environ[name]

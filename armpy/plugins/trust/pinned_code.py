@@ -53,7 +53,11 @@ def read_pinned(candidate: Candidate) -> PinnedCode:
     elif candidate.pin:
         module = distribution_snapshot(candidate.distribution)
         _check_digest("its SHA-256", module, candidate.pin)
-        _check_covered(candidate, module)
+        if candidate.kind is CandidateKind.LIBRARY:
+            if candidate.path not in map(os.path.realpath, module.paths.values()):
+                raise RejectionError(f"its library {candidate.path} is not among its pinned files")
+        else:
+            _check_covered(candidate, module)
     if candidate.common_pin:
         common = module_snapshot(os.path.realpath(candidate.common), candidate.common)
         subject = f"the SHA-256 of {candidate.common}, the common code beside it,"
@@ -170,9 +174,9 @@ _folders: dict[tuple[tuple[str, ...], ...], str] = {}
 """Folders of copied libraries by the digests and names of the snapshots that they belong to."""
 
 
-def library_copy(snapshot: Snapshot) -> str:
+def library_copy(snapshot: Snapshot, path: str) -> str:
     """Write a library's pinned bytes to a file that only this process's user can change."""
-    (name,) = snapshot.paths
+    name = next(n for n, place in snapshot.paths.items() if os.path.realpath(place) == path)
     return os.path.join(_library_folder(snapshot), snapshot.root, *PurePosixPath(name).parts)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backends: subgraphs as ONNX models in memory, run by one of ONNX Runtime's providers."""
+"""The backends: subgraphs as ONNX models in memory, run by providers of ONNX Runtime itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from armpy_onnxruntime import differences
 from armpy_onnxruntime.engine import (
     PROVIDERS,
     Provider,
-    devices_of,
     missing_nvidia,
     require,
 )
@@ -56,7 +55,7 @@ class OnnxRuntimeBackend(IEngineBackend):
 
     @property
     def options(self) -> Sequence[BackendOption]:
-        """Threads, and where the provider's library lies."""
+        """Threads."""
         return (
             BackendOption(
                 "num_threads",
@@ -65,11 +64,6 @@ class OnnxRuntimeBackend(IEngineBackend):
                 OptionScope.MODEL,
                 minimum=0,
                 maximum=256,
-            ),
-            BackendOption(
-                "library",
-                "",
-                "Path of the provider's shared library; that of its Python package if empty.",
             ),
         )
 
@@ -84,9 +78,6 @@ class OnnxRuntimeBackend(IEngineBackend):
         provider = self._provider
         runtime = require("onnxruntime", provider.backend_id)
         require("onnx", provider.backend_id)
-        if provider.plugin:
-            devices_of(provider, str(options["library"]))
-            return None
         missing = ""
         if provider.name not in runtime.get_available_providers():
             missing = f"the installed ONNX Runtime was built without {provider.name}"
@@ -118,6 +109,4 @@ def _provider_backend(provider: Provider) -> type[OnnxRuntimeBackend]:
     return ProviderBackend
 
 
-OrtCpu, OrtCuda, OrtTensorRt, OrtCoreMl, OrtDirectMl, OrtWebGpu, OrtQnn, OrtOpenVino = map(
-    _provider_backend, PROVIDERS
-)
+OrtCpu, OrtCuda, OrtTensorRt, OrtCoreMl, OrtDirectMl = map(_provider_backend, PROVIDERS)

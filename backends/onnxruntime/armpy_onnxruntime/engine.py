@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports ONNX Runtime and what builds its models, and knows its execution providers."""
+"""Imports ONNX Runtime and what builds its models, and knows the providers built into it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import os
 from contextlib import redirect_stdout
 from functools import cache
 from types import ModuleType
-from typing import Any
 
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError, BackendUnavailableError, DeviceNotFoundError
+from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.types import DeviceType
 
 _log = logging.getLogger("armpy_onnxruntime")
@@ -22,13 +21,12 @@ _log = logging.getLogger("armpy_onnxruntime")
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """An execution provider, as a backend."""
+    """An execution provider that ONNX Runtime is built with, as a backend."""
 
     backend_id: str
     name: str  # ONNX Runtime's
     device_type: DeviceType
     remedy: str = ""  # where it or its hardware is missing, as a sentence
-    plugin: str = ""  # the package with its library, where it is not built into ONNX Runtime
     is_nvidia: bool = False
 
 
@@ -57,27 +55,6 @@ PROVIDERS = (
         DeviceType.GPU,
         "On Windows, install onnxruntime-directml in place of onnxruntime",
     ),
-    Provider(
-        "OrtWebGpu",
-        "WebGpuExecutionProvider",
-        DeviceType.GPU,
-        "Install the GPU's driver for Vulkan, D3D12 or Metal",
-        "onnxruntime_ep_webgpu",
-    ),
-    Provider(
-        "OrtQnn",
-        "QNNExecutionProvider",
-        DeviceType.ACCELERATOR,
-        "Install the driver of Qualcomm's NPU",
-        "onnxruntime_qnn",
-    ),
-    Provider(
-        "OrtOpenVino",
-        "OpenVINOExecutionProvider",
-        DeviceType.ACCELERATOR,
-        "Install the driver of Intel's GPU or NPU",
-        "onnxruntime_ep_openvino",
-    ),
 )
 
 
@@ -92,6 +69,8 @@ def require(
         Of the given type, if it is not installed, cannot be imported, or is another module under
         this name, such as armpy's own in place of the engine.
     """
+    # From version 1.30 on it sends what it is used for to its maker, and writes files for that.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         imported = importlib.import_module(module)
     except ImportError as error:
@@ -108,43 +87,6 @@ def require(
             fix="Use the backend in a process that imports the engine under its own name",
         )
     return imported
-
-
-def devices_of(provider: Provider, library: str) -> list[Any]:  # Any: OrtEpDevice
-    """Devices of a provider that comes in a library of its own; registers the library once.
-
-    Parameters
-    ----------
-    provider : Provider
-    library : str
-        Path of the library; that of the provider's package if empty.
-
-    Raises
-    ------
-    DeviceNotFoundError
-        If the provider's package is not installed, or finds no device.
-    BackendUnavailableError
-        If the library cannot be registered.
-    """
-    runtime = require("onnxruntime", provider.backend_id)
-    devices = _registered(runtime, provider.name)
-    if not devices:
-        path = library or _library_of(provider)
-        try:
-            runtime.register_execution_provider_library(provider.backend_id, os.fspath(path))
-        except RuntimeError as error:
-            raise BackendUnavailableError(
-                f"ONNX Runtime does not take the library '{path}' ({error})",
-                where=provider.backend_id,
-            ) from error
-        devices = _registered(runtime, provider.name)
-    if not devices:
-        raise DeviceNotFoundError(
-            f"the provider {provider.name} finds no device on this machine",
-            where=provider.backend_id,
-            fix=provider.remedy,
-        )
-    return devices
 
 
 def _library(name: str) -> ctypes.CDLL | None:
@@ -177,14 +119,3 @@ def preload_nvidia() -> None:
         preload()
     if text := written.getvalue().strip():
         _log.info("%s", text)
-
-
-def _library_of(provider: Provider) -> str:
-    """The library that a provider's package brings."""
-    package = require(provider.plugin, provider.backend_id, DeviceNotFoundError)
-    return str(package.get_library_path())
-
-
-def _registered(runtime: ModuleType, name: str) -> list[Any]:
-    """Devices of a provider whose library is registered."""
-    return [device for device in runtime.get_ep_devices() if device.ep_name == name]

@@ -9,9 +9,10 @@ from typing import Any
 from armpy.backend import IEngineProgram, IEnginePrograms, OptionValue
 from armpy.errors import BackendError, BackendUnavailableError, UnimplementedError
 from armpy.ops.operation import Array
-from armpy_onnxruntime.engine import PROVIDERS, Provider, devices_of, preload_nvidia, require
+from armpy.types import BackendId
+from armpy_onnxruntime.engine import PROVIDERS, Provider, preload_nvidia, require
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 class OnnxProgram(IEngineProgram):
@@ -21,7 +22,6 @@ class OnnxProgram(IEngineProgram):
         self._model = model
         self._session = session
         self._value = runtime.OrtValue.ortvalue_from_numpy  # on the CPU it shares the memory
-        self._error = runtime.capi.onnxruntime_pybind11_state.RuntimeException
         self._inputs = [tensor.name for tensor in session.get_inputs()]
         self._outputs = [tensor.name for tensor in session.get_outputs()]
 
@@ -39,7 +39,7 @@ class OnnxProgram(IEngineProgram):
             binding.bind_ortvalue_output(name, self._value(array))
         try:
             self._session.run_with_iobinding(binding)
-        except self._error as error:
+        except Exception as error:  # its exceptions have no base class of their own
             raise BackendError(" ".join(str(error).split()), where="ONNX Runtime") from error
 
 
@@ -55,42 +55,51 @@ class OnnxPrograms(IEnginePrograms):
     def __init__(self, provider: Provider = PROVIDERS[0]) -> None:
         self._provider = provider
 
-    def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
-        """Threads, and the provider's library."""
-        return {
-            "format": _FORMAT,
-            "num_threads": int(str(options.get("num_threads", 0))),
-            "library": str(options.get("library", "")),
-        }
+    @property
+    def backend_id(self) -> BackendId:
+        """The provider's."""
+        return self._provider.backend_id
 
-    def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> OnnxProgram:
-        """Make the session, which packs weights and fuses layers."""
+    def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
+        """Threads."""
+        return {"format": _FORMAT, "num_threads": int(str(options.get("num_threads", 0)))}
+
+    def choose_provider(
+        self,
+        options: Any,  # Any: SessionOptions, which has no types
+        about: Mapping[str, OptionValue],
+    ) -> None:
+        """Have a session compute on the provider.
+
+        Raises
+        ------
+        BackendUnavailableError
+            If the installed ONNX Runtime does not have it.
+        """
         provider = self._provider
-        runtime: Any = require("onnxruntime", provider.backend_id)  # Any: it has no types
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = int(about["num_threads"])
-        options.log_severity_level = 4  # errors are raised
-        names = None
-        if provider.plugin:
-            devices = devices_of(provider, str(about["library"]))
-            options.add_provider_for_devices(devices[:1], {})
-        elif provider.name in runtime.get_available_providers():
-            names = [provider.name]
-            if provider.is_nvidia:
-                preload_nvidia()
-        else:
+        runtime: Any = require("onnxruntime", provider.backend_id)
+        if provider.name not in runtime.get_available_providers():
             raise BackendUnavailableError(
                 f"this ONNX Runtime has no {provider.name}", where=provider.backend_id
             )
+        if provider.is_nvidia:
+            preload_nvidia()
+        options.add_provider(provider.name, {})
         if provider.name != PROVIDERS[0].name:
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+
+    def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> OnnxProgram:
+        """Make the session, which packs weights and fuses layers."""
+        runtime: Any = require("onnxruntime", self.backend_id)  # Any: it has no types
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = int(about["num_threads"])
+        options.log_severity_level = 4  # errors are raised
+        self.choose_provider(options, about)
         try:
             # Its own fallback to the CPU prints to stdout.
-            session = runtime.InferenceSession(
-                model, sess_options=options, providers=names, enable_fallback=0
-            )
+            session = runtime.InferenceSession(model, sess_options=options, enable_fallback=0)
         except Exception as error:  # its exceptions have no base class of their own
             text = str(error).strip().partition("\n")[0]
             refusal = f"ONNX Runtime refuses it: {text}"
-            raise UnimplementedError(refusal, where=provider.backend_id) from error
+            raise UnimplementedError(refusal, where=self.backend_id) from error
         return OnnxProgram(model, session, runtime)

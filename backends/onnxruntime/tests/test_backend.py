@@ -125,7 +125,7 @@ def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("OrtCuda", "built without CUDA"), ("OrtQnn", "pip install onnxruntime-qnn")]
+    ("name", "text"), [("OrtCuda", "built without CUDA"), ("OrtCoreMl", "built without CoreML")]
 )
 def test_a_provider_that_is_not_there_is_named(name: str, text: str) -> None:
     import armpy_onnxruntime
@@ -160,7 +160,7 @@ def test_cuda_of_python_packages_is_loaded_before_the_provider_is_used(
     monkeypatch.setattr(onnxruntime, "preload_dlls", preload, raising=False)
     monkeypatch.setattr(onnxruntime, "InferenceSession", NoSession)
     with pytest.raises(BackendUnavailableError, match=r"libcudnn\.so\.9 is missing"):
-        OrtCuda().create_backend_context({"num_threads": 0, "library": ""})
+        OrtCuda().create_backend_context({"num_threads": 0})
     engine.preload_nvidia.cache_clear()
     assert calls == ["preload", "session"]
     assert capfd.readouterr().out == ""

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import sys
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from textwrap import dedent
 
@@ -93,6 +95,32 @@ class FakeSite:
         return self.install(
             f"{name}-plugin", {name: module}, source=source, record=record, group="armpy.plugins"
         )
+
+    def install_library(
+        self, name: str, library: Path, *, version: str = "1.0", sources: Mapping[str, str] = {}
+    ) -> Path:
+        """Write a distribution with a shared library in its package; returns the library's path.
+
+        `library`: a file, which is moved there.
+        `sources`: of the package's modules, by their names.
+        """
+        folder = self.path / name.replace("-", "_")
+        folder.mkdir()
+        library = library.rename(folder / library.name)
+        files = [library]
+        for module, text in sources.items():
+            files.append(folder / f"{module}.py")
+            files[-1].write_text(dedent(text))
+        info = self.path / f"{folder.name}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        rows = []
+        for file in files:
+            digest = urlsafe_b64encode(sha256(file.read_bytes()).digest()).rstrip(b"=").decode()
+            size = file.stat().st_size
+            rows.append(f"{file.relative_to(self.path).as_posix()},sha256={digest},{size}\n")
+        (info / "RECORD").write_text("".join([*rows, f"{info.name}/RECORD,,\n"]))
+        return library
 
     def install_backend(
         self,

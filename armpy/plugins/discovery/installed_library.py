@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record of a shared library that an installed distribution has."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class InstalledLibrary(NamedTuple):
+    """A shared library of a distribution."""
+
+    function: str  # exported, and what opens it is installed; empty if the file cannot be read
+    path: str
+    distribution: str
+    version: str
+    reason: str = ""  # why the file cannot be read

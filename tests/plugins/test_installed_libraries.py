@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shared libraries of installed distributions that an installed package opens as backends."""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+from armpy.execution import Runtime, RuntimeOptions
+from armpy.graph.network import Network
+from armpy.model import Model
+from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
+from armpy.plugins.discovery import installed_libraries
+from armpy.plugins.discovery.entry_point_cache import installed
+from armpy.plugins.discovery.environment import environment_digest
+from armpy.plugins.discovery.exported_functions import exported_functions
+from armpy.tensor import TensorInfo
+from armpy.types import DataType
+from armpy_testing.backends.fake_distributions import FakeSite, fake_site
+from armpy_testing.models.networks import ADD
+from tests.support.compiled_modules import compile_library
+from tests.support.pins import distribution_pin
+
+FUNCTION = "OpenToyDevices"
+
+OPENER = """
+    import ctypes
+
+    from armpy.errors import DeviceNotFoundError
+    from armpy_reference import ReferenceBackend
+
+
+    def make(name, path):
+        class Backend(ReferenceBackend):
+            library = path
+
+            def get_id(self):
+                return name
+
+        return Backend
+
+
+    def open_toys(path):
+        count = ctypes.CDLL(path).OpenToyDevices()
+        if not count:
+            raise DeviceNotFoundError("no toy is plugged in", where="Toys")
+        return [make(f"Toy{number}", path) for number in range(count)]
+"""
+
+EXPORTS = "int OpenToyDevices(void) { return COUNT; }"
+CALLS = "int OpenToyDevices(void);\nint call(void) { return OpenToyDevices(); }"
+CRASHES = "int OpenToyDevices(void) { *(volatile int *)0 = 1; return 1; }"
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSite]:
+    """A folder on ``sys.path`` with a package that opens libraries."""
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "site").mkdir()
+    with fake_site(tmp_path / "site") as site:
+        entries = {FUNCTION: "toy_opener:open_toys"}
+        site.install("toy-opener", entries, source=dedent(OPENER), group="armpy.libraries")
+        yield site
+
+
+def plant(
+    site: FakeSite, name: str, source: str = EXPORTS, *, version: str = "1.0", count: int = 1
+) -> Path:
+    library = compile_library(site.path / f"lib{name}.so", source, COUNT=count)
+    return site.install_library(name, library, version=version)
+
+
+def libraries(registry: BackendRegistry) -> list[Candidate]:
+    return [c for c in registry.candidates if c.kind is CandidateKind.LIBRARY]
+
+
+def add_on(registry: BackendRegistry, backend: str, **options: object) -> float:
+    net = Network("add")
+    a, b = (net.input(name, TensorInfo((1,), DataType.FLOAT32)) for name in "ab")
+    net.output("y", net.add(ADD, a, b))
+    settings = RuntimeOptions(
+        backends=[backend],
+        registry=registry,
+        on_fallback="error",
+        **options,  # type: ignore[arg-type]
+    )
+    one = np.ones(1, np.float32)
+    with Model(net.build(), Runtime(settings)) as model:
+        return float(model.run({"a": one, "b": one})["y"][0])
+
+
+def test_each_backend_of_a_library_is_a_candidate_of_its_own(site: FakeSite) -> None:
+    plant(site, "toys", count=2, version="2.5")
+    registry = BackendRegistry.discover()
+    assert [c.name for c in libraries(registry)] == ["libtoys.so"]
+    registry.available()
+    found = [(c.backend_id, c.source, c.status) for c in libraries(registry)]
+    registered = CandidateStatus.REGISTERED
+    assert found == [("Toy0", "toys 2.5", registered), ("Toy1", "toys 2.5", registered)]
+    assert add_on(registry, "Toy1") == 2.0
+
+
+def test_a_library_that_calls_the_function_is_no_candidate(site: FakeSite) -> None:
+    plant(site, "caller", CALLS)
+    assert libraries(BackendRegistry.discover()) == []
+
+
+def test_a_library_is_found_by_the_id_of_its_backend(site: FakeSite) -> None:
+    plant(site, "toys")
+    registry = BackendRegistry.discover()
+    assert registry.get("Toy0").get_id() == "Toy0"
+    assert registry.is_registered("Toy0")
+
+
+def test_a_library_that_crashes_is_left_out_and_harms_no_other(
+    site: FakeSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    plant(site, "bad-toys", CRASHES)
+    plant(site, "toys")
+    registry = BackendRegistry.discover()
+    registry.available()
+    bad, good = libraries(registry)
+    assert (bad.source, bad.status) == ("bad-toys 1.0", CandidateStatus.CRASHED)
+    assert "SIGSEGV" in bad.reason
+    assert good.status is CandidateStatus.REGISTERED
+    assert "'libbad-toys.so' from bad-toys 1.0 is left out" in caplog.text
+
+
+def test_a_library_without_a_device_is_left_out_without_a_warning(
+    site: FakeSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    plant(site, "toys", count=0)
+    registry = BackendRegistry.discover()
+    registry.available()
+    (library,) = libraries(registry)
+    assert library.reason == "Toys: no toy is plugged in."
+    assert "toys" not in caplog.text
+
+
+def test_a_second_library_with_an_id_is_hidden_by_the_first(site: FakeSite) -> None:
+    plant(site, "toys")
+    plant(site, "toys-too")
+    registry = BackendRegistry.discover()
+    registry.available()
+    first, second = libraries(registry)
+    assert (first.status, second.status) == (CandidateStatus.REGISTERED, CandidateStatus.DUPLICATE)
+    assert second.reason == "another backend has the id 'Toy0': toys 1.0"
+
+
+def test_a_library_for_another_machine_is_named_with_both(site: FakeSite) -> None:
+    library = plant(site, "toys")
+    contents = bytearray(library.read_bytes())
+    contents[18:20] = struct.pack("<H", 22)
+    library.write_bytes(contents)
+    registry = BackendRegistry.discover()
+    registry.available()
+    (found,) = libraries(registry)
+    assert found.status is CandidateStatus.REJECTED
+    assert "is compiled for another machine" in found.reason
+    assert "S/390" in found.reason
+
+
+def test_a_library_without_read_permission_is_named(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = plant(site, "toys")
+
+    def refused(path: str, names: object) -> frozenset[str]:  # root reads all files
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(installed_libraries, "exported_functions", refused)
+    registry = BackendRegistry.discover()
+    (skipped,) = [path for path in registry.skipped_paths if path.path == str(library)]
+    assert skipped.reason == "it cannot be read: Permission denied"
+    assert libraries(registry) == []
+
+
+def test_a_removed_library_is_left_out_with_the_reason(site: FakeSite) -> None:
+    library = plant(site, "toys")
+    registry = BackendRegistry.discover()
+    library.unlink()
+    registry.available()
+    (found,) = libraries(registry)
+    assert "No such file" in found.reason
+
+
+def test_a_distribution_that_announces_its_backend_is_not_looked_through(site: FakeSite) -> None:
+    plant(site, "toys")
+    info = site.path / "toys-1.0.dist-info"
+    (info / "entry_points.txt").write_text("[armpy.backends]\nOwn = toy_opener:Own\n")
+    assert libraries(BackendRegistry.discover()) == []
+
+
+def test_each_distribution_is_looked_through_once(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+    whole = exported_functions
+
+    def counted(path: str, names: object) -> frozenset[str]:
+        looked.append(os.path.basename(path))
+        return whole(path, names)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(installed_libraries, "exported_functions", counted)
+    plant(site, "toys")
+    first = installed().libraries
+    assert looked.count("libtoys.so") == 1
+    plant(site, "more-toys")
+    assert len(installed().libraries) == len(first) + 1
+    assert (looked.count("libtoys.so"), looked.count("libmore-toys.so")) == (1, 1)
+
+
+def test_a_changed_library_is_another_environment(site: FakeSite) -> None:
+    library = plant(site, "toys")
+    before = environment_digest()
+    library.write_bytes(library.read_bytes() + b" ")
+    assert environment_digest() != before
+
+
+def test_a_pinned_library_is_loaded_from_a_copy_of_the_checked_bytes(
+    site: FakeSite, tmp_path: Path
+) -> None:
+    library = plant(site, "toys")
+    trust = tmp_path / "trust.toml"
+    trust.write_text(f'[distributions]\ntoys = "{distribution_pin("toys")}"\n')
+    registry = BackendRegistry.discover(PluginOptions(trust_file=str(trust)))
+    backend = registry.get("Toy0")
+    copy = Path(type(backend).library)  # type: ignore[attr-defined]
+    assert copy != library
+    assert copy.read_bytes() == library.read_bytes()
+    library.write_bytes(library.read_bytes() + b" ")
+    changed = BackendRegistry.discover(PluginOptions(trust_file=str(trust)))
+    (found,) = libraries(changed)
+    assert "but the trust file pins" in found.reason
+
+
+@pytest.mark.slow
+def test_an_isolated_worker_finds_the_library(site: FakeSite) -> None:
+    plant(site, "toys")
+    registry = BackendRegistry.discover()
+    assert add_on(registry, "Toy0", isolation="process") == 2.0
+
+
+def test_exports_are_read_from_libraries_of_other_systems(tmp_path: Path) -> None:
+    for name, contents in {"toy.dll": pe_library(), "toy.dylib": mach_library()}.items():
+        file = tmp_path / name
+        file.write_bytes(contents)
+        assert exported_functions(str(file), ["Toy", "Other"]) == {"Toy"}
+        for end in range(0, len(contents), 7):  # damaged
+            file.write_bytes(contents[:end])
+            assert exported_functions(str(file), ["Toy", "Other"]) <= {"Toy"}
+
+
+def pe_library() -> bytes:
+    """A library in PE with one section, in which it exports ``Toy``, and has the text ``Other``."""
+    header = b"MZ" + bytes(58) + struct.pack("<I", 64)
+    file_header = b"PE\0\0" + struct.pack("<HHIIIHH", 0x8664, 1, 0, 0, 0, 240, 0x2022)
+    optional = struct.pack("<H", 0x20B) + bytes(110) + struct.pack("<II", 0x1000, 40) + bytes(120)
+    section = b".edata\0\0" + struct.pack("<4I16x", 0x200, 0x1000, 0x200, 0x200)
+    directory = struct.pack("<IIHH7I", 0, 0, 0, 0, 0, 1, 1, 1, 0, 0x1028, 0)
+    data = directory + struct.pack("<I", 0x102C) + b"Toy\0Other\0"
+    return (header + file_header + optional + section).ljust(0x200, b"\0") + data
+
+
+def mach_library() -> bytes:
+    """A library in Mach-O that exports ``_Toy``, and calls ``_Other``."""
+    texts = b"\0_Toy\0_Other\0"
+    symbols = struct.pack("<IBBHQ", 1, 0x0F, 1, 0, 0x10) + struct.pack("<IBBHQ", 6, 0x01, 0, 0, 0)
+    start = 32 + 24
+    header = struct.pack("<8I", 0xFEEDFACF, 0x0100000C, 0, 6, 1, 24, 0, 0)
+    command = struct.pack("<6I", 2, 24, start, 2, start + len(symbols), len(texts))
+    return header + command + symbols + texts
+
+
+def test_exports_are_read_from_symbols_and_not_from_texts(tmp_path: Path) -> None:
+    (tmp_path / "text.so").write_text("GROUP ( libtoy.so.1 ) OpenToyDevices\0")
+    assert exported_functions(str(tmp_path / "text.so"), [FUNCTION]) == frozenset()
+    library = compile_library(tmp_path / "libtoy.so", EXPORTS, COUNT=1)
+    assert exported_functions(str(library), [FUNCTION, "open"]) == {FUNCTION}
