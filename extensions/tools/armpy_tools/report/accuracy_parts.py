@@ -160,7 +160,7 @@ def error_text(relative: float) -> str:
     if percent >= 10:
         return f"{percent:.0f} %"
     if 0 < percent < _LEAST_PERCENT:
-        return f"< {_LEAST_PERCENT} %"
+        return f"<\N{NO-BREAK SPACE}{_LEAST_PERCENT} %"
     return f"{percent:.2g} %" if percent else "0"
 
 

@@ -513,7 +513,13 @@ def test_the_layers_and_their_kinds_are_no_fraction(sections: Sections) -> None:
 
 @pytest.mark.parametrize(
     ("relative", "text"),
-    [(0.0, "0"), (1e-9, "< 0.0001 %"), (2e-6, "0.0002 %"), (0.0123, "1.2 %"), (0.5, "50 %")],
+    [
+        (0.0, "0"),
+        (1e-9, "<\N{NO-BREAK SPACE}0.0001 %"),
+        (2e-6, "0.0002 %"),
+        (0.0123, "1.2 %"),
+        (0.5, "50 %"),
+    ],
 )
 def test_an_error_is_a_short_text(relative: float, text: str) -> None:
     assert error_text(relative) == text
