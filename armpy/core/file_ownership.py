@@ -259,6 +259,14 @@ def make_own_folder(path: str | os.PathLike[str]) -> None:
                 raise
 
 
+def file_in_place_of(folder: str | os.PathLike[str]) -> str:
+    """Return the file on the way to a folder, or in its place; empty if there is none."""
+    place = os.fspath(folder)
+    while not os.path.lexists(place) and os.path.dirname(place) not in ("", place):
+        place = os.path.dirname(place)
+    return place if os.path.lexists(place) and not os.path.isdir(place) else ""
+
+
 _CHOICES = "choices"
 """A file of the cache directory that is made anew when measurements have been made."""
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from armpy.backend import GroupedCacheEntry
 from armpy.core.dataclass import dataclass
-from armpy.core.file_ownership import make_own_folder
+from armpy.core.file_ownership import file_in_place_of, make_own_folder
 from armpy.ops.operation import Array
 from armpy.store.folder_cache import FoundFile, IFolderCache, files_in
 from armpy.store.locks import locked
@@ -178,11 +178,19 @@ class Entries(IFolderCache):
         except OSError as error:
             problem = error.strerror or repr(error)
             if not self._problem:
-                warn_not_kept(f"{self._folder}: {problem}")
+                self._warn(problem)
             self._problem = problem
             return False
         self._problem = ""
         return size > 0
+
+    def _warn(self, problem: str) -> None:
+        """Warn that nothing can be written to the folder, with the fix if it is known."""
+        if file := file_in_place_of(self._folder):
+            fix = "remove the file, or set ARMPY_CACHE_DIR to a folder"
+            warn_not_kept(f"{file} is a file and not a folder", fix)
+        else:
+            warn_not_kept(f"{self._folder}: {problem}")
 
     @contextlib.contextmanager
     def making(self, kind: str, key: str, deadline_s: float | None = None) -> Iterator[bool]:
@@ -418,14 +426,14 @@ def _parsed(contents: Array) -> tuple[_Header, list[Array]]:
     return header, parts
 
 
-def warn_not_kept(reason: str) -> None:
+def warn_not_kept(reason: str, fix: str = "ask 'armpy doctor'") -> None:
     """Warn, once per process, that what is made has to be made anew by each start."""
     if reason in _REASONS:
         return
     # What else cannot be kept mostly has the same cause.
     level = logging.INFO if _REASONS else logging.WARNING
     _REASONS.add(reason)
-    _log.log(level, "nothing is kept: %s. Each start compiles anew: ask 'armpy doctor'", reason)
+    _log.log(level, "nothing is kept: %s. Each start compiles anew: %s", reason, fix)
 
 
 _REASONS: set[str] = set()

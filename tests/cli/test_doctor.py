@@ -368,15 +368,19 @@ def test_a_cause_that_names_a_command_is_the_remedy() -> None:
 
 
 @pytest.mark.slow
-def test_a_cache_that_cannot_be_written_is_a_problem(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("below", ["", "armpy"])
+def test_a_file_in_the_place_of_the_cache_is_a_problem(
+    below: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "file"))
-    line = f"cache: {tmp_path / 'file'} cannot be written: File exists"
+    monkeypatch.setenv("ARMPY_CACHE_DIR", str(tmp_path / "file" / below))
+    line = (
+        f"cache: {tmp_path / 'file'} is a file and not a folder: each start compiles anew. "
+        "Remove the file, or set ARMPY_CACHE_DIR to a folder"
+    )
     assert line in cli.out("doctor", code=1)
     monkeypatch.setenv("ARMPY_COMPILED_CACHE", "off")
-    assert "cannot be written" not in cli.out("doctor")
+    assert "is a file" not in cli.out("doctor")
 
 
 def test_files_that_vanish_while_the_cache_is_measured_do_not_count(tmp_path: Path) -> None:

@@ -217,6 +217,23 @@ def test_a_disk_that_takes_nothing_stops_nothing(
     assert [path.suffix for path in Path(entries.location).iterdir()] == [".entry"]
 
 
+@pytest.mark.parametrize("below", ["", "armpy/one"])
+def test_a_file_in_the_place_of_a_folder_is_named_with_the_fix(
+    below: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(entries_module, "_REASONS", set())
+    with caplog.at_level(logging.WARNING, "armpy.store"):
+        Entries(tmp_path / "file" / below, LIMIT).write("a", "0", [b"zero"], "")
+    assert [record.getMessage() for record in caplog.records] == [
+        f"nothing is kept: {tmp_path / 'file'} is a file and not a folder. Each start compiles "
+        "anew: remove the file, or set ARMPY_CACHE_DIR to a folder"
+    ]
+
+
 def test_of_folders_that_cannot_be_written_a_process_warns_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

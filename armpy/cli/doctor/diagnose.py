@@ -29,7 +29,7 @@ from armpy.backend import BACKEND_API_VERSION
 from armpy.cli.doctor.diagnose_backend import EXAMINATION
 from armpy.cli.doctor.variables import variable_problems
 from armpy.core.dataclass import dataclass
-from armpy.core.file_ownership import cache_folder, make_own_folder
+from armpy.core.file_ownership import cache_folder, file_in_place_of, make_own_folder
 from armpy.core.machine import describe_machine
 from armpy.core.processes.worker import find_in_force
 from armpy.core.units import bytes_text, counted
@@ -516,6 +516,11 @@ def _cache_problem() -> str:
             file.write(bytes(_LEAST_ROOM))
             file.flush()
     except OSError as error:
+        if file := file_in_place_of(folder):
+            return (
+                f"{file} is a file and not a folder: each start compiles anew. Remove the file, "
+                "or set ARMPY_CACHE_DIR to a folder"
+            )
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         fix = "Delete something ('armpy cache clear')" if is_full else "Make it writable"
         fix += ", or set ARMPY_CACHE_DIR to another folder"
