@@ -7,9 +7,10 @@ neither.
 
 from __future__ import annotations
 
+import select
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from armpy.errors import UnimplementedError
 
@@ -30,6 +31,21 @@ def packet_sockets() -> tuple[socket.socket, socket.socket]:
     if sys.platform == "win32":
         raise UnimplementedError("Windows has no sockets that keep packets apart")
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def look_for_input(descriptor: int) -> Callable[[int], object]:
+    """A function that waits so many milliseconds for input; true if there is some.
+
+    Raises
+    ------
+    UnimplementedError
+        On Windows, which waits for no descriptors.
+    """
+    if sys.platform == "win32":
+        raise UnimplementedError("Windows waits for no descriptors")
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return poll.poll
 
 
 def send_with_descriptors(

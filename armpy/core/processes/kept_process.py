@@ -195,7 +195,7 @@ settings["connection"] = socket.fromshare(sys.stdin.buffer.read()).detach()
     def _available(handle: int) -> int | None:
         """Bytes that a pipe has; None at its end."""
         try:
-            return _winapi.PeekNamedPipe(handle)[0]
+            return int(_winapi.PeekNamedPipe(handle)[0])
         except OSError:
             return None
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import struct
 import time
@@ -26,7 +25,7 @@ from armpy.backend import (
 )
 from armpy.backend.memory.tensor_handle import HostTensorHandle
 from armpy.core.apart import begin_apart
-from armpy.core.processes.descriptors import packet_sockets
+from armpy.core.processes.descriptors import look_for_input, packet_sockets
 from armpy.core.processes.fitness import UnfitError
 from armpy.core.processes.protocol import WorkerGoneError, error_from_fields
 from armpy.errors import BackendError, DeadObjectError, QueueFullError
@@ -51,7 +50,7 @@ _TICK = struct.pack("ll", 0, int(_TICK_S * 1e6))
 _SPIN_S = 100e-6
 """How long an answer is looked for before the thread sleeps; to be waked takes 40 us here."""
 # On a single processor the worker cannot run while this thread looks.
-_CAN_SPIN = hasattr(os, "sched_yield") and (os.cpu_count() or 1) > 1
+_CAN_SPIN = (os.cpu_count() or 1) > 1
 Handles = Sequence[ITensorHandle | None]
 T = TypeVar("T")
 
@@ -100,8 +99,7 @@ class Place:
             )
             self.thread = answer.get("thread")
             self._descriptor = mine.detach()
-        self._poll = select.poll()
-        self._poll.register(self._descriptor, select.POLLIN)
+        self._look = look_for_input(self._descriptor)
         # When it is closed, the worker's thread for this place reads the end, and ends.
         weakref.finalize(self, os.close, self._descriptor)
         self._stop = stop_flag(memory)
@@ -150,9 +148,9 @@ class Place:
 
     def _spin(self) -> None:
         """Look for the answer for a moment: to sleep and be waked would take longer than most."""
-        if not _CAN_SPIN:
+        if not _CAN_SPIN or not hasattr(os, "sched_yield"):
             return
-        look = self._poll.poll
+        look = self._look
         end = time.perf_counter() + _SPIN_S
         while not look(0) and time.perf_counter() < end:
             os.sched_yield()  # to the worker, if it has no other processor

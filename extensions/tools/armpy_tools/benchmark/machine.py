@@ -87,7 +87,8 @@ def processors() -> int:
 
 def busy_seconds() -> float | None:
     """Seconds that the processors which this process may use have been busy; None if not known."""
-    if not hasattr(os, "sched_getaffinity"):
+    configuration = getattr(os, "sysconf", None)
+    if not hasattr(os, "sched_getaffinity") or configuration is None:
         return None
     names = {f"cpu{number}" for number in os.sched_getaffinity(0)}
     try:
@@ -97,12 +98,13 @@ def busy_seconds() -> float | None:
     except (OSError, ValueError):
         return None
     ticks = sum(sum(row) - sum(row[column] for column in _IDLE) for row in times)
-    return ticks / os.sysconf("SC_CLK_TCK") if times else None
+    return ticks / int(configuration("SC_CLK_TCK")) if times else None
 
 
 def _load() -> float | None:
     """Processes that ran or waited to run in the last minute."""
+    averages = getattr(os, "getloadavg", None)
     try:
-        return os.getloadavg()[0]
-    except (OSError, AttributeError):
+        return None if averages is None else float(averages()[0])
+    except OSError:
         return None

@@ -18,9 +18,12 @@ import platform
 import sys
 from collections.abc import Iterator
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from armpy_numba_acc.machine import processors
+
+if TYPE_CHECKING:  # what `processors` imports when it is asked for
+    import armpy_numba_acc.machine.processors.cpuid  # noqa: F401 - its name is `processors.cpuid`
 
 _DESCRIPTION = "/proc/cpuinfo"
 

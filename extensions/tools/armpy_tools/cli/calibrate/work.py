@@ -57,9 +57,10 @@ def calibrate(
 
 def busy_processors() -> float:
     """Return how many processors were busy in the last minute, where the system says it; else 0."""
+    averages = getattr(os, "getloadavg", None)
     try:
-        return os.getloadavg()[0]
-    except (AttributeError, OSError):
+        return 0.0 if averages is None else float(averages()[0])
+    except OSError:
         return 0.0
 
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, BinaryIO, Self, cast
 
 from armpy.cli.files import writing
 from armpy.store.owned_files import replacing
@@ -69,7 +69,7 @@ class ResultFile:
             with writing(self._target):
                 if isinstance(self._encoder, SpoolEncoder):
                     folder = self._target.parent
-                    self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed on exit
+                    self._file = _spool(folder)
                 else:
                     self._file = self._target.open("wb")
         content = b"".join(map(self._encoder.encode, outcomes))
@@ -95,3 +95,8 @@ class ResultFile:
             return
         with replacing(self._target) as file:
             write_archive(spool, encoder.types, file)
+
+
+def _spool(folder: Path) -> BinaryIO:
+    """A file without a name, or with one on Windows; it goes when it is closed."""
+    return cast("BinaryIO", tempfile.TemporaryFile(dir=folder))  # another type on each system
