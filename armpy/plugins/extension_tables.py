@@ -86,10 +86,7 @@ BACKENDS: Mapping[str, str] = {
     "OrtCpu": "armpy-onnxruntime",
     "OrtCuda": "armpy-onnxruntime",
     "OrtDirectMl": "armpy-onnxruntime",
-    "OrtOpenVino": "armpy-onnxruntime",
-    "OrtQnn": "armpy-onnxruntime",
     "OrtTensorRt": "armpy-onnxruntime",
-    "OrtWebGpu": "armpy-onnxruntime",
 }
 """Distributions by the backends that they bring, without those of armpy's own."""
 

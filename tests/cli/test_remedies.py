@@ -116,7 +116,7 @@ def options_for_python(path: Path, text: str) -> list[str]:
     is_command_line = not _COMMAND_LINES.isdisjoint(path.parts) or "pytest" in text
     if is_command_line or path.name in ("pytest_plugin.py", "test_conformance.py"):
         return []
-    return _OPTION.findall(re.sub(r"armpy [a-z][\w -]* --.*", "", text))
+    return _OPTION.findall(re.sub(r"(armpy|pip) [a-z][\w -]* --.*", "", text))
 
 
 def test_messages_for_python_name_no_options_of_commands() -> None:
