@@ -8,13 +8,16 @@ import importlib
 import io
 import logging
 import os
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from functools import cache
 from types import ModuleType
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError, BackendUnavailableError
 from armpy.types import DeviceType
+
+_TELEMETRY = "ORT_DISABLE_TELEMETRY"
 
 _log = logging.getLogger("armpy_onnxruntime")
 
@@ -69,10 +72,9 @@ def require(
         Of the given type, if it is not installed, cannot be imported, or is another module under
         this name, such as armpy's own in place of the engine.
     """
-    # From version 1.30 on it sends what it is used for to its maker, and writes files for that.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
-        imported = importlib.import_module(module)
+        with _telemetry_off():
+            imported = importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0].replace("_", "-")
         raise error_type(
@@ -87,6 +89,22 @@ def require(
             fix="Use the backend in a process that imports the engine under its own name",
         )
     return imported
+
+
+@contextmanager
+def _telemetry_off() -> Iterator[None]:
+    """Have ONNX Runtime send nothing about its use, which it decides when it is imported.
+
+    Version 1.30 sends such data to its maker, and writes files for it.
+    """
+    if _TELEMETRY in os.environ:  # the user decides
+        yield
+        return
+    os.environ[_TELEMETRY] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_TELEMETRY, None)
 
 
 def _library(name: str) -> ctypes.CDLL | None:

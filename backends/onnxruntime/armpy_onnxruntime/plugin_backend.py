@@ -197,11 +197,12 @@ class PluginPrograms(OnnxPrograms):
             "provider_version": self._device.version,
         }
 
-    def choose_provider(self, options: Any, about: Mapping[str, OptionValue]) -> None:
+    def choose_provider(self, options: Any, about: Mapping[str, OptionValue]) -> list[str] | None:
         """Have the session compute on the device; nothing is left to the processor's kernels."""
         given = read_provider_options(str(about["provider_options"]), self.backend_id)
         options.add_provider_for_devices([self._device.handle], given)
         options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        return None
 
 
 def read_provider_options(text: str, where: str) -> dict[str, str]:

@@ -68,8 +68,8 @@ class OnnxPrograms(IEnginePrograms):
         self,
         options: Any,  # Any: SessionOptions, which has no types
         about: Mapping[str, OptionValue],
-    ) -> None:
-        """Have a session compute on the provider.
+    ) -> list[str] | None:
+        """Have a session compute on the provider; its names for the session, where it has them.
 
         Raises
         ------
@@ -84,9 +84,9 @@ class OnnxPrograms(IEnginePrograms):
             )
         if provider.is_nvidia:
             preload_nvidia()
-        options.add_provider(provider.name, {})
         if provider.name != PROVIDERS[0].name:
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        return [provider.name]
 
     def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> OnnxProgram:
         """Make the session, which packs weights and fuses layers."""
@@ -94,10 +94,12 @@ class OnnxPrograms(IEnginePrograms):
         options = runtime.SessionOptions()
         options.intra_op_num_threads = int(about["num_threads"])
         options.log_severity_level = 4  # errors are raised
-        self.choose_provider(options, about)
+        names = self.choose_provider(options, about)
         try:
             # Its own fallback to the CPU prints to stdout.
-            session = runtime.InferenceSession(model, sess_options=options, enable_fallback=0)
+            session = runtime.InferenceSession(
+                model, sess_options=options, providers=names, enable_fallback=0
+            )
         except Exception as error:  # its exceptions have no base class of their own
             text = str(error).strip().partition("\n")[0]
             refusal = f"ONNX Runtime refuses it: {text}"

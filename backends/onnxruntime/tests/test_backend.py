@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -172,6 +173,23 @@ def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> No
     with np.errstate(all="ignore"):
         result = run_conformance(BACKEND_ID, filter=cases)
     assert result.is_passed, (result.shortcomings, result.problems)
+
+
+@pytest.mark.slow
+def test_the_engine_sends_nothing_and_leaves_no_files(tmp_path: Path) -> None:
+    program = (
+        "import os\n"
+        "from armpy_onnxruntime.backend import OrtCpu\n"
+        "OrtCpu().create_backend_context({'num_threads': 1})\n"
+        "OrtCpu()._refusal_of_relu()\n"
+        "print('ORT_DISABLE_TELEMETRY' in os.environ)\n"
+    )
+    variables = {**os.environ, "TMPDIR": str(tmp_path)}
+    variables.pop("ORT_DISABLE_TELEMETRY", None)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.slow

@@ -55,10 +55,11 @@ def test_a_network_is_one_part_and_agrees_with_the_reference(plugin: str) -> Non
     )
     with Model(classifier(), Runtime(settings)) as model:
         result = model(x)
-        layers = [layer.backend for layer in model.placement.layers]
+        placement = model.placement
     with Model(classifier(), Runtime(RuntimeOptions(backends=["CpuRef"]))) as reference:
         np.testing.assert_allclose(result, reference(x), 1e-5)
-    assert layers == [plugin]
+    assert placement is not None
+    assert [layer.backend for layer in placement.layers] == [plugin]
 
 
 @pytest.mark.slow
