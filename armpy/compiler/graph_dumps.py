@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph dumps: files for Graphviz of what a graph is at each stage of optimisation."""
+"""Graph dumps: drawings of a graph at each stage of optimisation, and the parts backends get."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 
 from armpy.compiler.options import OptimizerOptions
-from armpy.graph import Graph
-from armpy.types import BackendId
+from armpy.graph import Graph, SubgraphView
+from armpy.types import REFERENCE_BACKEND_ID, BackendId
 
 VARIABLE = "ARMPY_DUMP_GRAPHS"
 """Environment variable that names the folder, where the options name none."""
@@ -37,17 +38,43 @@ def dump(
     ----------
     NNAPI ``graphDump``; Arm NN ``SerializeToDot``.
     """
-    folder = options.dump_graphs or os.environ.get(VARIABLE, "")
-    if not folder:
+    stem = _stem(options, stage)
+    if stem is None:
         return
-    from armpy.graph.dump import to_dot  # noqa: PLC0415 - few draw
-
-    name = re.sub(r"[^A-Za-z0-9]+", "_", stage).strip("_")
-    # Several processes may write to one folder.
-    path = Path(folder) / f"{os.getpid()}-{next(_numbers):04}-{name}.dot"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(to_dot(graph, backends), encoding="utf-8")
+        _files().write_drawing(stem.with_suffix(".dot"), graph, backends)
     # A drawing is no reason for a load to fail.
     except OSError as error:
         _log.warning("the graph is not written down: %s", error)
+
+
+def dump_part(options: OptimizerOptions, backend_id: BackendId, part: SubgraphView) -> None:
+    """Write the part down that a backend is about to get, if options or environment say where.
+
+    ``<process>-<number>-part_<backend>.tflite`` has the layers, and a ``.npz`` beside it random
+    inputs and CpuRef's answers, by the names of the file's tensors. What cannot be written is a
+    warning.
+    """
+    # CpuRef gives the answers itself.
+    stem = None if backend_id == REFERENCE_BACKEND_ID else _stem(options, f"part_{backend_id}")
+    if stem is None:
+        return
+    for what, problem in _files().write_part(stem, part):
+        _log.warning("%s of a part for %s is not written down: %s", what, backend_id, problem)
+
+
+def _stem(options: OptimizerOptions, name: str) -> Path | None:
+    """Path of the next file without its suffix; None if nothing is written."""
+    folder = options.dump_graphs or os.environ.get(VARIABLE, "")
+    if not folder:
+        return None
+    name = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
+    # Several processes may write to one folder.
+    return Path(folder) / f"{os.getpid()}-{next(_numbers):04}-{name}"
+
+
+def _files() -> ModuleType:
+    """The module that writes, which few processes need."""
+    from armpy.compiler.files import dumps  # noqa: PLC0415 - as it says
+
+    return dumps

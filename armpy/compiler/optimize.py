@@ -27,7 +27,7 @@ from armpy.compiler.assign import (
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
 from armpy.compiler.compiled_parts import current_parts
-from armpy.compiler.graph_dumps import dump
+from armpy.compiler.graph_dumps import dump, dump_part
 from armpy.compiler.memory.memory_copies import (
     Factories,
     ImportRefusals,
@@ -256,6 +256,8 @@ class _Rounds:
         """Offer one part; layers that the backend cannot take are excluded from it."""
         key = (backend.get_id(), tuple(layer.id for layer in part.layers))
         if key not in self._answers:
+            # Before it is asked, as it may crash.
+            dump_part(self._options, backend.get_id(), part)
             # The time of a part begins with its own offer, not with the network's.
             request = self._options.request_for(backend, next_deadline())
             prepare = self._preparation(backend, part, request)

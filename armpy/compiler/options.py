@@ -107,7 +107,8 @@ class OptimizerOptions:
     caching : CompilationCaching, optional
         Where compiled parts are kept. Left out, as `RuntimeOptions` says.
     dump_graphs : str
-        A folder for drawings of the graph at each stage, for Graphviz; if empty, the one that the
+        A folder for drawings of the graph at each stage, for Graphviz, and for the parts that
+        backends get, as .tflite files with inputs and CpuRef's answers; if empty, the one that the
         environment variable ``ARMPY_DUMP_GRAPHS`` names.
     relaxed : bool
         Whether backends may compute float32 with the range and precision of float16;

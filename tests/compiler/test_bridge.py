@@ -181,8 +181,8 @@ def network() -> Network:
 
 
 def stages(folder: Path) -> dict[str, str]:
-    """What was written down, by stage, in order."""
-    paths = sorted(folder.iterdir())
+    """What was drawn, by stage, in order."""
+    paths = sorted(folder.glob("*.dot"))
     return {path.stem.split("-", 2)[2]: path.read_text(encoding="utf-8") for path in paths}
 
 
@@ -205,6 +205,17 @@ def test_each_stage_of_optimisation_is_drawn(tmp_path: Path) -> None:
     assert "BackendID : CpuRef" in dots["assigned"]
     assert "MemCopy" not in dots["substituted"]
     assert "MemCopy" in dots["bridged"]
+
+
+def test_each_part_is_written_down_with_inputs_and_answers(tmp_path: Path) -> None:
+    run_dumped(OptimizerOptions(dump_graphs=str(tmp_path)))
+    (part,) = tmp_path.glob("*-part_Adder.tflite")
+    assert not [*tmp_path.glob("*CpuRef*")]
+    answers = dict(np.load(part.with_suffix(".npz")))
+    expected = answers.pop("output_0")
+    np.testing.assert_array_equal(expected, 2 * answers["input_0"])  # x + x, without transposes
+    with armpy.load(part) as model:
+        np.testing.assert_array_equal(model.run(answers)["output_0"], expected)
 
 
 def test_the_environment_says_where_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
