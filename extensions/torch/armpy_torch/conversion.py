@@ -20,7 +20,7 @@ from typing import Any
 import onnx_ir
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, OutputKind, SymIntArgument
+from torch.export.graph_signature import ConstantArgument, OutputKind, OutputSpec, SymIntArgument
 from torch.onnx._internal.exporter import _core, _registration
 
 from armpy.core.dataclass import dataclass
@@ -69,6 +69,8 @@ def convert(
 
     Parameters
     ----------
+    program : ExportedProgram
+        It may write to inputs, but not to buffers of its own.
     tensors : dict of int to torch.Tensor
         Inputs by number that are constants of the network; those that the program writes to stay
         inputs.
@@ -78,31 +80,18 @@ def convert(
     ArmpyError
         If it uses what the exporter has no ONNX operators for, or what a network cannot have.
     """
+    program = without_writes(program)
+    targets = _return_writes(program)
     exported = _exported(program)
     final = exported.exported_program
-    _check_random(final)
+    _check_operators(final)
     model, signature = exported.model, final.graph_signature
     positions = {spec.arg.name: number for number, spec in enumerate(_user_inputs(final))}
-    results = {value.name: value for node in model.graph for value in node.outputs}
     dtypes = {node.name: node.meta["val"].dtype for node in final.graph.nodes if _is_tensor(node)}
     for input_name in signature.user_inputs:
         _check_real(dtypes.get(input_name, torch.float32), f"input '{input_name}'")
-    written, outputs = [], []
-    for spec in signature.output_specs:
-        output = _output(spec.arg, dtypes)
-        if spec.kind is OutputKind.USER_OUTPUT:
-            outputs.append(output)
-        elif spec.kind in _WRITTEN and spec.target in positions and output.name in results:
-            written.append((positions[spec.target], output))
-            model.graph.outputs.append(results[output.name])
-        else:
-            raise UnimplementedError(
-                "the program changes a tensor that is not an input of it",
-                where=f"'{spec.target}'",
-                expected="a program that leaves its parameters and buffers as they are",
-                actual=spec.kind.name,
-                fix="Pass the tensor as an argument, and return its new elements",
-            )
+    outputs = [_output(spec.arg, dtypes) for spec in signature.output_specs]
+    written = tuple(zip([positions[name] for name in targets], outputs, strict=False))
     constants = {
         number: tensor
         for number, tensor in tensors.items()
@@ -114,7 +103,39 @@ def convert(
     settings = ParseSettings(None, memory_limit_bytes, {}, dict)
     network = parse_file(open_model_file(data), settings, memory.views)
     network.name = name
-    return ConvertedProgram(network, inputs, tuple(outputs), tuple(written))
+    return ConvertedProgram(network, inputs, tuple(outputs[len(targets) :]), written)
+
+
+def without_writes(program: ExportedProgram) -> ExportedProgram:
+    """The same program, in which no operator writes: writes are in the signature alone."""
+    if any(
+        getattr(node.target, "_schema", None) and node.target._schema.is_mutable
+        for node in program.graph.nodes
+    ):
+        return program.run_decompositions({})
+    return program
+
+
+def written_by(program: ExportedProgram) -> tuple[str, ...]:
+    """Names of what a program of `without_writes` writes to: inputs, or buffers in it."""
+    specs = program.graph_signature.output_specs
+    return tuple(spec.target for spec in specs if spec.kind in _WRITTEN)
+
+
+def _return_writes(program: ExportedProgram) -> tuple[str, ...]:
+    """Let a program return what it writes to inputs, before its outputs; the inputs' names.
+
+    Left as they are, PyTorch's exporter removes what computes them.
+    """
+    targets = written_by(program)
+    specs = program.graph_signature.output_specs
+    for number, spec in enumerate(specs):
+        if spec.kind in _WRITTEN:
+            specs[number] = OutputSpec(OutputKind.USER_OUTPUT, spec.arg, None)
+    if targets:
+        calls = program.module_call_graph[0].signature
+        calls.out_spec = torch.utils._pytree.tree_structure([*range(len(specs))])
+    return targets
 
 
 def _exported(program: ExportedProgram) -> torch.onnx.ONNXProgram:
@@ -220,23 +241,34 @@ def _check_real(dtype: torch.dtype, where: str) -> None:
         )
 
 
-def _check_random(program: ExportedProgram) -> None:
-    """Check that no number comes from PyTorch's generator, whose numbers armpy does not have."""
+def _check_operators(program: ExportedProgram) -> None:
+    """Check that results follow from inputs, and that none depends on a training mode."""
     for node in program.graph.nodes:
         tags: Collection[object] = getattr(node.target, "tags", ())
-        if torch.Tag.nondeterministic_seeded in tags and not _is_sure(node):
+        if torch.Tag.nondeterministic_seeded in tags and _argument(node, "dropout_p") != 0.0:
             raise UnimplementedError(
                 "the operator draws random numbers from PyTorch's generator",
                 where=str(node.target),
                 expected="operators whose results follow from their inputs",
                 fix="Call model.eval(), or leave this part to PyTorch",
             )
+        if "batch_norm" in str(node.target) and _argument(node, "training") is True:
+            raise UnimplementedError(
+                "the operator normalises by statistics of the batch",
+                where=str(node.target),
+                expected="a model in evaluation mode",
+                fix="Call model.eval(), or leave this part to PyTorch",
+            )
 
 
-def _is_sure(node: torch.fx.Node) -> bool:
-    """Return whether an operator that may drop elements drops none."""
-    dropped = node.args[4] if len(node.args) > 4 else node.kwargs.get("dropout_p", 0.0)
-    return "attention" in str(node.target) and not dropped
+def _argument(node: torch.fx.Node, name: str) -> object:
+    """The value of an operator's argument, perhaps its default; None if it has no such one."""
+    parameters = node.target._schema.arguments
+    for position, parameter in enumerate(parameters):
+        if parameter.name == name:
+            given = node.args[position] if position < len(node.args) else parameter.default_value
+            return node.kwargs.get(name, given)
+    return None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from armpy.core.arguments import check_instance
 from armpy.errors import UnimplementedError
 from armpy.model import Model
-from armpy_torch.conversion import convert
+from armpy_torch.conversion import convert, without_writes, written_by
 from armpy_torch.options import runtime_of
 
 
@@ -51,12 +51,14 @@ def load(program: ExportedProgram, **options: Any) -> Model:  # Any: as `Runtime
         program, where, ExportedProgram, fix="Pass torch.export.export(module, arguments)"
     )
     runtime = runtime_of(options, where)
-    converted = convert(program, {}, "exported_program", runtime.options.memory_limit_bytes)
-    if converted.written:
+    program = without_writes(program)
+    if written := written_by(program):
         raise UnimplementedError(
-            "the program changes its inputs",
+            "the program writes to its inputs or buffers",
             where=where,
             expected="a program that returns all that it computes",
+            actual=", ".join(f"'{name}'" for name in written),
             fix="Return the new elements, or take torch.compile(module, backend='armpy')",
         )
+    converted = convert(program, {}, "exported_program", runtime.options.memory_limit_bytes)
     return Model(converted.network, runtime, closes_runtime=True)

@@ -135,6 +135,34 @@ def test_writes_to_inputs_and_buffers_are_done() -> None:
         assert_equal((values, model.total), (expected_values, plain.total))
 
 
+def test_a_write_is_done_whose_result_is_not_read() -> None:
+    def program(x: Tensor, count: Tensor) -> Tensor:
+        count.add_(1)
+        return x * 2
+
+    values, count = torch.randn(3), torch.zeros((), dtype=torch.int64)
+    fast = compiled(program, on_fallback="error")
+    for number in (1, 2):
+        assert_equal(fast(values, count), values * 2)
+        assert count == number
+
+
+def test_batches_are_normalised_by_pytorch_in_training() -> None:
+    values = torch.randn(5, 4)
+    for model in (nn.BatchNorm1d(4), nn.BatchNorm1d(4, track_running_stats=False)):
+        expected = torch.nn.functional.batch_norm(values, None, None, training=True)
+        assert_equal(compiled(model)(values), expected)
+        assert "statistics of the batch" in new_reports(1)[0].reason
+
+
+def test_autocast_holds_in_the_graph() -> None:
+    model, values = nn.Linear(4, 3), torch.randn(2, 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        actual, expected = compiled(model, backends=["CpuRef"])(values), model(values)
+    assert actual.dtype == torch.bfloat16
+    torch.testing.assert_close(actual, expected, rtol=0.02, atol=0.02)
+
+
 def test_random_numbers_come_from_pytorch() -> None:
     def program(x: Tensor) -> Tensor:
         return x + torch.rand_like(x)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Modules of torchvision, timm and transformers with random weights, by ``torch.compile``.
+
+Usage::
+
+    python -m benchmarks.torch_compile [NAME...] [--threads 1,2] [--inductor] [--rows FILE]
+
+Each module runs in PyTorch alone, on armpy, and with ``--inductor`` on PyTorch's own compiler, at
+two batch sizes (or lengths of texts) so that the second graph has an open size. A row says whether
+armpy's results are PyTorch's within 1e-4 of the largest element, the first call of each in seconds,
+later calls in milliseconds (the fastest of several), the graphs that Dynamo captured, those that
+ran in PyTorch, and why. Rows are printed and, as JSON, appended to a file.
+
+Notes
+-----
+torchvision's wheel does not import beside a PyTorch that it was not built for: its operators of
+boxes are missing. The networks here have none of these, so that two of them are only declared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+import armpy_torch
+
+Arguments = tuple[Any, ...]
+"""Tensors; Any, as PyTorch has no types for the type checker."""
+
+_VISION = (
+    *("alexnet", "convnext_tiny", "densenet121", "efficientnet_b0", "googlenet", "inception_v3"),
+    *("maxvit_t", "mnasnet0_5", "mobilenet_v2", "mobilenet_v3_small", "regnet_y_400mf", "resnet18"),
+    *("resnet50", "resnext50_32x4d", "shufflenet_v2_x0_5", "squeezenet1_1", "swin_t", "vgg11"),
+    *("vit_b_32",),
+)
+_TIMM = (
+    *("cait_xxs24_224", "convmixer_768_32", "convnext_atto", "deit_tiny_patch16_224", "dla34"),
+    *("edgenext_xx_small", "efficientformer_l1", "efficientnet_lite0", "fastvit_t8", "gernet_s"),
+    *("ghostnet_050", "hrnet_w18_small", "lcnet_050", "levit_128s", "mixer_s32_224", "mixnet_s"),
+    *("mobilenetv4_conv_small", "mobileone_s0", "mobilevit_xxs", "pit_ti_224", "poolformer_s12"),
+    *("repvgg_a0", "resmlp_12_224", "rexnet_100", "tinynet_e", "xcit_nano_12_p16_224"),
+)
+_SMALL = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+_TEXTS: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        "AlbertModel": {**_SMALL, "intermediate_size": 128},
+        "BertModel": {**_SMALL, "intermediate_size": 128},
+        "CamembertModel": {**_SMALL, "intermediate_size": 128},
+        "DistilBertModel": {"dim": 64, "n_layers": 2, "n_heads": 4, "hidden_dim": 128},
+        "ElectraModel": {**_SMALL, "intermediate_size": 128},
+        "GPT2Model": {"n_embd": 64, "n_layer": 2, "n_head": 4, "use_cache": False},
+        "GPTNeoXModel": {**_SMALL, "intermediate_size": 128, "use_cache": False},
+        "LlamaModel": {**_SMALL, "intermediate_size": 128, "use_cache": False},
+        "MistralModel": {
+            **_SMALL, "intermediate_size": 128, "num_key_value_heads": 2, "use_cache": False,
+        },
+        "MPNetModel": {**_SMALL, "intermediate_size": 128},
+        "OPTModel": {
+            **_SMALL, "ffn_dim": 128, "word_embed_proj_dim": 64, "use_cache": False,
+        },
+        "PhiModel": {**_SMALL, "intermediate_size": 128, "use_cache": False},
+        "Qwen2Model": {
+            **_SMALL, "intermediate_size": 128, "num_key_value_heads": 2, "use_cache": False,
+        },
+        "RobertaModel": {**_SMALL, "intermediate_size": 128},
+        "SqueezeBertModel": {**_SMALL, "intermediate_size": 128, "embedding_size": 64},
+        "T5EncoderModel": {"d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4},
+    }
+)  # fmt: skip
+"""Language models by class, each with what makes it small."""
+
+
+@dataclass
+class Row:
+    """What was measured of one module."""
+
+    name: str
+    threads: int
+    worst: float = 0.0
+    eager_ms: float = 0.0
+    armpy_first_s: float = 0.0
+    armpy_ms: float = 0.0
+    inductor_first_s: float = 0.0
+    inductor_ms: float = 0.0
+    graphs: int = 0
+    in_pytorch: int = 0
+    layers_elsewhere: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+
+def modules() -> Iterator[tuple[str, Callable[[], tuple[Any, Arguments, Arguments]]]]:
+    """Names, and functions that make a module and two sets of arguments."""
+    for name in _VISION:
+        yield f"torchvision/{name}", partial(_of_images, "torchvision.models", name)
+    for name in _TIMM:
+        yield f"timm/{name}", partial(_of_images, "timm", name)
+    for name, sizes in _TEXTS.items():
+        yield f"transformers/{name}", partial(_of_texts, name, sizes)
+
+
+def _of_images(package: str, name: str) -> tuple[Any, Arguments, Arguments]:
+    """A network of images, one image and three."""
+    library = import_module(package)
+    module = library.create_model(name) if package == "timm" else library.get_model(name)
+    size = 299 if name == "inception_v3" else 224
+    return module.eval(), (torch.rand(1, 3, size, size),), (torch.rand(3, 3, size, size),)
+
+
+def _of_texts(name: str, sizes: Mapping[str, object]) -> tuple[Any, Arguments, Arguments]:
+    """A language model, 16 tokens and 24."""
+    kind = getattr(import_module("transformers"), name)
+    module = kind(kind.config_class(**sizes, vocab_size=1000)).eval()
+    return module, *((torch.randint(5, 999, (1, count)),) for count in (16, 24))
+
+
+def main() -> None:
+    """Measure the modules that are named, or all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--inductor", action="store_true")
+    parser.add_argument("--rows", type=Path)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    declare_box_operators()
+    for name, make in modules():
+        if options.names and not any(part in name for part in options.names):
+            continue
+        for threads in map(int, options.threads.split(",")):
+            with torch.no_grad():
+                row = measured(name, make, threads, with_inductor=options.inductor)
+            print(json.dumps(asdict(row)), flush=True)
+            if options.rows is not None:
+                with options.rows.open("a") as file:
+                    file.write(json.dumps(asdict(row)) + "\n")
+
+
+def declare_box_operators() -> None:
+    """Declare what torchvision expects of its own library when it is imported."""
+    library = torch.library.Library("torchvision", "DEF")
+    for name in ("nms", "qnms"):
+        library.define(f"{name}(Tensor boxes, Tensor scores, float threshold) -> Tensor")
+    _KEPT.append(library)  # it ends its operators when it is collected
+
+
+_KEPT: list[object] = []
+
+
+def measured(
+    name: str,
+    make: Callable[[], tuple[Any, Arguments, Arguments]],
+    threads: int,
+    *,
+    with_inductor: bool,
+) -> Row:
+    """Measure one module."""
+    torch.manual_seed(7)
+    torch.set_num_threads(threads)
+    row = Row(name, threads)
+    module, first, second = make()
+    row.eager_ms = fastest_ms(module, first)
+    torch._dynamo.reset()
+    before = {report.number for report in armpy_torch.reports()}
+    fast = torch.compile(module, backend="armpy", options={"num_threads": threads})
+    row.armpy_first_s = seconds(fast, first)
+    row.armpy_ms = fastest_ms(fast, first)
+    row.worst = max(difference(fast(*part), module(*part)) for part in (first, second))
+    for report in armpy_torch.reports():
+        if report.number not in before:
+            row.graphs += 1
+            row.in_pytorch += bool(report.reason)
+            row.reasons += [report.reason] if report.reason else []
+            row.layers_elsewhere += sum(placement.fallbacks for placement in report.placements)
+    if with_inductor:
+        torch._dynamo.reset()
+        fast = torch.compile(module)
+        row.inductor_first_s = seconds(fast, first)
+        row.inductor_ms = fastest_ms(fast, first)
+    return row
+
+
+def seconds(function: Callable[..., object], arguments: Arguments) -> float:
+    """Duration of a call."""
+    begin = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - begin
+
+
+def fastest_ms(function: Callable[..., object], arguments: Arguments, calls: int = 7) -> float:
+    """Duration of the fastest of several calls, after one that is not counted."""
+    seconds(function, arguments)
+    return 1e3 * min(seconds(function, arguments) for _ in range(calls))
+
+
+def difference(actual: Any, expected: Any) -> float:
+    """The largest difference of two results, of the largest element."""
+    actual, expected = (torch.utils._pytree.tree_leaves(part) for part in (actual, expected))
+    pairs = [(a, e) for a, e in zip(actual, expected, strict=True) if isinstance(e, torch.Tensor)]
+    return max(float((a - e).abs().max() / e.abs().max().clamp(min=1e-6)) for a, e in pairs)
+
+
+if __name__ == "__main__":
+    main()
