@@ -63,9 +63,13 @@ class ArmpyRuntime(mlserver.MLModel):
 
     @property
     def ready(self) -> bool:
-        """Return whether requests can be answered; MLServer asks for readiness by it."""
+        """Return whether requests can be answered; MLServer asks for readiness by it.
+
+        MLServer refuses all requests by 400 while it is false, so that one failed request, which
+        may have been at fault itself, is not enough.
+        """
         return self._is_loaded and not (
-            hasattr(self, "served") and self.served.health.problem(READY_WAIT_S)
+            hasattr(self, "served") and self.served.health.problem(READY_WAIT_S, needs_trial=True)
         )
 
     @ready.setter
