@@ -23,7 +23,11 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
-from armpy.cli.doctor.diagnose import remedy, sizes_of, unmet_requirements
+from armpy.cli.doctor.diagnose import (
+    remedy,
+    sizes_of,
+    unmet_requirements,
+)
 from armpy.cli.doctor.diagnose_model import operators_remedy
 from armpy.cli.inspect.examine_file import FileExamination, ProgramExamination, examine_file
 from armpy.errors import ParserError
@@ -365,6 +369,41 @@ def test_a_cause_that_names_a_command_is_the_remedy() -> None:
     sick = Candidate("Acme", "x", CandidateKind.CODE)
     assert remedy(sick, is_sick=True, cause=cause) == "Run: pip install numba llvmlite"
     assert remedy(sick, is_sick=True, cause="wrong answers").startswith("Report it")
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_sick", "text"),
+    [
+        (
+            {"kind": CandidateKind.ENTRY_POINT, "distribution": "acme-npu"},
+            False,
+            "armpy goes on without it; to have it looked for no more, run pip uninstall acme-npu",
+        ),
+        (
+            {"kind": CandidateKind.DIRECTORY, "directory": "/m", "path": "/m/Acme_Npu_backend.py"},
+            False,
+            "to have it looked for no more, remove /m/Acme_Npu_backend.py, or leave /m out of "
+            "--dynamic-backends-path and ARMPY_DYNAMIC_BACKENDS_PATH",
+        ),
+        (
+            {"kind": CandidateKind.ENTRY_POINT, "distribution": "acme-npu"},
+            True,
+            "To go on without it, name others with --backends, or run pip uninstall acme-npu",
+        ),
+        (
+            {"kind": CandidateKind.ENTRY_POINT, "distribution": "acme", "is_plugin": True},
+            True,
+            "To go on without it, run pip uninstall acme",
+        ),
+    ],
+)
+def test_where_only_an_author_can_mend_it_the_way_on_is_named(
+    fields: dict[str, Any], is_sick: bool, text: str
+) -> None:
+    broken = Candidate("Acme", "x", status=CandidateStatus.FAILED, reason="oops", **fields)
+    fix = remedy(broken, is_sick=is_sick, cause="oops")
+    assert fix.startswith("Report it to its author")
+    assert fix.endswith(text)
 
 
 @pytest.mark.slow

@@ -97,12 +97,14 @@ _DISTRIBUTIONS = {
 }
 """What brings a module whose name is another."""
 
+_REPORT = "Report it to its author"
+
 _REMEDIES = {
     CandidateStatus.DUPLICATE: "Remove one of the two",
     CandidateStatus.CRASHED: "Remove it and report it; Runtime(probe=True) leaves it out",
     CandidateStatus.HUNG: "Remove it and report it; Runtime(probe=True) leaves it out",
-    CandidateStatus.FAILED: "Report it to its author; armpy doctor --debug shows the traceback",
-    CandidateStatus.REJECTED: "Report it to its author: armpy.backend describes the contract",
+    CandidateStatus.FAILED: f"{_REPORT}; armpy doctor --debug shows the traceback",
+    CandidateStatus.REJECTED: f"{_REPORT}: armpy.backend describes the contract",
 }
 
 
@@ -410,17 +412,40 @@ def _cause(candidate: Candidate, result: ProbeResult | None) -> str:
 def remedy(candidate: Candidate, *, is_sick: bool, cause: str = "") -> str:
     """Return the fix for a candidate, which may load and not work; empty if there is none.
 
-    A `cause` that names a command to run is the best fix.
+    A `cause` that names a command to run is the best fix. Where only the author can mend it, the
+    way to go on without it is named.
     """
+    fix = _fix(candidate, is_sick=is_sick, cause=cause)
+    return f"{fix}. {_way_on(candidate, is_sick=is_sick)}" if fix.startswith(_REPORT) else fix
+
+
+def _way_on(candidate: Candidate, *, is_sick: bool) -> str:
+    """Say how to go on without a candidate; one that loads is used until it is left out."""
+    if candidate.directory:
+        options = f"--dynamic-backends-path and {PATH_VARIABLE}"
+        removal = f"remove {candidate.path}, or leave {candidate.directory} out of {options}"
+    elif candidate.distribution:
+        removal = f"run pip uninstall {candidate.distribution}"
+    else:
+        removal = "register it no more"
+    if is_sick and not candidate.is_plugin:
+        return f"To go on without it, name others with --backends, or {removal}"
+    if is_sick:
+        return f"To go on without it, {removal}"
+    return f"armpy goes on without it; to have it looked for no more, {removal}"
+
+
+def _fix(candidate: Candidate, *, is_sick: bool, cause: str) -> str:
+    """Return the fix for a candidate, without the way to go on; empty if there is none."""
     if is_sick and candidate.is_plugin:
-        return "Report it to its author: armpy.plugins.hooks.specifications describes the hooks"
+        return f"{_REPORT}: armpy.plugins.hooks.specifications describes the hooks"
     if is_sick and (command := COMMAND.search(cause)):
         return f"Run: {command[0]}"
     variables = [name for name in _VARIABLE.findall(cause) if name in os.environ]
     if variables:
         return f"Correct the environment variable {variables[0]}, or unset it"
     if is_sick:
-        return f"Report it to its author; 'armpy conformance {candidate.backend_id}' shows more"
+        return f"{_REPORT}; 'armpy conformance {candidate.backend_id}' shows more"
     if candidate.missing_library:
         return _install_library(candidate.missing_library)
     if candidate.missing_module:
@@ -433,7 +458,7 @@ def remedy(candidate: Candidate, *, is_sick: bool, cause: str = "") -> str:
     if "chmod" in candidate.reason:
         return ""  # the reason says it
     if candidate.is_plugin and candidate.status is CandidateStatus.REJECTED:
-        return "Report it to its author: armpy.plugins.hooks.specifications describes the hooks"
+        return f"{_REPORT}: armpy.plugins.hooks.specifications describes the hooks"
     return _REMEDIES.get(candidate.status, "")
 
 
@@ -516,10 +541,10 @@ def _cache_problem() -> str:
             file.write(bytes(_LEAST_ROOM))
             file.flush()
     except OSError as error:
-        if file := file_in_place_of(folder):
+        if in_place := file_in_place_of(folder):
             return (
-                f"{file} is a file and not a folder: each start compiles anew. Remove the file, "
-                "or set ARMPY_CACHE_DIR to a folder"
+                f"{in_place} is a file and not a folder: each start compiles anew. Remove the "
+                "file, or set ARMPY_CACHE_DIR to a folder"
             )
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         fix = "Delete something ('armpy cache clear')" if is_full else "Make it writable"
