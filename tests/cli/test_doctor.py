@@ -24,11 +24,14 @@ from armpy.backend import (
     SavedProgram,
 )
 from armpy.cli.doctor.diagnose import (
+    Diagnosis,
+    Examination,
     remedy,
     sizes_of,
     unmet_requirements,
 )
 from armpy.cli.doctor.diagnose_model import operators_remedy
+from armpy.cli.doctor.report import print_installation
 from armpy.cli.inspect.examine_file import FileExamination, ProgramExamination, examine_file
 from armpy.errors import ParserError
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus
@@ -711,3 +714,56 @@ def test_the_command_says_it_to_people_and_programs(tmp_path: Path, cli: Cli) ->
         "doctor", str(path), "--code", "signed", code=1
     )
     assert armpy_command(["doctor", str(path), "--code", "never"]) == 0
+
+
+def well(name: str, **details: Any) -> Diagnosis:
+    return Diagnosis(
+        name, name, "code", "here 1.0", "", "ok", True, "", "", "", "1.0", "", "", details
+    )
+
+
+def printed(capsys: pytest.CaptureFixture[str], *, in_full: bool) -> list[str]:
+    """Lines that are printed about a backend and two plugins that are well."""
+    capabilities = {f"Capability{number}": True for number in range(20)}
+    hooks = {"hooks": ["armpy_add_cli_commands"], "commands": ["toy"]}
+    facts = {"extensions": "x" * 300, "cache": "y" * 300}
+    examination = Examination(
+        facts,
+        (well("Acme", capabilities=capabilities),),
+        (well("toy", **hooks), well("other", **hooks)),
+        (),
+        (),
+        "",
+        (),
+        (),
+    )
+    print_installation(examination, with_tracebacks=False, in_full=in_full)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_what_is_well_is_cut_to_the_width_unless_all_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = printed(capsys, in_full=False)
+    cut = [line for line in lines if line.endswith(" ... (-v: all)")]
+    assert [line.split(":")[0].strip() for line in cut] == ["extensions", "capabilities"]
+    assert max(map(len, cut)) <= 100
+    assert f"cache: {'y' * 300}" in lines  # it is not known to be well
+    at = lines.index("plugin toy 1.0: ok")
+    assert lines[at - 1 : at + 4] == [
+        "",
+        "plugin toy 1.0: ok",
+        "  commands: toy",
+        "plugin other 1.0: ok",
+        "  commands: toy",
+    ]
+    every = printed(capsys, in_full=True)
+    assert not [line for line in every if "-v: all" in line]
+    assert any(line.endswith("Capability18, Capability19") for line in every)
+    assert f"extensions: {'x' * 300}" in every
+    assert every.count("  hooks: armpy_add_cli_commands") == 2
+
+
+def test_the_doctor_prints_all_with_v(cli: Cli) -> None:
+    assert " ... (-v: all)" in cli.out("doctor")
+    assert " ... (-v: all)" not in cli.out("doctor", "-v")

@@ -111,7 +111,7 @@ def test_what_was_said_to_be_supported_and_cannot_be_prepared_is_a_problem() -> 
     examination = examine_backend(Lying())
     problems: Any = examination["problems"]
     (problem,) = problems
-    assert problem.startswith("addition failed: said supported, but gave it back, alone and ")
+    assert problem.startswith("addition failed: get_layer_support accepts the layer, but ")
     assert "the driver is from last year" in problem
 
 
@@ -146,7 +146,8 @@ def test_a_backend_that_gives_everything_back_is_a_problem() -> None:
     problems: Any = examination["problems"]
     (problem,) = problems
     assert problem.startswith(
-        "addition failed: said supported, but gave it back, alone and followed by "
+        "addition failed: get_layer_support accepts the layer, but the backend took it in no "
+        "network: neither alone nor followed by RELU. Its reason: "
     )
 
 

@@ -40,6 +40,8 @@ def command() -> None:
     compile. Of a compiled one, say which of its programs would be used here, and why others would
     not.
 
+    Long lines about what is well are cut to the width of the terminal; -v shows all.
+
     Exit code 0 if all is well, 1 if there is a problem. A library that is optional, a device that
     this machine lacks and an extension that is not installed are listed, and are none.
     """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,26 +16,51 @@ if TYPE_CHECKING:
     from armpy.cli.inspect.examine_file import FileExamination
 
 
+_LONG_FACTS = ("extensions", "isolated backends")
+"""Facts that are of interest in reports of faults, and need not be read otherwise."""
+
+_MOST_COLUMNS = 100
+"""Width of long lines where there is no terminal."""
+
+_ALL = sys.maxsize
+_INDENT = "  "
+_MORE = " ... (-v: all)"
+
+
 def examine_and_print() -> None:
     """Examine the installation where the libraries of the command line are missing."""
     print_installation(examine(PluginOptions()), with_tracebacks=False)
 
 
-def print_installation(examination: Examination, *, with_tracebacks: bool) -> None:
-    """Print an examination; with tracebacks, also what candidates raised and wrote."""
+def print_installation(
+    examination: Examination, *, with_tracebacks: bool, in_full: bool = False
+) -> None:
+    """Print an examination; with tracebacks, also what candidates raised and wrote.
+
+    Unless it is printed in full, long lines about what is well are cut to the terminal's width, and
+    of plugins that are well only what they add is named.
+    """
     printer = Printer()
+    width = _ALL if in_full else min(printer.width, _MOST_COLUMNS)
     for name, text in examination.facts.items():
-        printer.line(f"{name}: {text}")
+        line = f"{name}: {text}"
+        printer.line(_cut(line, width) if name in _LONG_FACTS else line)
     for line in _surroundings(examination):
         printer.line(line)
+    was_short = False
     for diagnosis in (*examination.candidates, *examination.plugins):
         if diagnosis.status == NO_DEVICE:
             continue
         name = " ".join(filter(None, (diagnosis.id or diagnosis.name, diagnosis.version)))
-        name = f"plugin {name}" if diagnosis in examination.plugins else name
-        printer.heading(f"{name}: {diagnosis.status}")
-        for line in _lines(diagnosis):
-            printer.line(f"  {line}")
+        is_plugin = diagnosis in examination.plugins
+        name = f"plugin {name}" if is_plugin else name
+        is_short = is_plugin and diagnosis.is_ok and not in_full
+        if not (is_short and was_short):
+            printer.line("")
+        was_short = is_short
+        printer.line(f"{name}: {diagnosis.status}", "bold")
+        for line in _lines(diagnosis, width, is_short=is_short):
+            printer.line(f"{_INDENT}{line}")
         if with_tracebacks:
             for line in (diagnosis.traceback or diagnosis.output).splitlines():
                 printer.line(f"  | {line}")
@@ -103,8 +129,16 @@ def print_model(examination: ModelExamination) -> None:
         printer.line(f"to do: {examination.remedy}")
 
 
-def _lines(diagnosis: Diagnosis) -> Iterator[str]:
-    yield f"found: {diagnosis.source}"
+def _cut(line: str, width: int) -> str:
+    """Return a line that has at most a width, with how the rest is shown."""
+    if len(line) <= width:
+        return line
+    return f"{line[: width - len(_MORE)].rstrip(' ,')}{_MORE}"
+
+
+def _lines(diagnosis: Diagnosis, width: int, *, is_short: bool) -> Iterator[str]:
+    if not is_short:
+        yield f"found: {diagnosis.source}"
     if diagnosis.cause:
         yield f"cause: {diagnosis.cause}"
     if diagnosis.missing:
@@ -115,19 +149,20 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"API version: {diagnosis.api_version}"
     if diagnosis.device_type:
         yield f"device: {diagnosis.device_type}"
-    yield from _detail_lines(diagnosis.details)
+    yield from _detail_lines(diagnosis.details, width - len(_INDENT), is_short=is_short)
 
 
-def _detail_lines(details: Mapping[str, Any]) -> Iterator[str]:
+def _detail_lines(details: Mapping[str, Any], width: int, *, is_short: bool) -> Iterator[str]:
     """Lines about the properties of a backend or plugin, and about its trials."""
     for option in details.get("options", ()):
-        yield (
+        line = (
             f"option {option['name']} ({option['scope']}, {option['allowed']}, "
             f"default {option['default']!r}): {option['help']}"
         )
+        yield _cut(line, width)
     if details.get("capabilities"):
         shown = (k if v is True else f"{k}={v}" for k, v in details["capabilities"].items())
-        yield f"capabilities: {', '.join(shown)}"
+        yield _cut(f"capabilities: {', '.join(shown)}", width)
     if details.get("extensions"):
         yield f"extensions: {', '.join(details['extensions'])}"
     for front_end in details.get("front_ends", ()):
@@ -137,7 +172,7 @@ def _detail_lines(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"front-end {front_end['name']}: {front_end['title']} ({suffixes}){missing}{install}"
     if details.get("commands"):
         yield f"commands: {', '.join(details['commands'])}"
-    if details.get("hooks"):
+    if details.get("hooks") and not is_short:
         yield f"hooks: {', '.join(details['hooks'])}"
     yield from details.get("diagnosis", ())
     for trial in details.get("trials", ()):

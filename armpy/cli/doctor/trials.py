@@ -138,8 +138,10 @@ def _try(
         return FAILED, f"{FAILED}: {error}"
     if takes_patterns:
         return GIVEN_BACK, f"{GIVEN_BACK}: {reason}"
-    where = f"alone and followed by {_FOLLOWING}"
-    return FAILED, f"{FAILED}: said supported, but gave it back, {where}: {reason}"
+    return FAILED, (
+        f"{FAILED}: get_layer_support accepts the layer, but the backend took it in no network: "
+        f"neither alone nor followed by {_FOLLOWING}. Its reason: {reason}"
+    )
 
 
 def _run(runtime: Runtime, backend: BackendId, layer: _Layer, *, with_relu: bool) -> str | None:

@@ -44,7 +44,8 @@ def doctor(
             if as_json:
                 print_json(asdict(examination) | {"num_problems": examination.num_problems})
             else:
-                print_installation(examination, with_tracebacks=settings.debug)
+                is_full = settings.debug or settings.verbosity > 0
+                print_installation(examination, with_tracebacks=settings.debug, in_full=is_full)
         else:
             report: FileExamination | ModelExamination
             with stdout_kept():  # backends may print

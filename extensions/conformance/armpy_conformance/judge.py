@@ -130,7 +130,10 @@ def _run(
         if LAYER in layers_run(placement, subject.backend_id):
             subject.company = (together.front, together.after)
             return placement, together
-    text = f"said supported, but gave it back, alone and beside {NEIGHBOURS}: {reason}"
+    text = (
+        "get_layer_support accepts the layer, but the backend took it in no network: neither alone "
+        f"nor beside {NEIGHBOURS}. Its reason: {reason}"
+    )
     if subject.patterns:
         raise _GivenBackError(f"given back: {reason}")
     raise FailureError(f"{text}. Refuse it, or declare the pattern that it is taken in")

@@ -371,7 +371,7 @@ def test_a_layer_that_is_given_back_in_any_company_was_not_supported() -> None:
     result = run_one(GivesBack("Shy"))
     assert result.outcome is Outcome.FAILED
     assert "Shy / ElementwiseBinary()" in result.text
-    assert "said supported, but gave it back, alone and beside RELU, ADD" in result.text
+    assert "took it in no network: neither alone nor beside RELU, ADD" in result.text
     assert "single layers are not worth it" in result.text
 
 
