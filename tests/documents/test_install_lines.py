@@ -19,7 +19,7 @@ FORMS = {
     "nnapi": {"", "conformance"},
     "onnx": {""},
     # A server or cluster each.
-    "serving": {"", "kserve", "mlserver", "ray", "spark"},
+    "serving": {"", "grpc", "kserve", "mlserver", "ray", "spark"},
     "tools": {"cli"},
     "torch": {""},
 }
