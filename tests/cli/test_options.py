@@ -44,6 +44,7 @@ _OF_OTHER_TYPES = {
     ("benchmark", "--num-threads"): "several counts are measured beside each other",
     ("benchmark", "--threads"): "several counts are measured beside each other",
     ("benchmark", "--batch"): "several sizes are measured beside each other",
+    ("check-server", "--model"): "one model of a server, as 'cache' takes several",
     ("pictures", "--image"): "a pattern too; it may be repeated",
     ("run", "--image"): "as of pictures, which it names for several",
 }

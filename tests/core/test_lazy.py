@@ -34,6 +34,7 @@ PACKAGES = [
 ]
 ENGINES = {
     "armpy_serving.kserve": "kserve",
+    "armpy_serving.protocol_kit": "grpc",
     "armpy_serving.ray": "ray",
     "armpy_serving.triton": "triton_python_backend_utils",
 }

@@ -23,6 +23,8 @@ def check_server(
     as_json: bool,
 ) -> None:
     """Send right and wrong requests to a server, and report the rules that it breaks."""
+    if grpc_address is not None:
+        _check_grpc()
     if only_list:
         for rule in chosen_rules(filters, has_grpc=grpc_address is not None):
             click.echo(rule.id)
@@ -35,6 +37,22 @@ def check_server(
         _print(result)
     if not result.is_passed:
         context.exit(1)
+
+
+def _check_grpc() -> None:
+    """Check that what calls of gRPC need is installed.
+
+    Raises
+    ------
+    click.UsageError
+        If it is not.
+    """
+    try:
+        protocol_kit.grpc_caller  # noqa: B018 - imported when it is asked for
+    except ModuleNotFoundError as error:
+        raise click.UsageError(
+            f"--grpc needs the packages of gRPC ({error}). Run: pip install grpcio protobuf"
+        ) from error
 
 
 def _print(result: ProtocolResult) -> None:

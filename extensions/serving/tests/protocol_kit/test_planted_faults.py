@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from armpy.cli.__main__ import main
+from armpy_serving import protocol_kit
 from armpy_serving.protocol_kit.http_rules import HTTP_RULES
 from armpy_serving.protocol_kit.kit import RuleOutcome, RuleResult, chosen_rules, try_server
 from armpy_serving.protocol_kit.target import CallError, HttpAnswer, TriedServer
@@ -243,3 +245,13 @@ def test_a_server_that_is_not_there_breaks_rules(capsys: pytest.CaptureFixture[s
 def test_rules_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-server", "http://127.0.0.1:9", "--model", "m", "--list"]) == 0
     assert capsys.readouterr().out.split() == [rule.id for rule in HTTP_RULES]
+
+
+def test_calls_of_grpc_say_what_they_need(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    monkeypatch.delitem(sys.modules, "armpy_serving.protocol_kit.grpc_calls", raising=False)
+    monkeypatch.delitem(vars(protocol_kit), "grpc_caller", raising=False)
+    assert main(["check-server", "http://x", "--model", "m", "--grpc", "x:1", "--list"]) == 2
+    assert "Run: pip install grpcio protobuf" in capsys.readouterr().err
