@@ -256,7 +256,7 @@ def report_of(graph: Graph, placement: Placement | None, facts: ModelFacts) -> I
     report = InspectionReport(
         *edge_of(graph),
         facts,
-        placement="not known before the inputs' shapes are",
+        placement="not known before the inputs' shapes are: give them by --shape",
         # All constants, each counted once.
         weights_bytes=sum(
             value.data.nbytes
