@@ -107,19 +107,19 @@ STARTS = [
     Start(
         "load what is prepared",
         "import armpy; model = armpy.load('PREPARED'); model.inputs; model.outputs",
-        37,
+        38,
         LIGHT,
     ),
     Start(
         "run what is prepared",
         "$ armpy run PREPARED",
-        73,  # and what takes working memory at the first execution, and gives it back
+        74,  # and what takes working memory at the first execution, and gives it back
         LIGHT - OF_COMMANDS,
     ),
     Start(
         "load what was loaded before",
         f"import armpy; model = armpy.load({MODEL!r}); model.inputs; model.outputs",
-        41,
+        42,
         LIGHT,
         keeps_models=True,
     ),
@@ -137,7 +137,7 @@ STARTS = [
         (HEAVY | {"armpy_numba_acc.backend"}) - {"PIL", "armpy_numba_acc", "click", "pluggy"},
         keeps_models=True,
     ),
-    Start("a run", f"$ armpy run {MODEL}", 265, COMPILERS | {"rich", "PIL"} | SELDOM),
+    Start("a run", f"$ armpy run {MODEL}", 267, COMPILERS | {"rich", "PIL"} | SELDOM),
 ]
 
 WARMING = {

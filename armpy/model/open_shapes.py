@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from armpy.core.dataclass import dataclass
@@ -42,6 +43,9 @@ _MOST_DOUBLED = 7
 
 _MOST_HALVED = 8
 """And halved, less one."""
+
+_MOST_TRIED = 8
+"""How many shapes are tried for an error about those of a call, which must not take long."""
 
 _LARGEST_IMAGE_FACTOR = 4.0
 """Of heights and widths against the usual ones: larger images take long to try."""
@@ -97,7 +101,8 @@ class InputShapes:
         """
         call, error.call_shapes = error.call_shapes, {}
         inputs = [spec for spec in self.open if spec.name in call]
-        example = next(filter(self.fits, _neighbours(inputs, call)), None) if self.fits else None
+        tried = islice(_neighbours(inputs, call), _MOST_TRIED)
+        example = next(filter(self.fits, tried), None) if self.fits else None
         if example is not None:
             changed = {name: shape for name, shape in example.items() if shape != call[name]}
             error.fix += f", for example {_written(changed)}"

@@ -129,6 +129,8 @@ class BackendLoader:
         not know of armpy. Returns those that have no backend, with the results.
         """
         libraries = [r for r in self.records if r.candidate.is_unidentified_library]
+        if not libraries:
+            return []  # without what a probe imports
         records = {id(record.candidate): record for record in libraries}
         without = []
         for candidate, result in self.probe(libraries):

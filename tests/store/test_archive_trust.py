@@ -532,6 +532,7 @@ print(*sorted(name for name in sys.modules if name.startswith("armpy")))
         "armpy",
         "armpy.core",
         "armpy.core.arguments",
+        "armpy.core.file_digest",
         "armpy.core.file_ownership",
         "armpy.core.installation",
         "armpy.core.lazy",
