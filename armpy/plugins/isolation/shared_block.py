@@ -31,10 +31,11 @@ def create_block(size_bytes: int) -> int:
 
     Raises OSError if there is no memory, or there are no descriptors left.
 
-    Returns a descriptor, not inherited, of a ``memfd`` where the system has them, else of a
+    Returns a descriptor, not inherited, of a ``memfd`` where Python has them, else of a
     file without a name.
     """
-    if sys.platform == "linux":
+    # A Python that was built with an older glibc than 2.27 has no such function on Linux, either.
+    if sys.platform == "linux" and hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("armpy", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
         # A file without a name, too, goes with the last process that has it.
@@ -59,8 +60,9 @@ if sys.platform == "linux":
     import fcntl
 
     def _seal(descriptor: int, *names: str) -> None:
-        """Seal a ``memfd``, which holds for every process that has it."""
-        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, sum(getattr(fcntl, name) for name in names))
+        """Seal a ``memfd``, which holds for every process that has it; files have no seals."""
+        if hasattr(os, "memfd_create") and hasattr(fcntl, "F_ADD_SEALS"):
+            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, sum(getattr(fcntl, name) for name in names))
 
 else:
 

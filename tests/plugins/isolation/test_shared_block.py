@@ -57,6 +57,18 @@ def test_what_is_sealed_can_be_read_and_not_written() -> None:
     os.close(block)
 
 
+def test_a_python_without_memfd_shares_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    block = create_block(4096)
+    os.pwrite(block, b"weights", 0)
+    forbid_writing(block)
+    info = os.fstat(block)
+    assert (info.st_size, info.st_nlink) == (4096, 0)
+    with map_block(block, writable=False) as mapped:
+        assert mapped[:7] == b"weights"
+    os.close(block)
+
+
 def test_tensors_are_aligned_and_apart_and_after_the_header() -> None:
     infos = [
         TensorInfo((3,), DataType.FLOAT32),
