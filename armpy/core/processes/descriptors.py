@@ -14,9 +14,6 @@ from collections.abc import Callable, Sequence
 
 from armpy.errors import UnimplementedError
 
-CAN_ISOLATE = sys.platform not in ("win32", "darwin")
-"""Whether the system has what isolation of backends needs: sent files, and sockets for packets."""
-
 
 def packet_sockets() -> tuple[socket.socket, socket.socket]:
     """Two connected sockets on which each message comes whole with one `read`.

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import Mapping
 
 from armpy.core.arguments import check_choice, check_positive, check_whole
 from armpy.core.dataclass import dataclass
-from armpy.core.processes.descriptors import CAN_ISOLATE
 from armpy.errors import UnimplementedError
 from armpy.types import BackendId
 
@@ -17,6 +17,11 @@ PROCESS = "process"
 """Isolation in a process of its own."""
 NO_ISOLATION = "none"
 """In the application's process."""
+
+# Not where descriptors are sent: each load would import sockets.
+CAN_ISOLATE = sys.platform not in ("win32", "darwin")
+"""Whether the system has what isolation needs: open files that are sent, and sockets for packets.
+"""
 
 Isolation = str | Mapping[BackendId, str] | None
 """How backends are isolated: all of them alike, or each by its id."""
