@@ -257,6 +257,17 @@ def test_exports_are_read_from_libraries_of_other_systems(tmp_path: Path) -> Non
             assert exported_functions(str(file), ["Toy", "Other"]) <= {"Toy"}
 
 
+def test_offsets_and_counts_of_damaged_libraries_end_the_search(tmp_path: Path) -> None:
+    elf = b"\x7fELF" + struct.pack(
+        "<BB10x HHIQQQIHHHHHH", 2, 1, *[0] * 5, 2**64 - 1, *[0] * 5, 1, 0
+    )
+    mach = struct.pack("<8I", 0xFEEDFACF, 0, 0, 6, 2**32 - 1, 0, 0, 0)
+    for name, head in {"toy.so": elf, "toy.dylib": mach}.items():
+        file = tmp_path / name
+        file.write_bytes(head + bytes(64) + b"Toy\0")
+        assert exported_functions(str(file), ["Toy"]) == frozenset()
+
+
 def pe_library() -> bytes:
     """A library in PE with one section, in which it exports ``Toy``, and has the text ``Other``."""
     header = b"MZ" + bytes(58) + struct.pack("<I", 64)

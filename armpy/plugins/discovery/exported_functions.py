@@ -62,7 +62,8 @@ def exported_functions(path: str, names: Collection[str]) -> frozenset[str]:
                 return frozenset()
             try:
                 found = wanted.intersection(_exports(contents, wanted))
-            except (struct.error, KeyError, IndexError):  # an offset leads out of the file
+            # An offset leads out of the file, or out of any.
+            except (struct.error, KeyError, IndexError, OverflowError):
                 return frozenset()
     return frozenset(name[:-1].decode() for name in found)
 
@@ -128,7 +129,8 @@ def _pe_exports(contents: mmap.mmap, longest: int) -> Iterator[bytes]:
         return
     directory = place(exports)
     count, _, addresses = struct.unpack_from("<III", contents, directory + 24)
-    for (address,) in struct.iter_unpack("<I", contents[place(addresses) :][: 4 * count]):
+    start = place(addresses)
+    for (address,) in struct.iter_unpack("<I", contents[start : start + 4 * count]):
         yield _name(contents, place(address), longest)
 
 
@@ -140,6 +142,8 @@ def _mach_exports(contents: mmap.mmap, start: int, longest: int) -> Iterator[byt
     position = start + struct.calcsize(header)
     for _ in range(commands):
         command, size = struct.unpack_from("<II", contents, position)
+        if not size:  # of a damaged file: the same command would be read again
+            return
         if command == _SYMBOL_TABLE:
             symbols, count, texts = struct.unpack_from("<III", contents, position + 8)
             for number in range(count):
