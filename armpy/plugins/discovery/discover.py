@@ -18,6 +18,7 @@ from armpy.plugins.discovery.entry_point_cache import (
     HOOK_OF_GROUP,
     LIBRARIES_GROUP,
     InstalledEntryPoint,
+    InstalledEntryPoints,
     installed,
 )
 from armpy.plugins.discovery.references import find_top_module, is_own_file
@@ -40,8 +41,9 @@ class Discovery:
 
 def discover(options: PluginOptions) -> Discovery:
     """Find the backends and plugins of installed distributions, and backends in directories."""
-    backends, plugins = find_entry_points()
-    libraries, unreadable = find_distribution_libraries()
+    found = installed()
+    backends, plugins = find_entry_points(found)
+    libraries, unreadable = find_distribution_libraries(found)
     environment = os.environ.get(ENVIRONMENT_VARIABLE, "")
     paths, skipped = backend_paths(options.directories, environment)
     modules, others = find_modules(paths)
@@ -50,21 +52,24 @@ def discover(options: PluginOptions) -> Discovery:
     )
 
 
-def find_entry_points() -> tuple[list[Candidate], list[Candidate]]:
+def find_entry_points(
+    found: InstalledEntryPoints | None = None,  # discovered if left out
+) -> tuple[list[Candidate], list[Candidate]]:
     """Candidates for backends and for plugins, one for each entry point.
 
     Sorted by id and distribution; armpy's own come first, so that none can take their ids.
     """
-    entries = installed().entry_points
+    entries = (installed() if found is None else found).entry_points
     backends = [_candidate(entry) for entry in entries if entry.group == BACKENDS_GROUP]
     plugins = [_candidate(entry) for entry in entries if entry.group in HOOK_OF_GROUP]
     # The order of `sys.path` would make the winner of two equal ids depend on the installation.
     return sorted(backends, key=_order), sorted(plugins, key=_order)
 
 
-def find_distribution_libraries() -> tuple[list[Candidate], list[SkippedPath]]:
+def find_distribution_libraries(
+    found: InstalledEntryPoints,
+) -> tuple[list[Candidate], list[SkippedPath]]:
     """Candidates for backends in libraries of distributions, and libraries that cannot be read."""
-    found = installed()
     openers = {e.name: e.value for e in found.entry_points if e.group == LIBRARIES_GROUP}
     candidates = [
         Candidate(
