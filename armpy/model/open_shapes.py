@@ -85,8 +85,8 @@ class InputShapes:
         try:
             yield
         except LayerValidationError as error:
-            if self.fix:
-                error.fix = self.fix
+            if fix := self.fix:  # a search
+                error.fix = fix
             else:
                 self.name_example(error)
             raise

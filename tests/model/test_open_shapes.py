@@ -134,6 +134,19 @@ def test_the_nearest_shape_that_is_taken_follows_on_one_that_is_not(
     assert again.value.fix.count("for example") == bool(example)
 
 
+def test_shapes_are_tried_once_for_an_error() -> None:
+    tried = []
+
+    def fits(shapes: Mapping[str, tuple[int, ...]]) -> bool:
+        tried.append(shapes["x"])
+        return shapes["x"] == (1, 512)
+
+    guessed = replace(choose_shapes(specs({"x": (None, None)}), [None], {}, dict), fits=fits)
+    with pytest.raises(LayerValidationError, match=r"\(1, 512\)"), guessed.explained():
+        raise LayerValidationError("no")
+    assert tried == [(1, 128), (1, 256), (1, 512)]
+
+
 def test_a_command_is_told_its_option_for_the_shapes_of_a_call() -> None:
     several = choose_shapes(specs({"x": (None, None)}), [None], {"x": (1, 1)}, dict)
     refusal = LayerValidationError("no", fix="Choose others")
