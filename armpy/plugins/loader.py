@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from armpy.backend import IBackendInternal
 from armpy.core.dataclass import dataclass
 from armpy.plugins.checks import CheckedBackend, OpenedCandidate
 from armpy.plugins.discovery.candidate import (
@@ -38,8 +37,6 @@ from armpy.types import BackendId
 
 if TYPE_CHECKING:
     from armpy.plugins.probe import ProbeResult
-
-BackendFactory = Callable[[], IBackendInternal]
 
 _DEREGISTERED = "it was deregistered"
 
@@ -78,15 +75,13 @@ class BackendLoader:
         weakref.finalize(self, _forget_modules, self._modules).atexit = False
 
     def add(self, candidate: Candidate) -> BackendRecord:
-        """Add one candidate, with its id unless only its module contains it."""
+        """Add one candidate, with its id unless only its module or library contains it."""
         record = BackendRecord(candidate)
         self.records.append(record)
 
         def check() -> None:
             self._trust.check(candidate)
-            if candidate.kind is not CandidateKind.DIRECTORY and (
-                not candidate.is_unidentified_library
-            ):
+            if not (record.is_from_directory or candidate.is_unidentified_library):
                 self._claim(record, candidate.backend_id)
 
         self._attempt(record, check)

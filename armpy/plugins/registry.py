@@ -13,7 +13,8 @@ from armpy.errors import BackendUnavailableError, InvalidArgumentError, argument
 from armpy.plugins.checks import OpenedCandidate
 from armpy.plugins.discovery.candidate import Candidate, CandidateKind, CandidateStatus
 from armpy.plugins.discovery.discover import Discovery, discover
-from armpy.plugins.loader import BackendFactory, BackendLoader, BackendRecord
+from armpy.plugins.libraries import BackendFactory
+from armpy.plugins.loader import BackendLoader, BackendRecord
 from armpy.plugins.options import PathText, PluginOptions
 from armpy.plugins.proxy.guarded_call import ask_backend, describe
 from armpy.plugins.trust.policy import read_trust

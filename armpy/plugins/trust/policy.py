@@ -58,7 +58,7 @@ class Trust:
                 listed = self.allow is None if self.plugins is None else name in self.plugins
                 if not listed and not is_own(candidate):
                     raise RejectionError(f"the trust file does not allow the plugin '{name}'")
-            elif candidate.backend_id or candidate.kind is not CandidateKind.LIBRARY:
+            elif not candidate.is_unidentified_library:
                 self.check_id(candidate.backend_id)
             return self._check_pin(candidate)
         except OSError as error:
