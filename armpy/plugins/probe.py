@@ -268,7 +268,8 @@ def fingerprint(
 
     Made of the files' paths, sizes, inodes and times, the versions of armpy and Python,
     ``sys.path`` and the distributions on it, and the environment variables of armpy and its
-    backends: a wrong one must not be held against a backend when it is gone.
+    backends: a wrong one must not be held against a backend when it is gone. For a library of a
+    distribution also of the variables of drivers, and of the system's devices and libraries.
     """
     variables: tuple[str, ...] = ("ARMPY_",)
     system: Iterable[str] = ()

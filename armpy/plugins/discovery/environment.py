@@ -35,9 +35,9 @@ def environment_digest(found: InstalledEntryPoints | None = None) -> bytes:
     -------
     bytes, 32
         SHA-256. Another one if a distribution was installed, removed, or upgraded; if a file of a
-        backend's or plugin's package has changed, or of a module in the directories that the
-        environment names; if the trust file says anything else; or if a variable ``ARMPY_...`` has
-        another value, without those of caches and of logging.
+        backend's or plugin's package has changed, a library of a distribution, or a module in the
+        directories that the environment names; if the trust file says anything else; or if a
+        variable ``ARMPY_...`` has another value, without those of caches and of logging.
 
     Notes
     -----
