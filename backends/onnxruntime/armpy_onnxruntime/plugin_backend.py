@@ -76,9 +76,8 @@ class PluginBackend(OnnxRuntimeBackend):
     @property
     def options(self) -> Sequence[BackendOption]:
         """Threads, and the provider's own options."""
-        threads = next(option for option in super().options if option.name == "num_threads")
         return (
-            threads,
+            *super().options,
             BackendOption(
                 "provider_options",
                 "",
