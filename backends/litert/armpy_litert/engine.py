@@ -38,7 +38,7 @@ def interpreter_module(backend_id: str) -> ModuleType:
     raise BackendUnavailableError(
         f"no interpreter can be imported ({'; '.join(failures)})",
         where=backend_id,
-        fix="Install it: pip install ai-edge-litert",
+        fix="Run: pip install ai-edge-litert",
     )
 
 

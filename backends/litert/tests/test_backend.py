@@ -54,7 +54,7 @@ def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.Mo
     interpreter_module.cache_clear()
     for name in ("ai_edge_litert.interpreter", "tflite_runtime.interpreter"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(BackendUnavailableError, match="pip install ai-edge-litert"):
+    with pytest.raises(BackendUnavailableError, match=r"Run: pip install ai-edge-litert$"):
         LiteRtBackend().create_backend_context(OPTIONS)
 
 

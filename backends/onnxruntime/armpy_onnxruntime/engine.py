@@ -80,7 +80,7 @@ def require(
         raise error_type(
             f"the Python module '{module}' cannot be imported ({error})",
             where=where,
-            fix=f"Install it: pip install {package}",
+            fix=f"Run: pip install {package}",
         ) from error
     if imported.__name__ != module:
         raise error_type(

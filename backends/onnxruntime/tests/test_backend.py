@@ -121,7 +121,7 @@ def test_without_the_engine_the_backend_names_the_package(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     backend = OrtCpu()
     options = {option.name: option.default for option in backend.options}
-    with pytest.raises(BackendUnavailableError, match="pip install onnxruntime"):
+    with pytest.raises(BackendUnavailableError, match=r"Run: pip install onnxruntime$"):
         backend.create_backend_context(options)
 
 

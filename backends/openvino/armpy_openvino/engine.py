@@ -27,7 +27,7 @@ def openvino() -> Any:  # Any: the package's own classes
         raise BackendUnavailableError(
             f"the package 'openvino' cannot be imported ({error})",
             where=BACKEND_ID,
-            fix="Install it: pip install openvino",
+            fix="Run: pip install openvino",
         ) from error
 
 

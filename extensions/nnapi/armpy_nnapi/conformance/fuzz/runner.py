@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from armpy.errors import InvalidArgumentError
+from armpy.errors import InvalidArgumentError, argument
 from armpy.execution import RuntimeOptions
 from armpy.types import BackendId
 from armpy_conformance.result import CaseResult, Outcome
@@ -78,7 +78,9 @@ def run_fuzz(
         count = 1000
     if engine == ATHERIS and not guided.is_available():
         raise InvalidArgumentError(
-            "atheris is not installed", where="engine", fix="pip install atheris, or use 'seeded'"
+            "atheris is not installed",
+            where=argument("engine"),
+            fix=f"Choose {argument('engine', SEEDED)}, or install it. Run: pip install atheris",
         )
     started = time.perf_counter()
     if reproduce is not None:
