@@ -162,7 +162,8 @@ class TrialResult:
         for error in self.errors:
             yield f"Only on armpy: {error}"
         if self.lacks_input:
-            yield f"The program read standard input, which was empty: add {argument('stdin')} FILE."
+            given = argument("stdin")
+            yield f"The program read standard input, which was empty: give it a file with {given}."
         uncompared = sum(model.answers.uncompared for model in self.models)
         if uncompared:
             yield f"{counted(uncompared, 'answer')} could not be compared: not recorded."
