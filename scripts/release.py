@@ -115,10 +115,14 @@ def version_problems(projects: Iterable[Project]) -> Iterator[str]:
             yield f"{table['name']} has version {table['version']}. Expected {version}."
         for requirement in table.get("dependencies", ()):
             needed = Requirement(requirement)
-            admits = needed.specifier.contains(version, prereleases=True)
-            is_right = admits if _is_backend(table) else str(needed.specifier) == f"=={version}"
+            if _is_backend(table):
+                expected = f"a range with {version}"
+                is_right = needed.specifier.contains(version, prereleases=True)
+            else:
+                expected = f"{needed.name}=={version}"
+                is_right = str(needed.specifier) == f"=={version}"
             if needed.name in names and not is_right:
-                yield f"{table['name']} requires {requirement}. Expected {needed.name}=={version}."
+                yield f"{table['name']} requires {requirement}. Expected {expected}."
 
 
 def changelog_problems(text: str, version: str) -> Iterator[str]:
