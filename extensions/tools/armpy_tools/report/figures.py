@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of a report: kept in its page, and compared with those of another page."""
+"""Figures of a report: kept in its page, and compared with those of another page or model."""
 
 from __future__ import annotations
 
@@ -136,9 +136,9 @@ def side_by_side(new: ReportFigures, old: ReportFigures, old_name: str) -> list[
     Parameters
     ----------
     new, old : ReportFigures
-        Of this page, and of an earlier one or one of another model.
+        Of this page, and of another page or model.
     old_name : str
-        The other page's title.
+        File name of the other one.
     """
     times = ["this page>", f"{old_name}>"]
     columns = ["layer", "operator", "backend", f"backend in {old_name}", *times, "difference>"]
