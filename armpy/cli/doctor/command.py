@@ -42,6 +42,6 @@ def command() -> None:
 
     Long lines about what is well are cut to the width of the terminal; -v shows all.
 
-    Exit code 0 if all is well, 1 if there is a problem. A library that is optional, a device that
-    this machine lacks and an extension that is not installed are listed, and are none.
+    Exit code 0 if all is well, 1 if there is a problem. Optional libraries and extensions that are
+    not installed, and devices that this machine lacks, are listed, but are no problems.
     """
