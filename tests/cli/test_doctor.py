@@ -764,6 +764,7 @@ def test_what_is_well_is_cut_to_the_width_unless_all_is_asked_for(
     assert every.count("  hooks: armpy_add_cli_commands") == 2
 
 
+@pytest.mark.slow
 def test_the_doctor_prints_all_with_v(cli: Cli) -> None:
     assert " ... (-v: all)" in cli.out("doctor")
     assert " ... (-v: all)" not in cli.out("doctor", "-v")

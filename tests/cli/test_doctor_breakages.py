@@ -426,7 +426,7 @@ def test_the_doctor_takes_the_front_end_that_messages_name(cli: Cli, tmp_path: P
     (tmp_path / "m").write_bytes(WHOLE)
     out = cli.out("doctor", tmp_path / "m", "--front-end", "tflit", code=1)
     assert "there is no front-end 'tflit'" in out
-    with armpy.load(tmp_path / "m") as model:
+    with armpy.load(tmp_path / "m", backends=["CpuRef"]) as model:
         model.save(tmp_path / "m.armpy")
     error = cli.err("doctor", tmp_path / "m.armpy", "--front-end", "tflite")
     assert "--front-end goes with a FILE that is not compiled" in error
