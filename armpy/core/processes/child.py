@@ -86,8 +86,8 @@ def serve(
 
 
 class Checker:
-    """Sets the worker's settings."""
+    """Reports what is in force in the worker."""
 
     def answer(self, request: object, descriptors: Sequence[int]) -> Mapping[str, object]:
-        """Return the current state, for any request."""
+        """Return its limits and the rights that it has given up, for any request."""
         return in_force()

@@ -45,7 +45,10 @@ def confine(
 
 
 def in_force() -> dict[str, str]:
-    """Return the rights that this process has given up, by name; empty outside of workers."""
+    """Return the limits of this process and the rights that it has given up, by name, in words.
+
+    It is empty outside of workers.
+    """
     return dict(_in_force)
 
 

@@ -81,7 +81,7 @@ def keep(
 
 def adopts() -> bool:
     """Return whether this process's keeper adopts orphaned descendants, for `in_force`."""
-    return sys.platform.startswith("linux")
+    return sys.platform == "linux"
 
 
 def _do_nothing(number: int, frame: object) -> None:

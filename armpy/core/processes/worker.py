@@ -80,7 +80,8 @@ class Worker:
 
     It is started anew with the same interpreter and ``sys.path``, but without Python's own
     environment variables and without standard input, and ends with the last reference to this, or
-    with the application, together with all that it has started: a `keeper` stands in between.
+    with the application, together with all that it has started: on POSIX by a keeper in between, on
+    Windows by a job, see `armpy.core.processes.kept_process`.
     A child that is forked from the application has none of its workers: their answers would
     go to whichever process reads first.
 
@@ -135,7 +136,7 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """The process's number; the keeper's number until the keeper has sent it."""
+        """The process's number; the keeper's if there is one that does not send it in time."""
         with self._pid_lock:
             if self._pid is None:
                 self._pid = self._kept.worker_pid(_STOP_S)
@@ -342,8 +343,8 @@ def _end(kept: KeptProcess, connection: socket.socket, output: Output) -> None:
     kept.give_up()
     try:
         kept.process.wait(_STOP_S)
-    except subprocess.TimeoutExpired:  # the keeper is stopped, or gets no processor time
-        kept.process.kill()  # with which the system ends the worker
+    except subprocess.TimeoutExpired:  # the process is stopped, or gets no processor time
+        kept.process.kill()  # if it is a keeper, the system ends the worker with it
         kept.process.wait()
     connection.close()
     kept.close()
