@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
+from armpy.core.file_digest import READ_BYTES
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.magic import MAGIC
 from armpy.store.owned_files import replacing
@@ -242,10 +243,8 @@ def open_container(
     if not isinstance(source, str | os.PathLike):
         return Container(_copied(source), where or "a compiled model in memory")
     where = where or os.fspath(source)
-    # Without waiting, as opening a pipe without a writer would block for ever.
-    flags = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        handle = os.open(source, flags | getattr(os, "O_BINARY", 0))
+        handle = os.open(source, READ_BYTES)
     except (OSError, ValueError) as error:  # the latter if a path has a zero byte
         reason = getattr(error, "strerror", error)
         raise ParserError(f"the file cannot be read: {reason}", where=where) from error
