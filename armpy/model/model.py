@@ -301,6 +301,7 @@ class Model:
         """
         return parts.derived_models.with_outputs(self, names)
 
+    @_names_example
     def create_working_memory(self, shapes: Shapes | None = None) -> NetworkMemory:
         """Make working memory to hold, for `run`, used by one thread at a time.
 

@@ -96,8 +96,8 @@ class InputShapes:
 
         Notes
         -----
-        Usual sizes are tried for each open input, the nearest first. Other inputs that have the
-        same open size in the call get the same new one.
+        A few usual sizes are tried, the nearest first, of the first open input before others.
+        Other inputs that have the same open size in the call get the same new one.
         """
         call, error.call_shapes = error.call_shapes, {}
         inputs = [spec for spec in self.open if spec.name in call]

@@ -168,6 +168,7 @@ def masked_model() -> Model:
 @pytest.mark.parametrize("size", [1024, 65])
 def test_calls_with_a_shape_that_is_not_taken_name_one_that_is(size: int) -> None:
     given = {name: np.zeros((1, size), np.float32) for name in ("x", "mask")}
+    shapes = {name: array.shape for name, array in given.items()}
     fitting = {name: np.zeros((1, 512), np.float32) for name in ("x", "mask")}
     with masked_model() as model:
         calls: list[Callable[[], object]] = [
@@ -175,8 +176,9 @@ def test_calls_with_a_shape_that_is_not_taken_name_one_that_is(size: int) -> Non
             lambda: model.run(given),
             lambda: model.run(given, deadline_s=60),
             lambda: model.bind(given),
-            lambda: model.prepare({name: array.shape for name, array in given.items()}),
-            lambda: model.warm_up({name: array.shape for name, array in given.items()}),
+            lambda: model.prepare(shapes),
+            lambda: model.warm_up(shapes),
+            lambda: model.create_working_memory(shapes),
         ]
         words = (
             rf"the call, 'x' \(1, {size}\), 'mask' \(1, {size}\): choose others, "
