@@ -7,6 +7,7 @@ from armpy.backend import IBackendInternal
 from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.doctor.trials import FAILED, run_trials
 from armpy.errors import BackendError, DeviceNotFoundError
+from armpy.plugins.discovery.candidate import MISSING_DEVICE
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
 
@@ -43,7 +44,7 @@ def examine_backend(backend: IBackendInternal) -> dict[str, object]:
         "capabilities": {str(k): _plain(v) for k, v in guarded.get_capabilities().items()},
         "extensions": list(guarded.supported_extensions),
         "diagnosis": list(guarded.get_diagnosis()),
-        "missing_device": missing_device,
+        MISSING_DEVICE: missing_device,
         "trials": trials,
         "problems": problems,
     }
