@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -166,19 +167,23 @@ def test_a_library_for_another_machine_is_named_with_both(site: FakeSite) -> Non
     assert "S/390" in found.reason
 
 
-def test_a_library_without_read_permission_is_named(
+def test_a_library_is_named_as_long_as_it_cannot_be_read(
     site: FakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     library = plant(site, "toys")
+    now_ns = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + 60_000_000_000)  # an index is kept
 
     def refused(path: str, names: object) -> frozenset[str]:  # root reads all files
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr(installed_libraries, "exported_functions", refused)
-    registry = BackendRegistry.discover()
+    with monkeypatch.context() as patched:
+        patched.setattr(installed_libraries, "exported_functions", refused)
+        registry = BackendRegistry.discover()
     (skipped,) = [path for path in registry.skipped_paths if path.path == str(library)]
     assert skipped.reason == "it cannot be read: Permission denied"
     assert libraries(registry) == []
+    assert [c.path for c in libraries(BackendRegistry.discover())] == [str(library)]
 
 
 def test_a_removed_library_is_left_out_with_the_reason(site: FakeSite) -> None:

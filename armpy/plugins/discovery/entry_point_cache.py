@@ -120,8 +120,9 @@ def installed() -> InstalledEntryPoints:
         return InstalledEntryPoints(entries, names, found)
     entries = _look_through()
     libraries = _libraries(entries, kept)
-    # A change in the meantime may be in the key or in the entries only.
-    is_settled = latest_ns < time.time_ns() - _SETTLED_NS
+    # A change in the meantime may be in the key or in the entries only. The key does not change
+    # when a library becomes readable.
+    is_settled = latest_ns < time.time_ns() - _SETTLED_NS and not any(r.reason for r in libraries)
     if path and is_settled and state == _path_state():
         write_checked(path, json.dumps([entries, libraries]).encode())
         # The oldest of too many go; another process may delete the same files.

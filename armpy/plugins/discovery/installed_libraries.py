@@ -53,13 +53,16 @@ def find_libraries(
         place = str(distribution.locate_file(""))
         key = sha256(repr((place, record, sorted(functions))).encode()).hexdigest()
         if key not in found:
-            found[key] = known.get(key) or list(_look_through(distribution, record, functions))
+            rows = known.get(key)
+            if rows is None:
+                rows = [*_look_through(distribution, record, functions)]
+            found[key] = rows
     if found != known and kept:
         # A file that could not be read then is looked at again the next time.
         lasting = {key: rows for key, rows in found.items() if not any(r.reason for r in rows)}
         write_checked(kept, json.dumps(lasting).encode())
     libraries = [library for rows in found.values() for library in rows]
-    chosen = [row for row in libraries if row.path and row.distribution not in announced]
+    chosen = [row for row in libraries if row.distribution not in announced]
     # The order of `sys.path` would make the winner of two equal ids depend on the installation.
     return tuple(sorted(chosen, key=lambda row: (row.distribution, row.path)))
 
@@ -76,9 +79,8 @@ def _record(distribution: Distribution) -> str:
 def _look_through(
     distribution: Distribution, record: str, functions: Collection[str]
 ) -> Iterator[InstalledLibrary]:
-    """Look into each library of a distribution; one without a path stands for having done so."""
+    """Look into each library of a distribution."""
     name, version = distribution.name, distribution.version
-    yield InstalledLibrary("", "", name, version)
     for listed in _LIBRARY.findall(record):
         path = os.path.realpath(str(distribution.locate_file(listed)))
         if path.endswith(_EXTENSIONS):
