@@ -76,6 +76,7 @@ def checked_answer(
 
 def without_nulls(document: Document) -> Document:
     """An object without the keys that are null."""
+    require(isinstance(document, Mapping), f"{document!r} is not an object")
     return {key: value for key, value in document.items() if value is not None}
 
 
@@ -164,7 +165,9 @@ def _check_keys(document: Document, needed: set[str], allowed: set[str]) -> None
 
 def _check_parameters(entry: Document) -> None:
     """Check that parameters are strings, numbers or booleans."""
-    for key, value in entry.get("parameters", {}).items():
+    parameters = entry.get("parameters", {})
+    require(isinstance(parameters, dict), f"'parameters' is {parameters!r}, not an object")
+    for key, value in parameters.items():
         allowed = isinstance(value, (str, int, float, bool))
         require(allowed, f"the parameter {key} is {value!r}, not a string, number or boolean")
 

@@ -88,6 +88,7 @@ def _tried(rule: ProtocolRule, target: TriedServer) -> RuleResult:
         return RuleResult(rule.id, RuleOutcome.NOT_APPLICABLE, str(error))
     except BrokenRuleError as error:
         return RuleResult(rule.id, RuleOutcome.BROKEN, str(error))
-    except (KeyError, TypeError, ValueError) as error:  # of an answer in another form than expected
+    # Of an answer in another form than expected, or of elements that its datatype does not hold.
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         return RuleResult(rule.id, RuleOutcome.BROKEN, f"{type(error).__name__}: {error}")
     return RuleResult(rule.id, RuleOutcome.KEPT)

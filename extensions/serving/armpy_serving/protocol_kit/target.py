@@ -111,6 +111,7 @@ class TriedServer:
     def inputs(self) -> Sequence[ModelInput]:
         """Inputs of ones, by the model's metadata; open dimensions are 1."""
         inputs = []
+        require(self.metadata.get("inputs"), "metadata of the model: no inputs")
         for entry in self.metadata["inputs"]:
             dtype = np.dtype(dtype_of(entry["datatype"]))
             shape = [max(size, 1) for size in entry["shape"]]
@@ -121,7 +122,9 @@ class TriedServer:
     @cached_property
     def outputs(self) -> Mapping[str, Array]:
         """Outputs of a plain request."""
-        return self.answered(self.document())
+        outputs = self.answered(self.document())
+        require(outputs, "a right request: no outputs in the answer")
+        return outputs
 
     def document(self) -> dict[str, Any]:  # Any: JSON
         """A right request, with flat lists of elements."""

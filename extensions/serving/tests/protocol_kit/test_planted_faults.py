@@ -56,10 +56,14 @@ def other_elements(answer: HttpAnswer) -> HttpAnswer:
     return changed(answer, outputs=document["outputs"])
 
 
-def renamed_output(answer: HttpAnswer) -> HttpAnswer:
-    outputs = json.loads(answer.body)["outputs"]
-    outputs[0]["name"] = "armpy_else"
-    return changed(answer, outputs=outputs)
+def changed_output(**changes: object) -> Fault:
+    """Change keys of the first output."""
+
+    def fault(answer: HttpAnswer) -> HttpAnswer:
+        first, *others = json.loads(answer.body)["outputs"]
+        return changed(answer, outputs=[first | changes, *others])
+
+    return fault
 
 
 # Faults of right answers, by rule; the others of HTTP are wrong requests that are answered.
@@ -72,8 +76,18 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
         lambda a: changed(a, name="other"),
         lambda a: changed(a, platform=None),
         lambda a: changed(a, inputs=[{"name": "x", "datatype": "FLOAT", "shape": [1]}]),
+        lambda a: changed(
+            a, inputs=[{"name": "x", "datatype": "FP32", "shape": [1], "parameters": [1]}]
+        ),
     ),
-    "http/right/plain": (refusing, renamed_output),
+    "http/right/plain": (
+        refusing,
+        changed_output(name="armpy_else"),
+        changed_output(parameters=[1]),
+        changed_output(datatype="INT8", data=[1, 300]),
+        lambda a: changed(a, outputs={"double": 1}),
+        lambda a: changed(a, outputs=[1]),
+    ),
     "http/right/no-nulls": (
         lambda a: changed(a, id=None),
         lambda a: changed(a, model_version=None),
@@ -83,7 +97,7 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "http/right/id": (lambda a: changed(a, id="else"), refusing),
     "http/right/nested-data": (refusing, other_elements),
     "http/right/inputs-in-any-order": (refusing, other_elements),
-    "http/right/one-output": (renamed_output, refusing),
+    "http/right/one-output": (changed_output(name="armpy_else"), refusing),
     "http/right/unknown-parameters": (refusing,),
     "http/binary/inputs": (refusing, other_elements),
     "http/binary/outputs": (refusing, other_elements),
@@ -125,6 +139,24 @@ def test_a_wrong_answer_to_a_right_request_is_caught(reference: ReferenceServer,
         send = target.send
         target.send = lambda *request, send=send, fault=fault: fault(send(*request))
         assert outcome(target, rule).outcome is RuleOutcome.BROKEN
+
+
+@pytest.mark.parametrize("kind", ["inputs", "outputs"])
+def test_a_server_that_names_no_inputs_or_outputs_breaks_rules(
+    reference: ReferenceServer, kind: str
+) -> None:
+    def send(*request: Any) -> HttpAnswer:
+        answer = reference.send(*request)
+        is_plain = not answer.headers and kind in json.loads(answer.body)
+        return changed(answer, **{kind: []}) if is_plain else answer
+
+    broken = {
+        entry.rule: entry.text
+        for entry in try_server(TriedServer(NAME, send)).results
+        if entry.outcome is RuleOutcome.BROKEN
+    }
+    assert broken["http/model/metadata"] == f"no {kind}"
+    assert f"no {kind}" in broken["http/right/one-output"]
 
 
 WRONG = [
