@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from armpy_serving.requests import HEADER
 from .reference_server import NAME, ReferenceServer, listening
 
 Fault = Callable[[HttpAnswer], HttpAnswer]
-HAS_GRPC = importlib.util.find_spec("google.protobuf") is not None
+HAS_GRPC = all(map(find_spec, ("google", "google.protobuf")))  # the latter needs the former
 RULES = [rule.id for rule in chosen_rules(has_grpc=HAS_GRPC)]
 
 
