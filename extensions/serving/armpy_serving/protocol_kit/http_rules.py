@@ -100,9 +100,13 @@ def _parameters(target: TriedServer) -> None:
     require_equal(target.answered(document), target.outputs)
 
 
-def _binary(target: TriedServer, *, inputs: bool, outputs: bool) -> None:
+def _applies_binary(target: TriedServer) -> None:
     extension = "binary_tensor_data"
     applies(extension in target.extensions, f"the server does not name {extension}")
+
+
+def _binary(target: TriedServer, *, inputs: bool, outputs: bool) -> None:
+    _applies_binary(target)
     document, tail = target.document(), b""
     if inputs:
         for entry, tensor in zip(document["inputs"], target.inputs, strict=True):
@@ -246,11 +250,6 @@ def _not_a_number(target: TriedServer) -> None:
 def _wrong_header(value: str, target: TriedServer) -> None:
     _applies_binary(target)
     _refused(target.post(json.dumps(target.document()).encode(), {HEADER: value}))
-
-
-def _applies_binary(target: TriedServer) -> None:
-    extension = "binary_tensor_data"
-    applies(extension in target.extensions, f"the server does not name {extension}")
 
 
 def _wrong_bytes(target: TriedServer, *, size: int, length: int) -> None:

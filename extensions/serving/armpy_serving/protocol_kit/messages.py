@@ -16,16 +16,6 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 SERVICE = "inference.GRPCInferenceService"
 """Full name of the service, the same of all servers."""
 
-CALLS = (
-    "ServerLive",
-    "ServerReady",
-    "ModelReady",
-    "ServerMetadata",
-    "ModelMetadata",
-    "ModelInfer",
-)
-"""Calls that every server has."""
-
 _TENSOR = "name:string=1 datatype:string=2 shape:int64*=3"
 
 # Fields as NAME:TYPE=NUMBER, with * for repeated ones. Parameters are left out.

@@ -65,7 +65,7 @@ class ReferenceServer:
         return HttpAnswer(status, {} if length is None else {HEADER.lower(): str(length)}, answer)
 
     def call(self, name: str, request: Any) -> Any:
-        """HttpAnswer a call of gRPC."""
+        """Answer a call of gRPC."""
         try:
             return self._called(name, request)
         except ArmpyError as error:
