@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -21,6 +22,7 @@ LOCAL, CLUSTER = (
     if block.kind == "console"
 )
 CLIENT, EMBEDDED = (block.text for block in BLOCKS if block.kind == "python")
+(REQUEST,) = (block.text for block in BLOCKS if block.kind == "sh")
 
 
 def test_the_commands_serve_a_model_and_the_client_gets_an_answer(
@@ -38,6 +40,18 @@ def test_the_commands_serve_a_model_and_the_client_gets_an_answer(
         asked = [word.replace("localhost:8080", running.http_address) for word in curl]
         completed = subprocess.run(asked, capture_output=True, check=True, timeout=60)
         assert json.loads(completed.stdout)["name"] == name
+        script = REQUEST.replace("localhost:8080", running.http_address)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        completed = subprocess.run(
+            ["bash", "-ec", script],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        (output,) = json.loads(completed.stdout)["outputs"]
+        assert output["shape"] == [1, 10]
         text = CLIENT.replace("localhost:8081", running.grpc_address)
         completed = subprocess.run(
             [sys.executable, "-c", text], capture_output=True, check=False, timeout=60
