@@ -6,10 +6,11 @@ Usage::
     python -m benchmarks.torch_compile [NAME...] [--threads 1,2] [--inductor] [--rows FILE]
 
 Each module runs in PyTorch alone, on armpy, and with ``--inductor`` on PyTorch's own compiler, at
-two batch sizes (or lengths of texts) so that the second graph has an open size. A row says whether
-armpy's results are PyTorch's within 1e-4 of the largest element, the first call of each in seconds,
-later calls in milliseconds (the fastest of several), the graphs that Dynamo captured, those that
-ran in PyTorch, and why. Rows are printed and, as JSON, appended to a file.
+two batch sizes (or lengths of texts) so that the second graph has an open size. A row has the
+largest difference of armpy's results from PyTorch's, relative to the largest element, the first
+call of each in seconds, later calls in milliseconds (the fastest of several), the graphs that
+Dynamo captured, those that ran in PyTorch, and why. Rows are printed as JSON and, with ``--rows``,
+appended to a file.
 
 Notes
 -----
