@@ -118,12 +118,13 @@ def check_model_metadata(document: Document) -> None:
     versions = document.get("versions", [])
     require(isinstance(versions, list), f"'versions' is {versions!r}, not a list")
     require(all(type(version) is str for version in versions), "a version is no string")
+    properties = document.get("properties", {})
+    require(isinstance(properties, dict), f"'properties' is {properties!r}, not an object")
     for entry in (*document.get("inputs", ()), *document.get("outputs", ())):
         # Parameters are no key of the description, which forbids no others.
         _check_keys(entry, {"name", "datatype", "shape"}, {"parameters"})
         _dtype(entry["datatype"])
-        sizes = entry["shape"]
-        require(all(type(size) is int and size >= -1 for size in sizes), f"the shape is {sizes}")
+        _shape(entry, least=-1)
         _check_parameters(entry)
 
 
@@ -172,11 +173,11 @@ def _check_parameters(entry: Document) -> None:
         require(allowed, f"the parameter {key} is {value!r}, not a string, number or boolean")
 
 
-def _shape(entry: Document) -> tuple[int, ...]:
-    """A tensor's shape."""
+def _shape(entry: Document, least: int = 0) -> tuple[int, ...]:
+    """A tensor's shape, with sizes of `least` or more."""
     sizes = entry["shape"]
     require(isinstance(sizes, list), f"the shape is {sizes!r}, not a list")
-    require(all(type(size) is int and size >= 0 for size in sizes), f"the shape is {sizes}")
+    require(all(type(size) is int and size >= least for size in sizes), f"the shape is {sizes}")
     return tuple(entry["shape"])
 
 

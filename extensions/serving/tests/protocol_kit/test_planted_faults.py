@@ -75,6 +75,8 @@ FAULTS: Mapping[str, tuple[Fault, ...]] = {
     "http/model/metadata": (
         lambda a: changed(a, name="other"),
         lambda a: changed(a, platform=None),
+        lambda a: changed(a, properties=[]),
+        lambda a: changed(a, inputs=[{"name": "x", "datatype": "FP32", "shape": {}}]),
         lambda a: changed(a, inputs=[{"name": "x", "datatype": "FLOAT", "shape": [1]}]),
         lambda a: changed(
             a, inputs=[{"name": "x", "datatype": "FP32", "shape": [1], "parameters": [1]}]

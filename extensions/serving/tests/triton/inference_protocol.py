@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Open Inference Protocol's own rules, as its text states them, for answers of any server.
+"""The Open Inference Protocol's own rules for answers that its clients have read.
 
 References
 ----------
@@ -30,26 +30,6 @@ SIZES = {
 """Bytes of an element, by datatype."""
 
 
-def check_server_metadata(document: Any) -> None:
-    """``GET v2``: name, version, extensions."""
-    _has(document, {"name": str, "version": str, "extensions": list}, {})
-    assert all(isinstance(text, str) for text in document["extensions"]), document
-
-
-def check_model_metadata(document: Any) -> None:
-    """``GET v2/models/NAME``."""
-    _has(
-        document,
-        {"name": str, "platform": str, "inputs": list, "outputs": list},
-        {"versions": list, "properties": dict},
-    )
-    assert all(isinstance(text, str) for text in document.get("versions", [])), document
-    for tensor in (*document["inputs"], *document["outputs"]):
-        _has(tensor, {"name": str, "datatype": str, "shape": list}, {"parameters": dict})
-        assert tensor["datatype"] in SIZES, tensor
-        assert all(type(n) is int and n >= -1 for n in tensor["shape"]), tensor
-
-
 def check_answer(document: Any, tail: int = 0) -> None:
     """``POST v2/models/NAME/infer``; `tail` bytes follow the JSON."""
     _has(
@@ -72,11 +52,6 @@ def check_answer(document: Any, tail: int = 0) -> None:
             assert size == count * SIZES[tensor["datatype"]], tensor
             tail -= size
     assert tail == 0, "bytes that belong to no output"
-
-
-def check_error(document: Any) -> None:
-    """An answer other than 200."""
-    _has(document, {"error": str}, {})
 
 
 def check_message(answer: Any) -> None:

@@ -16,17 +16,17 @@ import armpy
 from armpy import ArmpyError, Model
 from armpy.execution import TensorSpec
 from armpy_serving.protocol import datatype_of
+from armpy_serving.protocol_kit.answers import (
+    check_model_metadata,
+    check_server_metadata,
+    strict_json,
+)
 from armpy_serving.triton import TritonExport, TritonOptions, export_model
 from armpy_testing.effort import IS_FULL
 from armpy_testing.shared import SHARED
 
 from .conftest import Start
-from .inference_protocol import (
-    check_answer,
-    check_message,
-    check_model_metadata,
-    check_server_metadata,
-)
+from .inference_protocol import check_answer, check_message
 from .triton_server import TritonServer
 
 Arrays = dict[str, np.ndarray[Any, Any]]
@@ -193,7 +193,9 @@ def served_and_compared(
     expected = model.run(inputs)
     load(server, name)
     try:
-        check_model_metadata(json.loads(server.page(server.http, f"/v2/models/{name}")))
+        metadata = strict_json(server.page(server.http, f"/v2/models/{name}").encode())
+        check_model_metadata(metadata)
+        assert {"inputs", "outputs"} <= metadata.keys()
         types = {spec.name: datatype_of(spec.data_type) for spec in model.inputs}
         # Twice: a model with state begins anew.
         for _ in range(2):
@@ -210,7 +212,7 @@ def served_and_compared(
 
 
 def test_shared_models_answer_as_armpy_does(explicit: TritonServer, tmp_path: Path) -> None:
-    check_server_metadata(json.loads(server_page(explicit)))
+    check_server_metadata(strict_json(server_page(explicit).encode()))
     compared, differing = 0, []
     for name in models():
         path = SHARED / "models" / name
