@@ -32,7 +32,7 @@ from armpy_numba_acc.options import (
 from armpy_numba_acc.program.choices import Choices
 from armpy_numba_acc.runtime import machine
 from armpy_numba_acc.store import machine as store
-from armpy_numba_acc.store.host import processor
+from armpy_numba_acc.store.host import known_isas, processor
 from armpy_numba_acc.store.settings import machine_entries
 from armpy_numba_acc.tuning import figures
 
@@ -203,6 +203,17 @@ def test_a_machine_that_cannot_be_measured_gets_typical_figures(
     assert store.kept_model(entries) is None
 
 
+@pytest.mark.parametrize("is_permitted", [False, True])
+def test_a_machine_is_measured_with_its_matrix_unit_where_the_system_permits_it(
+    is_permitted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_unit = ISAS[0]._replace(name="avx512amx", matrix_unit="amx")
+    monkeypatch.setattr(machine, "may_use_matrix_unit", lambda: is_permitted)
+    monkeypatch.setattr(machine, "_measured", lambda isa: replace(ZEN4, name=isa.name))
+    model, _ = machine.measure_machine([with_unit, *ISAS])
+    assert model.name == ("avx512amx" if is_permitted else ISAS[0].name)
+
+
 def test_measuring_takes_one_kernel_and_less_than_a_second_on_any_machine(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -311,6 +322,7 @@ def test_figures_that_choose_slower_kernels_are_not_used(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("ARMPY_NUMBA_MACHINE")
+    built_in = typical(known_isas()[0])
     wrong = replace(typical(ISAS[0]), name="measured, like a wrong one", cycle_ns=0.2)
     entries = machine_entries()
     assert entries is not None
@@ -319,14 +331,14 @@ def test_figures_that_choose_slower_kernels_are_not_used(
     assert "not compared with the built-in ones" in figures_in_force()
     with caplog.at_level(logging.WARNING, "armpy.NumbaAcc"):
         machine.judge_figures(lambda *_: {"float32 1x1": 1.4, "int8 1x1": 0.9})
-    assert machine.this_machine() == typical(ISAS[0])
+    assert machine.this_machine() == built_in
     assert "built-in figures are used" in caplog.text
     assert figures_in_force() == (
         "built-in; time of kernels chosen by measured figures, by built-in ones: "
         "float32 1x1 1.40; int8 1x1 0.90"
     )
     assert known_figures().startswith("measured, like a wrong one: clock 5.00 GHz")
-    assert built_in_figures().startswith(f"{typical(ISAS[0])}: clock")
+    assert built_in_figures().startswith(f"{built_in}: clock")
 
 
 def test_figures_are_compared_once_and_again_when_they_change() -> None:

@@ -107,7 +107,7 @@ def judge_figures(compare: CompareFigures) -> None:
     model = kept_model(entries) if entries is not None else None
     if entries is None or model is None or kept_comparison(entries, model):
         return
-    isa = known_isas()[0]
+    isa = _isa_of_trials(known_isas())
     ratios = compare(isa, model, typical(isa))
     keep_comparison(entries, model, ratios)
     this_machine.cache_clear()
@@ -147,8 +147,8 @@ def measure_machine(isas: Sequence[Isa]) -> tuple[MachineModel, bool]:
 
 
 def _isa_of_trials(isas: Sequence[Isa]) -> Isa:
-    """The instruction set that trials are compiled for."""
-    return next((i for i in isas if i.matrix_unit == "amx" and may_use_matrix_unit()), isas[0])
+    """The instruction set that trials are compiled for: the best one that the system permits."""
+    return next(isa for isa in isas if isa.matrix_unit != "amx" or may_use_matrix_unit())
 
 
 def _measured(isa: Isa) -> MachineModel:
