@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
@@ -30,6 +29,7 @@ from armpy_numba_acc.machine.cost_model.trials import (
 )
 from armpy_numba_acc.machine.isa import Isa
 from armpy_numba_acc.machine.processors.matrix_unit import configuration, may_use_matrix_unit
+from armpy_numba_acc.machine.processors.topology import cache_sizes
 from armpy_numba_acc.runtime.threads import FUNCTION
 from armpy_numba_acc.store.host import known_isas
 from armpy_numba_acc.store.machine import (
@@ -61,7 +61,6 @@ _TRIAL = calls.MachineTrial(0, 0, 0, 0).kernel
 
 CompareFigures: TypeAlias = Callable[[Isa, MachineModel, MachineModel], Mapping[str, float]]
 
-_CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _MOST_LAST_BYTES = 16 << 20
 """Of the last level of the cache, which virtual machines share with others that are not seen."""
 
@@ -234,15 +233,9 @@ def _power_of_two(size: int) -> int:
 
 
 def _levels(typical_levels: Sequence[Level]) -> list[Level]:
-    """Sizes of the caches as Linux reports them, and of the memory; typical ones elsewhere."""
-    cache_bytes: dict[int, int] = {}
+    """Sizes of the caches as the system reports them, and of the memory; typical ones elsewhere."""
     try:
-        for folder in _CACHE_FOLDER.glob("index*"):
-            level, kind, size = (
-                (folder / name).read_text("ascii").strip() for name in ("level", "type", "size")
-            )
-            if kind != "Instruction":
-                cache_bytes[int(level)] = int(size.rstrip("K")) << 10
+        cache_bytes = cache_sizes()
     except (OSError, ValueError) as error:
         _log.info("sizes of caches are taken for typical ones: %s", error)
         cache_bytes = {}

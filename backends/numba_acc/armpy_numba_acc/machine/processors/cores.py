@@ -8,6 +8,12 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
+from typing import TYPE_CHECKING
+
+from armpy_numba_acc.machine import processors
+
+if TYPE_CHECKING:  # what `processors` imports when it is asked for
+    import armpy_numba_acc.machine.processors.topology  # noqa: F401 - see `features`
 
 MOST_THREADS = 256
 """Maximum number of threads per execution."""
@@ -35,16 +41,11 @@ def usable_cores(root: str | os.PathLike[str] = "/", cpus: Collection[int] | Non
         that allows a part of the time counts as so many whole cores.
     """
     if cpus is None:
-        cpus = _processors()
+        if sys.platform != "linux":
+            return processors.topology.num_cores()
+        cpus = os.sched_getaffinity(0)
     cores = {_siblings(root, cpu) for cpu in cpus}
     return max(1, int(min([len(cores), *_limits(root)])))
-
-
-def _processors() -> Collection[int]:
-    """Processors that the operating system lets this process use."""
-    if sys.platform == "linux":
-        return os.sched_getaffinity(0)
-    return range(os.cpu_count() or 1)
 
 
 def keep_off(thread: int, processor: int) -> None:
