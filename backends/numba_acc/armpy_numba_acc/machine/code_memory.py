@@ -4,6 +4,11 @@
 Notes
 -----
 Memory is written first and made executable then: memory that is both is refused by some systems.
+Apple's processors have pages that are either, by thread (``MAP_JIT``).
+
+References
+----------
+Apple, "Porting just-in-time compilers to Apple silicon".
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import mmap
 import platform
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 
 HAS_LLVM_LOADER = sys.platform != "win32"
@@ -63,9 +69,12 @@ if sys.platform == "win32":
             if self.start:
                 self._free(self.start, 0, _RELEASE)
 
-        def writable(self) -> memoryview:
-            """The bytes, which may be written until `make_executable`."""
-            return memoryview((ctypes.c_char * self._size).from_address(self.start)).cast("B")
+        @contextmanager
+        def writable(self) -> Iterator[memoryview]:
+            """The bytes, which this thread may write; ahead of `make_executable`."""
+            memory = (ctypes.c_char * self._size).from_address(self.start)
+            with memoryview(memory) as chars, chars.cast("B") as code:
+                yield code
 
         def make_executable(self) -> None:
             """Let the memory be run, and no longer be written.
@@ -108,6 +117,9 @@ else:
     """The second has what compilers call for what a processor lacks, such as conversions of
     float16."""
 
+    _MAP_JIT = 0x800
+    """Of macOS: pages that a thread may write while it may not run them."""
+
     class CodeMemory:
         """Pages that are zero, for code; unmapped with the last reference to this.
 
@@ -123,16 +135,29 @@ else:
         """
 
         def __init__(self, size: int) -> None:
+            flags, rights = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE
+            self._is_by_thread = _has_apple_processor()
+            if self._is_by_thread:
+                flags, rights = flags | _MAP_JIT, rights | mmap.PROT_EXEC
             try:
-                memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+                memory = mmap.mmap(-1, size, flags=flags, prot=rights)
             except OSError as error:
                 raise CodeMemoryError(f"no memory for code: {error}") from error
             self._memory = memory
             self.start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
-        def writable(self) -> memoryview:
-            """The bytes, which may be written until `make_executable`."""
-            return memoryview(self._memory)
+        @contextmanager
+        def writable(self) -> Iterator[memoryview]:
+            """The bytes, which this thread may write; ahead of `make_executable`."""
+            if self._is_by_thread:
+                _process().pthread_jit_write_protect_np(0)
+            try:
+                with memoryview(self._memory) as code:
+                    yield code
+            finally:
+                # Until then the thread can run no code that is in such pages.
+                if self._is_by_thread:
+                    _process().pthread_jit_write_protect_np(1)
 
         def make_executable(self) -> None:
             """Let the memory be run, and no longer be written.
@@ -143,6 +168,10 @@ else:
                 If the system refuses it.
             """
             size = len(self._memory)
+            if self._is_by_thread:
+                address, length = ctypes.c_void_p(self.start), ctypes.c_size_t(size)
+                _process().sys_icache_invalidate(address, length)
+                return
             # Ahead of the change of rights, after which nothing is written any more.
             if (flush := _flush_instructions()) is not None:
                 flush(self.start, self.start + size)
@@ -151,6 +180,9 @@ else:
             if protect(self.start, size, mmap.PROT_READ | mmap.PROT_EXEC):
                 number = ctypes.get_errno()
                 raise CodeMemoryError(f"memory cannot be made executable: error {number}")
+
+    def _has_apple_processor() -> bool:
+        return sys.platform == "darwin" and platform.machine() == "arm64"
 
     @cache
     def _process() -> ctypes.CDLL:
