@@ -63,6 +63,8 @@ def answering(answer: object) -> Callable[..., Any]:
         ("check", answering(ProgramCheck(ProgramFit.REBUILD, "it is old"))),
         ("check", answering(ProgramCheck("accepted", "no fit"))),  # type: ignore[arg-type]
         ("check", raising(BackendError("no check"))),
+        ("check", raising(RuntimeError("no check"))),
+        ("load", raising(OSError("no program"))),
         ("load", raising(BackendError("no program"))),
         ("load", raising(armpy.ParserError("no program"))),
     ],

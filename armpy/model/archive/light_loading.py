@@ -14,7 +14,7 @@ from armpy.core.arguments import check_choice
 from armpy.errors import ArmpyError, InvalidArgumentError, ParserError
 from armpy.execution.arrays.tensor_spec import TensorSpec
 from armpy.model import archive
-from armpy.model.archive.compiled_file import WRONG_FORM, CompiledFile, signatures_of
+from armpy.model.archive.compiled_file import CompiledFile, signatures_of
 from armpy.model.light_network import (
     ArchivedGraph,
     ArchivedNetwork,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from armpy.model.load_options import LoadOptions
     from armpy.model.related_models import Signatures
 
-_ORDINARY = (
+ASKS_FOR_NETWORKS = (
     "ARMPY_BACKENDS",
     "ARMPY_DUMP_GRAPHS",
     "ARMPY_SYSTEM_TRACE",
@@ -254,7 +254,8 @@ def _parts(
     try:
         graph = _graph_of(interface)
         return graph, None if quick is None else _program_of(file, quick, graph)
-    except (ArmpyError, *WRONG_FORM) as error:
+    # Plugin boundary: what reads a backend's programs may raise anything.
+    except Exception as error:
         raise NeedsCompilerError(str(error) or repr(error)) from error
 
 
@@ -269,7 +270,7 @@ def _check_request(options: LoadOptions, file: CompiledFile) -> None:
     said = file.container.manifest.get("options")
     reasons = {
         options.why_network(said if isinstance(said, dict) else {}): True,
-        "the environment asks for more": any(os.environ.get(name) for name in _ORDINARY),
+        "the environment asks for more": any(os.environ.get(name) for name in ASKS_FOR_NETWORKS),
         f"code is not used: {file.verdict.reason}": not file.verdict.uses_code,
         "plugins are asked": has_plugins(file.request.installed.entry_points),
     }
