@@ -40,6 +40,7 @@ from armpy.plugins.hooks.metadata import (
 from armpy.plugins.isolation.limits import IsolationLimits as IsolationLimits
 from armpy.plugins.isolation.limits import IsolationStatus as IsolationStatus
 from armpy.model.load import load as load
+from armpy.model.archive.checking import FileCheck as FileCheck, FileFit as FileFit, check as check
 from armpy.graph.network import Network as Network
 from armpy.compiler.optimized import OptimizedNetwork as OptimizedNetwork
 from armpy.compiler.options import OptimizerOptions as OptimizerOptions

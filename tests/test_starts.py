@@ -125,6 +125,7 @@ STARTS = [
         74,  # and what takes working memory at the first execution, and gives it back
         LIGHT - OF_COMMANDS,
     ),
+    Start("check what is prepared", "$ armpy check PREPARED", 79, LIGHT - OF_COMMANDS),
     Start(
         "load what was loaded before",
         f"import armpy; model = armpy.load({MODEL!r}); model.inputs; model.outputs",

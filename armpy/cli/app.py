@@ -13,6 +13,7 @@ from armpy.plugins.extension_tables import BACKEND_COMMANDS
 _SHORT_HELPS = {
     "backends": "List the backends that are installed.",
     "cache": "Look at what backends keep on disk, check it, or delete it.",
+    "check": "Say whether a compiled model fits this machine.",
     "compile": "Prepare a model ahead of time: one file that starts at once.",
     "devices": "List the devices that backends run on.",
     "doctor": "Diagnose faults of backends or a file, and name remedies.",

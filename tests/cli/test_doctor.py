@@ -32,8 +32,9 @@ from armpy.cli.doctor.diagnose import (
 )
 from armpy.cli.doctor.diagnose_model import operators_remedy
 from armpy.cli.doctor.report import print_installation
-from armpy.cli.inspect.examine_file import FileExamination, ProgramExamination, examine_file
+from armpy.cli.inspect.examine_file import FileExamination, examine_file
 from armpy.errors import ParserError
+from armpy.model.archive.examined_programs import ProgramExamination
 from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus
 from armpy.store.archive.container import write_container
 from armpy_testing.backends.dynamic_modules import module_source, write_module

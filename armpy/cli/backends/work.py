@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.printer import Printer, print_json
 from armpy.cli.settings import CommandSettings
 from armpy.core.dataclass import dataclass
 from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, Candidate, CandidateStatus, PluginOptions, SkippedPath
+from armpy.plugins.proxy.availability import find_unavailability, shortened
 from armpy.plugins.proxy.guard import BackendProxy
 
 _USABLE = (CandidateStatus.FOUND.value, CandidateStatus.REGISTERED.value)

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.printer import Printer, print_json
 from armpy.compiler.devices import FigureSource, device_facts
 from armpy.core.dataclass import dataclass
@@ -15,6 +14,7 @@ from armpy.core.units import bytes_text, type_name
 from armpy.errors import ArmpyError
 from armpy.plugins import BackendRegistry, PluginOptions
 from armpy.plugins.placers import Placers
+from armpy.plugins.proxy.availability import find_unavailability, shortened
 from armpy.plugins.proxy.figures import figures_fields
 from armpy.plugins.proxy.guard import BackendProxy
 from armpy.types import DataType

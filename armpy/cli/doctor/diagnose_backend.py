@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from armpy.backend import IBackendInternal
-from armpy.cli.availability import find_unavailability, shortened
 from armpy.cli.doctor.trials import FAILED, run_trials
 from armpy.errors import BackendError, DeviceNotFoundError
 from armpy.plugins.discovery.candidate import MISSING_DEVICE
+from armpy.plugins.proxy.availability import find_unavailability, shortened
 from armpy.plugins.proxy.figures import check_figures
 from armpy.plugins.proxy.guard import BackendProxy
 

@@ -23,7 +23,7 @@ from armpy.cli.inspect.describe import (
     report_of,
     write_dot,
 )
-from armpy.cli.inspect.examine_file import ProgramExamination, examine_file
+from armpy.cli.inspect.examine_file import examine_file
 from armpy.cli.load_request import COMMAND_OPTIONS, CliLoadRequest
 from armpy.cli.printer import Printer
 from armpy.cli.registry import no_such_signature, registry_of
@@ -34,6 +34,7 @@ from armpy.core.units import bytes_text
 from armpy.errors import InvalidArgumentError, UnimplementedError
 from armpy.inspect import describe_network
 from armpy.inspect.inferred_shapes import evaluator_of
+from armpy.model.archive.examined_programs import ProgramExamination
 from armpy.model.archive.metadata import read_metadata
 from armpy.model.archive.reload import read_signature
 from armpy.plugins import BackendRegistry

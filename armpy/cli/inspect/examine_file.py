@@ -7,37 +7,16 @@ import os
 from collections.abc import Sequence
 
 import armpy
-from armpy.backend import NO_OPTIONS, ProgramCheck, ProgramFit
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError, ParserError
+from armpy.errors import ParserError
+from armpy.model.archive.examined_programs import (
+    LONGEST,
+    Machine,
+    ProgramExamination,
+    examine_programs,
+)
 from armpy.plugins import BackendRegistry
-from armpy.plugins.proxy.guard import BackendProxy
-from armpy.plugins.proxy.guarded_call import ask_method
-from armpy.store.archive.container import Container
 from armpy.store.archive.trust import TRUSTED, open_judged
-
-USED = "used"
-"""A program that is loaded here."""
-
-NOT_USED = "not used"
-"""A program that is not, as another of the same layers is, or its code may not be used."""
-
-_LONGEST = 80
-"""Of the shown part of a text in a file."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramExamination:
-    """Examination of a saved program: used, or the reason why not."""
-
-    backend_id: str
-    target: str
-    status: str
-    """`USED`, `NOT_USED`, or the value of a `ProgramFit` that is not an acceptance."""
-    reason: str
-    """Why it is not used; empty if it is."""
-    size_bytes: int
-    """Of all its parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +62,18 @@ def examine_file(
     except ParserError as error:
         damage = error.failed
     withheld = damage or ("" if verdict.uses_code else verdict.reason)
-    programs, unprepared = _programs(container, registry, withheld)
+    programs, unprepared = examine_programs(container, Machine(registry), withheld)
     fix = "" if verdict.error is None else verdict.error.fix
     if damage:
         fix = "Copy the file again, or make it again with armpy compile"
     elif unprepared and verdict.uses_code:
         fix = "Prepare the model for this machine: armpy compile"
-    version = str(container.manifest.get("armpy", "unknown"))[:_LONGEST]
+    version = str(container.manifest.get("armpy", "unknown"))[:LONGEST]
     made_by = version if version == armpy.__version__ else f"{version}, here {armpy.__version__}"
     return FileExamination(
         os.fspath(path),
         {
-            "model": str(container.manifest.get("title", ""))[:_LONGEST] or "unnamed",
+            "model": str(container.manifest.get("title", ""))[:LONGEST] or "unnamed",
             "armpy": made_by,
             "size": f"{container.data.size} bytes",
         },
@@ -106,44 +85,3 @@ def examine_file(
         unprepared,
         fix,
     )
-
-
-def _programs(
-    container: Container, registry: BackendRegistry, withheld: str
-) -> tuple[tuple[ProgramExamination, ...], int]:
-    reports = []
-    served: dict[tuple[str, str], bool] = {}
-    records = container.manifest.get("programs")
-    for record in records if isinstance(records, list) else ():
-        if not isinstance(record, dict):
-            continue
-        part = str(record.get("backend", "")), str(record.get("digest", ""))
-        check = _check(registry, part[0], record.get("about"))
-        status, reason = check.fit.value, check.reason
-        if check.fit is ProgramFit.ACCEPTED:
-            status, reason = (NOT_USED, withheld) if withheld else (USED, "")
-            if not withheld and served.get(part):
-                status, reason = NOT_USED, "another one of the same layers comes before it"
-        served[part] = served.get(part, False) or status == USED
-        parts = record.get("parts")
-        names = map(str, parts.values()) if isinstance(parts, dict) else ()
-        sizes = container.sections
-        size = sum(sizes[name].size for name in names if name in sizes)
-        target = str(record.get("target", ""))[:_LONGEST]
-        reports.append(ProgramExamination(part[0][:_LONGEST], target, status, reason, size))
-    return tuple(reports), sum(not is_served for is_served in served.values())
-
-
-def _check(registry: BackendRegistry, backend_id: str, about: object) -> ProgramCheck:
-    if not isinstance(about, dict):
-        return ProgramCheck(ProgramFit.FOREIGN, "the file's description of it cannot be understood")
-    try:
-        programs = BackendProxy(registry.get(backend_id)).get_programs()
-        if programs is None:
-            return ProgramCheck(ProgramFit.REBUILD, "the backend takes no programs from files")
-        check: ProgramCheck = ask_method(
-            backend_id, ProgramCheck, programs, "check", about, NO_OPTIONS
-        )
-    except ArmpyError as error:
-        return ProgramCheck(ProgramFit.FOREIGN, str(error))
-    return check

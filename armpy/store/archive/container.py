@@ -283,7 +283,11 @@ def _copied(source: bytes | bytearray | memoryview | mmap.mmap) -> Bytes:
 def _checked_header(header: bytes, size: int, where: str) -> tuple[int, bytes]:
     """Bytes of the manifest and its checksum, from a header that fits the file."""
     if not header.startswith(MAGIC):
-        raise ParserError("it is not a compiled model", where=where)
+        raise ParserError(
+            "it is not a compiled model",
+            where=where,
+            fix="armpy compile makes one of a model file, and armpy doctor examines model files",
+        )
     version = int.from_bytes(header[8:12], "little")
     # Before all else: what follows may lie elsewhere in another version.
     if len(header) >= _SIGNED.size and version != VERSION:

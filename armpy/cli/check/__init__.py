@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``armpy check``: says whether a compiled model fits this machine."""
