@@ -7,7 +7,13 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from armpy.backend import IEngineProgram, IEnginePrograms, OptionValue
+from armpy.backend import (
+    IEngineProgram,
+    IEnginePrograms,
+    OptionValue,
+    OptionValues,
+    ProgramCheck,
+)
 from armpy.errors import BackendError, UnimplementedError
 from armpy.ops.operation import Array
 from armpy_litert.engine import delegate_options, interpreter_module, load_delegate
@@ -108,6 +114,11 @@ class LiteRtPrograms(IEnginePrograms):
             "delegate": str(options.get("delegate", "")),
             "delegate_options": str(options.get("delegate_options", "")),
         }
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Compare the dependencies of a program, if there is an interpreter."""
+        interpreter_module(BACKEND_ID)
+        return super().check(about, options)
 
     def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> LiteRtProgram:
         """Make the interpreter, which packs weights."""

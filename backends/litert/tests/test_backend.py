@@ -149,3 +149,24 @@ def test_another_module_in_place_of_the_engine_is_named() -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "tflite_runtime.interpreter is armpy_compat.litert.interpreter" in done.stderr
+
+
+def test_a_compiled_model_is_checked_as_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "digits.armpy"
+    with armpy.load(DIGITS, backends=["LiteRt", "CpuRef"]) as model:
+        model.save(path)
+    assert armpy.check(path, device="LiteRt").fit == "fits"
+    interpreter_module.cache_clear()
+    for name in ("ai_edge_litert.interpreter", "tflite_runtime.interpreter"):
+        monkeypatch.setitem(sys.modules, name, None)
+    answer = armpy.check(path)
+    assert answer.fit == "fits slower"
+    assert answer.reason.startswith("10 layers of LiteRt: for host: LiteRt / check: no interpreter")
+    with armpy.load(path) as loaded:
+        assert not loaded.is_light
+    answer = armpy.check(path, device="LiteRt")
+    assert answer.fit == "does not fit"
+    with pytest.raises(BackendUnavailableError, match="no interpreter can be imported"):
+        armpy.load(path, backends=["LiteRt", "CpuRef"])

@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from armpy.backend import IEngineProgram, IEnginePrograms, OptionValue
+from armpy.backend import (
+    IEngineProgram,
+    IEnginePrograms,
+    OptionValue,
+    OptionValues,
+    ProgramCheck,
+)
 from armpy.errors import BackendError, BackendUnavailableError, UnimplementedError
 from armpy.ops.operation import Array
 from armpy.types import BackendId
@@ -64,6 +70,20 @@ class OnnxPrograms(IEnginePrograms):
         """Threads."""
         return {"format": _FORMAT, "num_threads": int(str(options.get("num_threads", 0)))}
 
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Compare the dependencies of a program, if ONNX Runtime has the provider."""
+        self._require_provider()
+        return super().check(about, options)
+
+    def _require_provider(self) -> None:
+        """Raise BackendUnavailableError if the installed ONNX Runtime lacks the provider."""
+        provider = self._provider
+        runtime: Any = require("onnxruntime", self.backend_id)  # Any: it has no types
+        if provider.name not in runtime.get_available_providers():
+            raise BackendUnavailableError(
+                f"this ONNX Runtime has no {provider.name}", where=self.backend_id
+            )
+
     def choose_provider(
         self,
         options: Any,  # Any: SessionOptions, which has no types
@@ -76,12 +96,8 @@ class OnnxPrograms(IEnginePrograms):
         BackendUnavailableError
             If the installed ONNX Runtime does not have it.
         """
+        self._require_provider()
         provider = self._provider
-        runtime: Any = require("onnxruntime", provider.backend_id)
-        if provider.name not in runtime.get_available_providers():
-            raise BackendUnavailableError(
-                f"this ONNX Runtime has no {provider.name}", where=provider.backend_id
-            )
         if provider.is_nvidia:
             preload_nvidia()
         if provider.name != PROVIDERS[0].name:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from armpy import DataType, Model, Network, TensorInfo, load
+from armpy import DataType, Model, Network, TensorInfo, check, load
 from armpy.errors import BackendUnavailableError
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph, SubgraphView, Value
@@ -204,3 +204,19 @@ def test_another_module_in_place_of_the_engine_is_named() -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "OrtCpu: the Python module 'onnxruntime' is armpy_compat.onnxruntime" in done.stderr
+
+
+def test_a_compiled_model_is_checked_as_it_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "image.armpy"
+    with Model(image_network(), Runtime(RuntimeOptions([BACKEND_ID, "CpuRef"]))) as model:
+        model.save(path)
+    for device in (None, BACKEND_ID):
+        assert check(path, device=device).fit == "fits"
+    monkeypatch.setattr("onnxruntime.get_available_providers", list)
+    answer = check(path)
+    assert answer.fit == "fits slower"
+    assert "this ONNX Runtime has no CPUExecutionProvider" in answer.reason
+    with load(path) as loaded:
+        assert not loaded.is_light

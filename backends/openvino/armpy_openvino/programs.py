@@ -13,10 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from armpy.backend import IEngineProgram, IEnginePrograms, OptionValue
+from armpy.backend import (
+    IEngineProgram,
+    IEnginePrograms,
+    OptionValue,
+    OptionValues,
+    ProgramCheck,
+    ProgramFit,
+)
 from armpy.errors import BackendError, UnimplementedError
 from armpy.ops.operation import Array
-from armpy_openvino.engine import BACKEND_ID, core, openvino
+from armpy_openvino.engine import BACKEND_ID, available_devices, core, openvino
 
 _TFLITE = b"TFL3"
 _PLACES = ("Exception from ", "Check '", "FrontEnd API failed")
@@ -104,6 +111,14 @@ class OpenVinoPrograms(IEnginePrograms):
             "low_precision": options.get("low_precision") is True,
             "openvino": str(openvino().__version__),
         }
+
+    def check(self, about: Mapping[str, object], options: OptionValues) -> ProgramCheck:
+        """Compare the dependencies of a program, if OpenVINO finds its device."""
+        device = str({"device": "CPU", **about, **options}["device"])
+        if device not in available_devices():
+            text = f"it is for the device '{device}', which OpenVINO does not find"
+            return ProgramCheck(ProgramFit.FOREIGN, text)
+        return super().check(about, options)
 
     def compile(self, model: bytes, about: Mapping[str, OptionValue]) -> OpenVinoProgram:
         """Compile a .tflite model, or import a blob.

@@ -15,6 +15,7 @@ from armpy import DataType, Model, Network, Preference, Runtime, RuntimeOptions,
 from armpy.errors import BackendUnavailableError, UnimplementedError
 from armpy.ops import Gather
 from armpy.ops.operation import Array
+from armpy.store.archive.container import open_container, write_container
 from armpy_conformance import run_conformance
 
 pytest.importorskip("openvino")
@@ -188,3 +189,20 @@ def test_the_backend_keeps_to_the_contract_and_agrees_with_the_reference() -> No
     )
     result = run_conformance("OpenVino", filter=cases)
     assert result.is_passed, (result.shortcomings, result.problems)
+
+
+def test_a_file_for_another_device_is_checked_as_it_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "digits.armpy"
+    with armpy.load(DIGITS, backends=["OpenVino", "CpuRef"]) as model:
+        model.save(path)
+    assert armpy.check(path, device="OpenVino").fit == "fits"
+    container = open_container(path, is_mapped=False)
+    manifest = {k: value for k, value in container.manifest.items() if k != "sections"}
+    manifest["programs"][0]["about"]["device"] = "GPU.7"
+    sections = {name: container.section(name) for name in container.sections}
+    write_container(path, manifest, sections)
+    answer = armpy.check(path)
+    assert answer.fit == "fits slower"
+    assert "for host: it is for the device 'GPU.7', which OpenVINO does not find" in answer.reason
+    with armpy.load(path) as loaded:
+        assert not loaded.is_light
