@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from armpy.errors import ArmpyError
-from armpy_serving.contents import Array, array_of_bytes
+from armpy_serving.contents import RAW_ONLY, Array, array_of_bytes, contents_of
 from armpy_serving.protocol import dtype_of
 
 Document = Mapping[str, Any]  # Any: JSON
@@ -69,8 +69,33 @@ def checked_answer(
             outputs[name] = np.array(flat, dtype).reshape(shape)
         else:
             raw, rest = rest[:size], rest[size:]
-            outputs[name] = of_bytes(name, datatype, shape, raw)
+            outputs[name] = _of_bytes(name, datatype, shape, raw)
     require(not rest, f"{len(rest)} bytes belong to no output")
+    return outputs
+
+
+def checked_message(answer: Any) -> dict[str, Array]:  # Any: protobuf's
+    """Outputs of an inference's answer over gRPC, if it is one by the protocol."""
+    raws = answer.raw_output_contents
+    require(len(raws) in (0, len(answer.outputs)), "raw contents are of all outputs, or of none")
+    outputs: dict[str, Array] = {}
+    for index, tensor in enumerate(answer.outputs):
+        shape = tuple(tensor.shape)
+        if raws:
+            is_raw = not tensor.contents.ByteSize()  # some servers write empty ones
+            require(is_raw, f"'{tensor.name}' has raw and typed contents")
+            outputs[tensor.name] = _of_bytes(tensor.name, tensor.datatype, shape, raws[index])
+            continue
+        dtype = _dtype(tensor.datatype)
+        require(tensor.datatype not in RAW_ONLY, f"{tensor.datatype} has no typed contents")
+        field = contents_of(tensor.datatype, np.zeros(0, dtype))[0]
+        elements = [*getattr(tensor.contents, field)]
+        require(
+            len(elements) == math.prod(shape),
+            f"'{tensor.name}' has {len(elements)} elements in {field} for {[*shape]}",
+        )
+        array = np.array(elements, dtype).reshape(shape)
+        outputs[tensor.name] = _decoded(array) if dtype.kind == "O" else array
     return outputs
 
 
@@ -84,12 +109,19 @@ _KINDS: Mapping[str, set[type]] = {"b": {bool}, "f": {int, float}, "O": {str}}
 """Types that JSON's elements have, by the kind of dtype; integers for all others."""
 
 
-def of_bytes(name: str, datatype: str, shape: tuple[int, ...], raw: bytes) -> Array:
+def _of_bytes(name: str, datatype: str, shape: tuple[int, ...], raw: bytes) -> Array:
     """The array that an output's bytes are."""
     try:
-        return array_of_bytes(name, datatype, shape, raw)
+        array = array_of_bytes(name, datatype, shape, raw)
     except ArmpyError as error:
         raise BrokenRuleError(str(error)) from error
+    return _decoded(array) if array.dtype.kind == "O" else array
+
+
+def _decoded(strings: Array) -> Array:
+    """Strings as JSON has them, of an array of bytes."""
+    texts = [string.decode(errors="replace") for string in strings.ravel().tolist()]
+    return np.array(texts, object).reshape(strings.shape)
 
 
 def _dtype(datatype: object) -> np.dtype[Any]:

@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from armpy_serving.contents import RAW_ONLY, Array, bytes_of, contents_of
-from armpy_serving.protocol import dtype_of
-from armpy_serving.protocol_kit.answers import BrokenRuleError, of_bytes, require
+from armpy_serving.contents import RAW_ONLY, bytes_of, contents_of
+from armpy_serving.protocol_kit.answers import BrokenRuleError, checked_message, require
 from armpy_serving.protocol_kit.messages import message_classes
 from armpy_serving.protocol_kit.rules import ProtocolRule, applies, require_equal
 from armpy_serving.protocol_kit.target import CallError, TriedServer
@@ -47,31 +44,6 @@ def _request(target: TriedServer, *, raw: bool) -> Any:  # Any: protobuf's
     return request
 
 
-def _outputs(answer: Any) -> Mapping[str, Array]:  # Any: protobuf's
-    """Outputs of an answer, if it is one by the protocol."""
-    raws = answer.raw_output_contents
-    require(len(raws) in (0, len(answer.outputs)), "raw contents are of all outputs, or of none")
-    outputs = {}
-    for index, tensor in enumerate(answer.outputs):
-        shape = tuple(tensor.shape)
-        if raws:
-            is_raw = not tensor.contents.ByteSize()  # some servers write empty ones
-            require(is_raw, f"'{tensor.name}' has raw and typed contents")
-            outputs[tensor.name] = of_bytes(tensor.name, tensor.datatype, shape, raws[index])
-            continue
-        dtype = np.dtype(dtype_of(tensor.datatype))
-        field = contents_of(tensor.datatype, np.zeros(0, dtype))[0]
-        elements = [*getattr(tensor.contents, field)]
-        if dtype.kind == "O":
-            elements = [element.decode(errors="replace") for element in elements]
-        require(
-            len(elements) == np.prod(shape),
-            f"'{tensor.name}' has {len(elements)} elements in {field} for {[*shape]}",
-        )
-        outputs[tensor.name] = np.array(elements, dtype).reshape(shape)
-    return outputs
-
-
 def _states(call: str, field: str, target: TriedServer) -> None:
     request = _message(f"{call}Request")
     if call.startswith("Model"):
@@ -97,7 +69,7 @@ def _model_metadata(target: TriedServer) -> None:
 def _same_answer(target: TriedServer, *, raw: bool) -> None:
     answer = _called(target, "ModelInfer", _request(target, raw=raw))
     require(answer.model_name == target.model, f"the answer is of model {answer.model_name!r}")
-    require_equal(_outputs(answer), target.outputs)
+    require_equal(checked_message(answer), target.outputs)
 
 
 def _id(target: TriedServer) -> None:
@@ -111,7 +83,7 @@ def _chosen_output(target: TriedServer) -> None:
     name, array = next(iter(target.outputs.items()))
     request = _request(target, raw=True)
     request.outputs.add(name=name)
-    require_equal(_outputs(_called(target, "ModelInfer", request)), {name: array})
+    require_equal(checked_message(_called(target, "ModelInfer", request)), {name: array})
 
 
 Change = Callable[[TriedServer, Any], object]  # Any: protobuf's

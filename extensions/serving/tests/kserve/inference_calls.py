@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from armpy_serving.protocol import dtype_of
-from armpy_serving.protocol_kit.answers import check_error, checked_answer
+from armpy_serving.protocol_kit.answers import check_error, checked_answer, checked_message
 
 from .kserve_server import HEADER, KServeProcess
 
@@ -89,23 +89,7 @@ def send(address: str, request: Any, timeout_s: float = 60) -> Arrays:
             raise CallError(error.code().name, error.details()) from error
     assert answer.model_name == request.model_name
     assert answer.id == request.id
-    return outputs_of(answer)
-
-
-def outputs_of(answer: Any) -> Arrays:
-    """Arrays of an answer of gRPC."""  # Any: generated classes
-    raws = answer.raw_output_contents
-    assert len(raws) in (0, len(answer.outputs)), "raw contents are of all outputs, or none"
-    outputs = {}
-    for index, tensor in enumerate(answer.outputs):
-        dtype = np.dtype(dtype_of(tensor.datatype))
-        if raws:
-            assert not tensor.HasField("contents")
-            array = np.frombuffer(raws[index], dtype)
-        else:
-            array = np.array(getattr(tensor.contents, FIELDS[tensor.datatype]), dtype)
-        outputs[tensor.name] = array.reshape(tuple(tensor.shape))
-    return outputs
+    return checked_message(answer)
 
 
 def by_raw(server: KServeProcess, model: str, arrays: Arrays) -> Arrays:

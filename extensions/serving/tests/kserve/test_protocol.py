@@ -5,18 +5,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import pytest
 
-from armpy_serving.protocol_kit.answers import (
-    check_error,
-    check_model_metadata,
-    check_server_metadata,
-    checked_answer,
-    strict_json,
-)
+from armpy_serving.protocol_kit.answers import check_error, checked_answer
 
 from .kserve_server import HEADER, KServeProcess
 
@@ -42,23 +35,14 @@ def ask(
     return server.send("POST", path, head + binary, sent | headers)
 
 
-@pytest.mark.slow
-def test_healths_are_ok(server: KServeProcess) -> None:
-    for path in ("/v2/health/live", "/v2/health/ready", "/v2/models/mixed/ready"):
-        assert server.send("GET", path)[0] == 200
-
-
-@pytest.mark.slow
 def test_server_metadata_name_the_extensions(server: KServeProcess) -> None:
-    document = strict_json(server.send("GET", "/v2")[2])
-    check_server_metadata(document)
+    document = json.loads(server.send("GET", "/v2")[2])
     assert document["name"] == "armpy"
     assert {"binary_tensor_data", "model_repository"} <= {*document["extensions"]}
 
 
 def test_model_metadata_have_open_dimensions_and_quantisation(server: KServeProcess) -> None:
-    document = strict_json(server.send("GET", "/v2/models/mixed")[2])
-    check_model_metadata(document)
+    document = json.loads(server.send("GET", "/v2/models/mixed")[2])
     inputs = {entry["name"]: entry for entry in document["inputs"]}
     assert inputs["x:0"] == {"name": "x:0", "datatype": "FP32", "shape": [-1, 2]}
     assert inputs["q"]["shape"] == []
@@ -70,18 +54,14 @@ def test_the_index_lists_models_and_their_states(server: KServeProcess) -> None:
     assert {(state["name"], state["state"]) for state in json.loads(body)} >= {("mixed", "READY")}
 
 
-def check(outputs: Mapping[str, Any]) -> None:  # Any: arrays
+def test_json_comes_back_as_json(server: KServeProcess) -> None:
+    status, headers, body = ask(server, {"inputs": INPUTS})
+    assert (status, headers["content-type"]) == (200, "application/json")
+    outputs = checked_answer(body, headers.get(HEADER.lower()))
     assert {*outputs} == {*ANSWERS}
     for name, expected in ANSWERS.items():
         assert outputs[name].dtype == expected.dtype
         np.testing.assert_array_equal(outputs[name], expected)
-
-
-def test_json_comes_back_as_json_with_the_id(server: KServeProcess) -> None:
-    status, headers, body = ask(server, {"id": "42", "inputs": INPUTS})
-    assert (status, headers["content-type"]) == (200, "application/json")
-    assert json.loads(body)["id"] == "42"
-    check(checked_answer(body, headers.get(HEADER.lower())))
 
 
 def test_bytes_come_back_where_they_are_asked_for(server: KServeProcess) -> None:
@@ -98,20 +78,6 @@ def test_bytes_come_back_where_they_are_asked_for(server: KServeProcess) -> None
     outputs = checked_answer(body, headers[HEADER.lower()])
     np.testing.assert_array_equal(outputs["double"], ANSWERS["double"])
     assert {*outputs} == {"double", "sum"}
-
-
-def test_all_outputs_come_as_bytes_if_the_request_says_so(server: KServeProcess) -> None:
-    document = {"inputs": INPUTS, "parameters": {"binary_data_output": True}}
-    status, headers, body = ask(server, document)
-    assert status == 200
-    check(checked_answer(body, headers[HEADER.lower()]))
-
-
-def test_no_rows_are_answered_with_no_rows(server: KServeProcess) -> None:
-    empty = {"name": "x:0", "datatype": "FP32", "shape": [0, 2], "data": []}
-    status, _, body = ask(server, {"inputs": [empty, N, FLAGS, Q]})
-    assert status == 200
-    assert checked_answer(body, None)["double"].shape == (0, 2)
 
 
 def test_what_json_cannot_say_is_refused_and_comes_as_bytes(server: KServeProcess) -> None:

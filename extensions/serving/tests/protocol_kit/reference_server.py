@@ -31,18 +31,31 @@ def served_two() -> ServedModel:
     return ServedModel(Model(net, Runtime(RuntimeOptions(["CpuRef"]))), NAME)
 
 
+def served_strings() -> ServedModel:
+    """A model that appends a string to others."""
+    net = Network()
+    words = net.input("words", TensorInfo((None,), DataType.STRING))
+    net.output("loud", net.add(ops.StringConcat(), words, net.constant("!")))
+    return ServedModel(Model(net, Runtime(RuntimeOptions(["CpuRef"]))), "strings")
+
+
 class ReferenceServer:
     """Answers requests as the protocol says."""
 
-    def __init__(self) -> None:
-        self.served = served_two()
+    def __init__(self, served: ServedModel) -> None:
+        self.served = served
+
+    def close(self) -> None:
+        """Close the model."""
+        self.served.model.close()
+        self.served.model.runtime.close()
 
     def send(
         self, verb: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> HttpAnswer:
         """Answer over HTTP."""
         parts = path.strip("/").split("/")
-        if parts[:2] == ["v2", "models"] and parts[2] != NAME:
+        if parts[:2] == ["v2", "models"] and parts[2] != self.served.name:
             return _json(404, {"error": f"unknown model '{parts[2]}'"})
         match verb, parts:
             case "GET", ["v2", "health", "live" | "ready"] | ["v2", "models", _, "ready"]:
@@ -76,7 +89,7 @@ class ReferenceServer:
 
         answer = message_classes()[f"{name}Response"]
         asked = getattr(request, "model_name", "") or getattr(request, "name", "")
-        if asked not in ("", NAME):
+        if asked not in ("", self.served.name):
             raise ModelNotFoundError("unknown model", actual=asked)
         if name == "ServerLive":
             return answer(live=True)
@@ -87,7 +100,7 @@ class ReferenceServer:
         if name == "ModelMetadata":
             metadata = self.served.metadata
             return answer(
-                name=NAME,
+                name=self.served.name,
                 platform=metadata["platform"],
                 inputs=metadata["inputs"],
                 outputs=metadata["outputs"],
@@ -113,7 +126,7 @@ class ReferenceServer:
             {tensor.name: tensor.datatype for tensor in request.inputs},
             [output.name for output in request.outputs],
         )
-        answer = answer_class(model_name=NAME, id=request.id)
+        answer = answer_class(model_name=self.served.name, id=request.id)
         for name, array in outputs.items():
             datatype = self.served.output_datatypes[name]
             tensor = answer.outputs.add(name=name, datatype=datatype, shape=array.shape)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from armpy_serving.protocol_kit.answers import (
     check_error,
     check_model_metadata,
     checked_answer,
+    checked_message,
 )
 
 Y = {"name": "y", "shape": [2], "datatype": "FP32", "data": [1, 2.5]}
@@ -69,3 +71,33 @@ def test_an_error_in_other_words_is_caught(wrong: bytes) -> None:
 def test_metadata_without_a_platform_are_caught() -> None:
     with pytest.raises(BrokenRuleError):
         check_model_metadata({"name": "m", "inputs": [], "outputs": []})
+
+
+def message(raws: list[bytes], datatype: str = "FP32", elements: int = 2) -> Any:
+    """An answer over gRPC."""  # Any: stands for protobuf's
+    contents = SimpleNamespace(fp32_contents=[1.0] * elements, ByteSize=lambda: 4 * elements)
+    tensor = SimpleNamespace(name="y", datatype=datatype, shape=[2], contents=contents)
+    return SimpleNamespace(outputs=[tensor], raw_output_contents=raws)
+
+
+def test_right_messages_pass() -> None:
+    assert checked_message(message([]))["y"].tolist() == [1, 1]
+    assert checked_message(message([bytes(8)], elements=0))["y"].tolist() == [0, 0]
+    strings = message([b"\x01\0\0\0a\0\0\0\0"], "BYTES", elements=0)
+    assert checked_message(strings)["y"].tolist() == ["a", ""]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        (message([], elements=1), "1 elements in fp32_contents"),
+        (message([], "FP16"), "FP16 has no typed contents"),
+        (message([], "FLOAT"), "unknown datatype"),
+        (message([bytes(8)]), "raw and typed contents"),
+        (message([bytes(8)] * 2, elements=0), "of all outputs, or of none"),
+        (message([bytes(4)], elements=0), "number of bytes"),
+    ],
+)
+def test_wrong_messages_are_caught(wrong: Any, text: str) -> None:
+    with pytest.raises(BrokenRuleError, match=text):
+        checked_message(wrong)

@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import pytest
 
 from armpy import DataType, Model, Network, Quantization, TensorInfo, ops
 from armpy_serving.protocol import datatype_of
-from armpy_serving.protocol_kit.answers import check_error
+from armpy_serving.protocol_kit.answers import checked_message
 from armpy_serving.triton import (
     EnsembleOptions,
     InstanceSettings,
@@ -25,7 +22,6 @@ from armpy_serving.triton import (
 )
 
 from .conftest import Start
-from .inference_protocol import check_message
 from .triton_server import TritonServer
 
 TYPES = (
@@ -59,9 +55,8 @@ def infer(server: TritonServer, name: str, datatype: str, array: np.ndarray[Any,
     tensor = grpc.InferInput("x", array.shape, datatype)
     tensor._raw_content = array.tobytes()
     with grpc.InferenceServerClient(server.grpc) as client:
-        answer = client.infer(name, [tensor]).get_response()
-    check_message(answer)
-    return tuple(answer.outputs[0].shape), answer.raw_output_contents[0]
+        (output,) = checked_message(client.infer(name, [tensor]).get_response()).values()
+    return output.shape, output.tobytes()
 
 
 def test_every_datatype_goes_through(start: Start, tmp_path: Path) -> None:
@@ -79,49 +74,6 @@ def test_every_datatype_goes_through(start: Start, tmp_path: Path) -> None:
     assert infer(server, "scalar", "FP32", np.ones(1, "f4")) == ((1,), np.ones(1, "f4").tobytes())
     assert infer(server, "empty", "FP32", np.ones((0, 2), "f4")) == ((2, 0), b"")
     assert infer(server, "empty", "FP32", np.ones((3, 2), "f4"))[0] == (2, 3)
-
-
-def post(server: TritonServer, path: str, body: bytes, **headers: str) -> tuple[int, bytes]:
-    """The status and body of an answer."""
-    request = urllib.request.Request(f"http://{server.http}{path}", body, headers)
-    try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read()
-
-
-def test_wrong_bodies_get_the_protocol_s_errors(start: Start, tmp_path: Path) -> None:
-    export(transposing(DataType.SIGNED8, 1, 2), tmp_path / "repository", "m")
-    server = start(tmp_path / "repository")
-
-    def body(**changes: object) -> bytes:
-        tensor = {"name": "x", "datatype": "INT8", "shape": [1, 2], "data": [1, 2]} | changes
-        return json.dumps({"inputs": [tensor]}).encode()
-
-    assert post(server, "/v2/models/m/infer", body())[0] == 200
-    wrong = [
-        body(name="z"),
-        body(datatype="FP32"),
-        body(datatype="BYTES", data=["a", "b"]),
-        body(datatype="NONE"),
-        body(shape=[2]),
-        body(shape=[1, 3], data=[1, 2, 3]),
-        body(shape=[1, -2]),
-        body(data=[1]),
-        body(data=[1, 2, 3]),
-        body(data=["a", "b"]),
-        b"{}",
-        b"no JSON",
-    ]
-    for wrong_body in wrong:
-        status, answer = post(server, "/v2/models/m/infer", wrong_body)
-        assert 400 <= status <= 500, wrong_body
-        check_error(status, answer)
-    status, answer = post(server, "/v2/models/none/infer", body())
-    assert status in (400, 404)
-    check_error(status, answer)
-    assert post(server, "/v2/models/m/infer", body())[0] == 200
 
 
 def test_ensemble_takes_pixels_and_returns_the_best_classes(start: Start, tmp_path: Path) -> None:

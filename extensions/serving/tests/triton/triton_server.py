@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-_START_S = 120.0
+_START_S = 400.0
 
 
 def find_server() -> Path | None:
