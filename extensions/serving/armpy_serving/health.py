@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,14 @@ from contextlib import contextmanager
 
 from armpy import IsolationStatus, Model
 from armpy.core.dataclass import dataclass
-from armpy.errors import ArmpyError, BackendUnavailableError, DeadObjectError
+from armpy.errors import (
+    ArmpyError,
+    BackendUnavailableError,
+    DeadObjectError,
+    GraphValidationError,
+    InvalidArgumentError,
+    LayerValidationError,
+)
 from armpy_serving.contents import Array
 from armpy_serving.status import status_of
 
@@ -23,6 +31,8 @@ STATEFUL_RETRY_S = 10.0
 
 _WAIT_S = 0.5
 """Time that a trial is waited for: servers' clients ask for readiness with time limits of 1 s."""
+
+_log = logging.getLogger("armpy_serving")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +175,23 @@ def zero_inputs(model: Model) -> dict[str, Array]:
         spec.name: spec.data_type.zeros(shape or [size or 1 for size in spec.shape or ()])
         for spec, shape in pairs
     }
+
+
+def run_ahead(model: Model) -> bool:
+    """Run a model once, so that no request waits for a preparation; return whether it could be.
+
+    It is run with zeros, unless that would change its variables. `Model.warm_up` would also wait
+    for what is compiled in the background.
+    """
+    if has_state(model):
+        return False
+    try:
+        model.run(zero_inputs(model))
+    except (InvalidArgumentError, LayerValidationError, GraphValidationError) as error:
+        # Layers do not take what the file leaves open at its smallest.
+        _log.info("'%s' was not run ahead of requests: %s", model.title, error)
+        return False
+    return True
 
 
 def _why_not_compiled(model: Model) -> str:

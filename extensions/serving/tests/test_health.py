@@ -28,7 +28,7 @@ from armpy import (
 )
 from armpy.compiler.placement import LateCompilation
 from armpy_serving import ServedModel, health
-from armpy_serving.health import HealthRules, ModelHealth
+from armpy_serving.health import HealthRules, ModelHealth, run_ahead
 
 X = {"x": np.ones((1, 2), np.float32)}
 ADD = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
@@ -164,6 +164,17 @@ def test_a_model_with_state_is_not_tried(model: Model, monkeypatch: pytest.Monke
     assert "gone" in served.health.problem()
     monkeypatch.setattr(health, "STATEFUL_RETRY_S", -1.0)
     assert served.health.problem() == ""
+
+
+def test_a_model_is_run_ahead_of_requests_unless_it_has_state(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_ahead(model)
+    monkeypatch.setattr(Model, "run", failing(DeadObjectError("gone")))
+    with pytest.raises(DeadObjectError, match="gone"):
+        run_ahead(model)
+    monkeypatch.setattr(health, "has_state", lambda _: True)
+    assert not run_ahead(model)
 
 
 def test_a_closed_model_is_not_ready(model: Model) -> None:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +161,17 @@ def test_a_model_with_open_dimensions_is_healthy(
     np.testing.assert_array_equal(answers["y"], np.full((20, 3), 6, np.float32))
 
 
+def test_a_model_that_fails_its_first_run_makes_no_replica(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise DeadObjectError("gone")
+
+    monkeypatch.setattr(armpy.Model, "run", run)
+    with pytest.raises(DeadObjectError, match="gone"):
+        of_digits(make)
+
+
 def test_a_model_that_fails_or_was_closed_is_not_healthy(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,3 +190,26 @@ def test_a_model_that_fails_or_was_closed_is_not_healthy(
     for call in (replica.check(), replica.run({"image": pixels(np.arange(1))})):
         with pytest.raises(ModelUnavailableError):
             asyncio.run(call)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the system has no /proc")
+def test_a_killed_backend_is_replaced_until_it_is_in_quarantine(make: Make) -> None:
+    replica = make(signature="serving_default", isolation="process", backends=["CpuRef"])
+    runtime = replica.served.model.runtime
+    image = {"image": pixels(np.arange(1))}
+    for kills in range(1, 6):
+        answers = asyncio.run(replica.run(image))
+        np.testing.assert_array_equal(answers["output_0"], expected(1))
+        asyncio.run(replica.check())
+        pid = runtime.isolation["CpuRef"].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        # The batcher runs an item of a failed batch again.
+        with suppress(DeadObjectError):
+            asyncio.run(replica.run(image))
+        assert runtime.isolation["CpuRef"].num_failures == kills
+    with pytest.raises(DeadObjectError, match="quarantine"):
+        asyncio.run(replica.run(image))
+    with pytest.raises(ModelUnavailableError, match="quarantine"):
+        asyncio.run(replica.check())

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import threading
 import time
@@ -26,24 +25,16 @@ from kserve.protocol.infer_type import (
 
 import armpy
 from armpy import Model
-from armpy.errors import (
-    GraphValidationError,
-    InvalidArgumentError,
-    LayerValidationError,
-    ModelUnavailableError,
-    QueueFullError,
-)
+from armpy.errors import ModelUnavailableError, QueueFullError
 from armpy.execution import Runtime, RuntimeOptions, TensorSpec
 from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, check_json
-from armpy_serving.health import HealthRules, has_state, zero_inputs
+from armpy_serving.health import HealthRules, run_ahead, zero_inputs
 from armpy_serving.kserve.errors import kserve_error
 from armpy_serving.kserve.messages import answer_of
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.protocol import tensor_metadata
 from armpy_serving.requests import InferenceRequest, check_output
 from armpy_serving.served_model import ServedModel
-
-_log = logging.getLogger("armpy_serving")
 
 
 class ArmpyModel(kserve.Model):
@@ -299,16 +290,9 @@ class ArmpyModel(kserve.Model):
 
 def _short_bytes(model: Model, short_run_s: float) -> int:
     """Bytes of inputs up to which runs are short; the model is run with its default shapes."""
-    if has_state(model):  # such a model is not run to try it
+    if not run_ahead(model):
         return -1
-    try:
-        zeros = zero_inputs(model)
-        # Not `warm_up`, which waits for what is compiled in the background.
-        model.run(zeros)
-    except (InvalidArgumentError, LayerValidationError, GraphValidationError) as error:
-        # There are none, or layers do not take what the file leaves open at its smallest.
-        _log.info("how long '%s' runs is not known: %s", model.title, error)
-        return -1
+    zeros = zero_inputs(model)
     begin_s = time.perf_counter()
     model.run(zeros)
     if time.perf_counter() - begin_s >= short_run_s:

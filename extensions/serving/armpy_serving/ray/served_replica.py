@@ -18,6 +18,7 @@ from armpy.execution.calls.run import as_dict
 from armpy.ops.operation import Array
 from armpy_serving.batching.batcher import Batcher
 from armpy_serving.batching.rows import read_item
+from armpy_serving.health import run_ahead
 from armpy_serving.metrics import ModelMetrics
 from armpy_serving.prediction.row_model import RowModel, with_fixed_rows
 from armpy_serving.requests import InferenceRequest
@@ -55,6 +56,7 @@ class ServedReplica:
         metrics: ModelMetrics | None = None,
     ) -> None:
         self._model = load(path, **options)
+        run_ahead(self._model)
         self._batcher = None
         self._max_batch = max_batch
         if max_batch > 1:

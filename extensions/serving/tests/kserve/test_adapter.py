@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from armpy import DataType, Model, ModelNotFoundError, Network, QueueFullError, TensorInfo, ops
+from armpy import (
+    DataType,
+    DeadObjectError,
+    Model,
+    ModelNotFoundError,
+    Network,
+    QueueFullError,
+    TensorInfo,
+    ops,
+)
 from armpy.errors import ModelUnavailableError
 from armpy.execution import RuntimeOptions
 from armpy.frontends.tflite_writer.tflite import write_tflite
@@ -107,6 +116,19 @@ def test_a_model_is_not_ready_before_it_is_loaded(small_models: Path) -> None:
     assert not model.ready
     with pytest.raises(ModelUnavailableError, match="not loaded"):
         _ = model.served
+
+
+def test_a_model_that_fails_its_first_run_is_not_loaded(
+    small_models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise DeadObjectError("gone")
+
+    monkeypatch.setattr(Model, "run", run)
+    model = ArmpyModel("mixed", small_models / "mixed.armpy")
+    with pytest.raises(DeadObjectError, match="gone"):
+        model.load()
+    assert not model.ready
 
 
 def test_a_pickled_model_loads_again(mixed: Any) -> None:  # Any: KServe's

@@ -81,18 +81,19 @@ def test_policies_for_several_devices_are_flags(isolation: list[str], tmp_path: 
     text = (
         "import sys\n"
         "from armpy_serving.kserve import ArmpyModel\n"
-        "from armpy_serving.kserve.options import load_options, make_parser\n"
+        "from armpy_serving.kserve.options import health_rules, load_options, make_parser\n"
         "given = make_parser().parse_args(sys.argv[2:])\n"
-        "model = ArmpyModel('m', sys.argv[1], load_options(given))\n"
+        "model = ArmpyModel('m', sys.argv[1], load_options(given), rules=health_rules(given))\n"
         "model.load()\n"
         "handle = model.served.model.handle\n"
         "optimizer = handle.loaded.settings.optimizer\n"
         "print(len(handle.loaded.spread.backends), handle.in_background,"
-        " optimizer.preference, optimizer.affinity)\n"
+        " optimizer.preference, optimizer.affinity, model.rules)\n"
         "model.stop()\n"
     )
     flags = ["--backends", "NumbaAcc,CpuRef", "--spread", "calls", "--compile", "background"]
     flags += ["--preference", "least_power", "--affinity", "*=CpuRef", *isolation]
+    flags += ["--ready_when", "compiled", "--hang_s", "7"]
     completed = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", text, str(path), *flags],
         capture_output=True,
@@ -100,7 +101,8 @@ def test_policies_for_several_devices_are_flags(isolation: list[str], tmp_path: 
         check=False,
         timeout=120,
     )
-    assert completed.stdout.strip() == "2 True least_power {'*': 'CpuRef'}", completed.stderr
+    expected = "2 True least_power {'*': 'CpuRef'} HealthRules(hang_s=7.0, needs_compiled=True)"
+    assert completed.stdout.strip() == expected, completed.stderr
 
 
 @pytest.mark.parametrize("spoil", ["nothing", "no model"])
