@@ -10,7 +10,6 @@ HTTP, and answers data that do not fit their shape with 500 and plain text befor
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,23 +19,16 @@ from mlserver.types import InferenceRequest, InferenceResponse, MetadataTensor, 
 from mlserver.utils import get_model_uri
 
 import armpy
-from armpy.errors import (
-    ArmpyError,
-    GraphValidationError,
-    InvalidArgumentError,
-    LayerValidationError,
-)
+from armpy.errors import ArmpyError, InvalidArgumentError
 from armpy_serving import requests
 from armpy_serving.contents import Array, array_of_bytes, array_of_numbers, numbers_of
-from armpy_serving.health import has_state, zero_inputs
+from armpy_serving.health import run_ahead
 from armpy_serving.protocol import tensor_metadata
 from armpy_serving.served_model import ServedModel
 from armpy_serving.status import status_of
 
 READY_WAIT_S = 0.1
 """Time that a request for readiness waits for a trial of the model, and others with it."""
-
-_log = logging.getLogger("armpy_serving")
 
 
 class ArmpyRuntime(mlserver.MLModel):
@@ -54,7 +46,7 @@ class ArmpyRuntime(mlserver.MLModel):
         options = (parameters and parameters.extra) or {}
         model = await asyncio.to_thread(armpy.load, await get_model_uri(self.settings), **options)
         self.served = ServedModel(model, self.name, self.version or "")
-        await asyncio.to_thread(self._run_once)
+        await asyncio.to_thread(run_ahead, model)
         self.inputs = [MetadataTensor(**tensor_metadata(spec).document()) for spec in model.inputs]
         self.outputs = [
             MetadataTensor(**tensor_metadata(spec).document()) for spec in model.outputs
@@ -97,16 +89,6 @@ class ArmpyRuntime(mlserver.MLModel):
         """Close the model."""
         await asyncio.to_thread(self.served.model.close)
         return True
-
-    def _run_once(self) -> None:
-        """Run with zeros, so that the first request does not wait for a preparation."""
-        model = self.served.model
-        if has_state(model):  # a run would change it
-            return
-        try:
-            model.run(zero_inputs(model))
-        except (InvalidArgumentError, LayerValidationError, GraphValidationError) as error:
-            _log.info("'%s' was not run ahead of requests: %s", self.name, error)
 
     def _output(self, name: str, array: Array) -> ResponseOutput:
         datatype = self.served.output_datatypes[name]

@@ -4,33 +4,44 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from armpy import DataType, Model, Network, TensorInfo, ops
+from armpy import DataType, DeadObjectError, Model, Network, TensorInfo, ops
 
 mlserver = pytest.importorskip("mlserver", reason="mlserver is not installed")
 
 from armpy_serving.mlserver import ArmpyRuntime  # noqa: E402 - needs mlserver
 
 
-@pytest.fixture
-def runtime(tmp_path: Path) -> Any:  # Any: MLServer's
+@pytest.fixture(params=[False])
+def unloaded(request: pytest.FixtureRequest, tmp_path: Path) -> Any:  # Any: MLServer's
+    """A model, whose backend is isolated if the parameter is true."""
     net = Network()
     value = net.input("n", TensorInfo((None, 2), DataType.SIGNED32), default_shape=(1, 2))
     add = ops.ElementwiseBinary(ops.BinaryOperation.ADD)
     net.output("double", net.add(add, value, value))
     with Model(net) as model:
         model.save(tmp_path / "m.armpy")
-    parameters = mlserver.settings.ModelParameters(uri=str(tmp_path / "m.armpy"), version="3")
+    options = {"isolation": "process", "backends": ["CpuRef"]} if request.param else {}
+    parameters = mlserver.settings.ModelParameters(
+        uri=str(tmp_path / "m.armpy"), version="3", extra=options
+    )
     settings = mlserver.ModelSettings(name="m", implementation=ArmpyRuntime, parameters=parameters)
-    loaded = ArmpyRuntime(settings)
-    assert asyncio.run(loaded.load())
-    yield loaded
-    assert asyncio.run(loaded.unload())
+    return ArmpyRuntime(settings)
+
+
+@pytest.fixture
+def runtime(unloaded: Any) -> Any:  # Any: MLServer's
+    unloaded.ready = asyncio.run(unloaded.load())  # as MLServer does
+    assert unloaded.ready
+    yield unloaded
+    assert asyncio.run(unloaded.unload())
 
 
 def ask(runtime: Any, data: object, timeout: object = 0, **changes: Any) -> Any:
@@ -48,6 +59,17 @@ def test_numbers_and_bytes_are_answered(runtime: Any, data: object) -> None:  # 
     (output,) = answer.outputs
     assert (output.name, output.shape, output.datatype) == ("double", [1, 2], "INT32")
     assert output.data.root == [2, 4]
+
+
+def test_a_model_that_fails_its_first_run_is_not_loaded(
+    unloaded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:  # Any: MLServer's
+    def run(*_: object, **__: object) -> None:
+        raise DeadObjectError("gone")
+
+    monkeypatch.setattr(Model, "run", run)
+    with pytest.raises(DeadObjectError, match="gone"):
+        asyncio.run(unloaded.load())
 
 
 def test_metadata_have_open_dimensions(runtime: Any) -> None:  # Any: MLServer's
@@ -81,3 +103,24 @@ def test_a_timeout_that_is_none_is_400(runtime: Any) -> None:  # Any: MLServer's
     with pytest.raises(mlserver.errors.MLServerError, match="time-out") as caught:
         ask(runtime, [1, 2], timeout="soon")
     assert caught.value.status_code == 400
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="the system has no /proc")
+@pytest.mark.parametrize("unloaded", [True], indirect=True)
+def test_a_killed_backend_is_replaced_until_it_is_in_quarantine(
+    runtime: Any,
+) -> None:  # Any: MLServer's
+    armpy_runtime = runtime.served.model.runtime
+    for kills in range(1, 6):
+        assert ask(runtime, [1, 2]).outputs[0].data.root == [2, 4]
+        assert runtime.ready
+        os.kill(armpy_runtime.isolation["CpuRef"].pid, signal.SIGKILL)
+        with pytest.raises(mlserver.errors.MLServerError) as caught:
+            ask(runtime, [1, 2])
+        assert caught.value.status_code == 503
+        assert armpy_runtime.isolation["CpuRef"].num_failures == kills
+    with pytest.raises(mlserver.errors.MLServerError, match="quarantine"):
+        ask(runtime, [1, 2])
+    assert "quarantine" in runtime.served.health.problem(20, needs_trial=True)
+    assert not runtime.ready
