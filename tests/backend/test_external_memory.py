@@ -14,6 +14,7 @@ import armpy
 from armpy.backend import ExternalMemory, MemorySource
 from armpy.errors import InvalidArgumentError, MemoryImportError, UnimplementedError
 from armpy_testing.models.networks import floats
+from armpy_testing.systems import NEEDS_FORK
 
 
 def test_applications_find_it() -> None:
@@ -72,6 +73,7 @@ def test_shared_memory_is_one_memory_for_all_who_map_it() -> None:
     assert first.sum() == 700
 
 
+@NEEDS_FORK
 def test_another_process_sees_what_is_written() -> None:
     memory = ExternalMemory.shared(4)
     child = os.fork()

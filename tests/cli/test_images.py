@@ -17,6 +17,7 @@ from armpy.errors import InvalidArgumentError
 from armpy.execution import TensorSpec
 from armpy.tensor import Quantization, Shape, TensorInfo
 from armpy.types import DataLayout, DataType
+from armpy_testing.systems import NEEDS_NAMED_PIPES
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -288,6 +289,7 @@ def test_a_picture_that_unpacks_to_far_too_much_is_rejected(
     assert open_image(str(tmp_path / "large.png")).size == (15, 10)
 
 
+@NEEDS_NAMED_PIPES
 def test_a_pipe_with_a_picture_s_name_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.png")
     with pytest.raises(InvalidArgumentError, match=r"^[^:]*pipe\.png: not a file with a picture"):

@@ -8,7 +8,6 @@ import contextlib
 import gc
 import os
 import pickle
-import pty
 import signal
 import subprocess
 import sys
@@ -737,6 +736,7 @@ def test_a_backend_that_does_not_ask_is_waited_for() -> None:
 
 def armpy_command(path: Path, *arguments: str) -> str:
     """What ``armpy run`` prints on a terminal."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
     ends = pty.openpty()
     command = [sys.executable, "-m", "armpy", "run", os.fspath(path), *arguments]
     with subprocess.Popen(command, stdout=ends[1], stderr=ends[1]) as process:

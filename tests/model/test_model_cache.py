@@ -25,6 +25,7 @@ from armpy.store.archive import checksum_cache as verified
 from armpy_testing.digits import MODEL as DIGITS
 from armpy_testing.models.external_data import naming_itself
 from armpy_testing.models.networks import placement_of
+from armpy_testing.systems import NEEDS_NAMED_PIPES
 from tests.support.prepared_models import use_own_model_cache
 
 
@@ -125,6 +126,7 @@ def test_a_digest_is_that_of_the_whole_contents(tmp_path: Path, num_bytes: int) 
     assert content_digest(os.fspath(path)) == hashlib.sha256(contents).hexdigest()
 
 
+@NEEDS_NAMED_PIPES
 def test_a_digest_of_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):

@@ -12,7 +12,6 @@ import site as site_module
 import subprocess
 import sys
 import time
-import venv
 import zipfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import Distribution, DistributionFinder, MetadataPathFinder
@@ -254,6 +253,7 @@ def test_installs_and_removals_by_pip_are_noticed(
     pip_package = importlib.util.find_spec("pip")
     if pip_package is None:
         pytest.skip("pip is not installed")
+    venv = pytest.importorskip("venv", reason="this Python comes without venv")
     venv.create(tmp_path / "venv", with_pip=False)
     programs = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
     runner = Path(pip_package.origin or "").with_name("__pip-runner__.py")

@@ -39,6 +39,7 @@ from armpy_testing.backends.dynamic_modules import (
     write_module,
 )
 from armpy_testing.backends.fake_distributions import BACKEND_SOURCE, FakeSite, fake_site
+from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_ROOT
 from tests.support.pins import distribution_pin, file_pin
 
 LATE = """
@@ -220,7 +221,7 @@ def test_names_that_could_be_two_lines_have_no_digest(tmp_path: Path, name: str)
         module_snapshot(str(package))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
+@NEEDS_NAMED_PIPES
 def test_a_pipe_in_a_package_is_refused_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     source = module_source("Npu", extra="from . import part")
@@ -261,7 +262,7 @@ def test_every_link_on_the_way_counts(tmp_path: Path) -> None:
     assert BackendRegistry.discover(PluginOptions(folder)).get("Npu").get_id() == "Npu"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give links away")
+@NEEDS_ROOT
 def test_a_link_of_another_user_on_the_way_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     folder.mkdir()
@@ -327,7 +328,7 @@ def test_a_remembered_probe_that_others_can_change_does_not_count(
     assert recall(candidate, "state") is None
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@NEEDS_ROOT
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_a_remembered_probe_of_another_user_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str

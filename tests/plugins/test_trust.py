@@ -27,6 +27,7 @@ from armpy_testing.backends.dynamic_modules import (
     write_module,
 )
 from armpy_testing.backends.fake_distributions import FakeSite, fake_site
+from armpy_testing.systems import NEEDS_OWNERS, NEEDS_ROOT
 from tests.support.pins import distribution_pin, file_pin
 
 STRANGER = 12345
@@ -148,6 +149,7 @@ def test_a_directory_above_that_others_can_write_is_no_reason(plugins: Path) -> 
     assert reasons(discover(plugins)) == {}
 
 
+@NEEDS_OWNERS
 def test_what_belongs_to_another_user_is_insecure(plugins: Path) -> None:
     only_stranger = frozenset({STRANGER})
     path = plugins / "Arm_File_backend.py"
@@ -155,7 +157,7 @@ def test_what_belongs_to_another_user_is_insecure(plugins: Path) -> None:
     assert reason == f"its directory {plugins} is owned by another user (id {os.geteuid()})"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@NEEDS_ROOT
 @pytest.mark.parametrize("place", ["Arm_File_backend.py", "Arm_Package_backend/part.py", "."])
 def test_what_belongs_to_another_user_is_refused(plugins: Path, place: str) -> None:
     os.chown(plugins / place, STRANGER, STRANGER)

@@ -24,9 +24,9 @@ SLOW_FIRST, SLOW_SECOND = (f"{FILE}test_a_slow_sample[{number}]" for number in (
 
 WITH_TESTS = {
     *("PIL", "click", "cryptography", "jinja2", "ml_dtypes", "numba", "onnx", "prometheus_client"),
-    *("resource", "rich"),
+    "rich",
 }
-"""What tests skip without that every run has: of the extra 'test', extensions and Python."""
+"""What tests skip without that every run has: of the extra 'test' and of extensions."""
 
 ENGINES = {"ai_edge_litert", "onnxruntime", "openvino", "tokenizers"}
 """Of the extra 'bench', with which .ci/run and the nightly workflow run all that needs them."""
@@ -109,7 +109,7 @@ def test_a_run_has_the_packages_without_which_tests_are_skipped() -> None:
     for path in (ROOT / part for part in ("tests", "extensions", "backends")):
         for test in path.rglob("test_*.py"):
             skips = re.findall(r'importorskip\("(\w+)', test.read_text("utf-8"))
-            missing = {*skips} - WITH_TESTS - ENGINES - BY_HAND
+            missing = {*skips} - WITH_TESTS - ENGINES - BY_HAND - sys.stdlib_module_names
             missing = {name for name in missing if not name.startswith("armpy_")}
             is_named = any(test.is_relative_to(ROOT / part) for part in elsewhere)
             assert is_named or not missing, f"no run of {test} installs {missing}"

@@ -16,6 +16,7 @@ from armpy.errors import ParserError
 from armpy.store.archive.container import Container, open_container, write_container
 from armpy.store.archive.signing import generate_keys, sign
 from armpy.store.archive.trust import CodeVerdict, judge, open_judged
+from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_REPLACEABLE_FILES
 
 pytest.importorskip("cryptography", reason="cryptography is not installed (armpy[sign])")
 
@@ -194,6 +195,7 @@ def test_code_that_is_changed_after_the_verdict_is_not_used(place: Place) -> Non
         container.checked("code")
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_code_that_was_copied_and_checked_stays(place: Place) -> None:
     container, _ = open_judged(place.path, (), "trusted")
     code = container.checked("code")
@@ -202,6 +204,7 @@ def test_code_that_was_copied_and_checked_stays(place: Place) -> None:
     assert code == CODE
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_file_that_takes_anothers_place_after_the_verdict_is_not_seen(place: Place) -> None:
     container, verdict = open_judged(place.path, (), "trusted")
     other = place.folder / "other.armpy"
@@ -211,6 +214,7 @@ def test_a_file_that_takes_anothers_place_after_the_verdict_is_not_seen(place: P
     assert container.checked("code") == CODE
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_file_that_takes_anothers_place_before_the_verdict_is_refused(place: Place) -> None:
     container = open_container(place.path)
     other = place.folder / "other.armpy"
@@ -221,6 +225,7 @@ def test_a_file_that_takes_anothers_place_before_the_verdict_is_refused(place: P
     assert not verdict.uses_code
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_what_others_can_write_is_read_and_not_mapped(place: Place) -> None:
     """Who could write to it could otherwise change weights that a signature is over."""
     place.path.chmod(0o666)
@@ -253,6 +258,7 @@ def test_files_that_no_other_user_can_write_are_mapped(place: Place) -> None:
     assert container.section("weights")[0] == 0xFF
 
 
+@NEEDS_NAMED_PIPES
 def test_pipes_and_folders_are_no_files(place: Place) -> None:
     pipe = place.folder / "pipe"
     os.mkfifo(pipe)

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import grp
 import os
-import pwd
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import pytest
 
@@ -23,13 +21,24 @@ from armpy.store.archive.container import Container
 from armpy.store.archive.signing import generate_keys, key_text, sign
 from armpy.store.archive.trust import CodeVerdict, judge
 from armpy_testing.installed import without_cryptography
+from armpy_testing.systems import NEEDS_ROOT
+
+if TYPE_CHECKING:
+    import grp
+    import pwd
+else:
+    grp = pytest.importorskip(
+        "grp", reason="this system has no owners and permission bits of files"
+    )
+    pwd = pytest.importorskip(
+        "pwd", reason="this system has no owners and permission bits of files"
+    )
 
 STRANGER = 12345
 """The id of a user that does not exist here."""
 
 SIGNED = bytes(range(64))
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 signing = pytest.mark.skipif(
     find_spec("cryptography") is None,
     reason="cryptography is not installed (armpy[sign])",
@@ -206,7 +215,7 @@ def test_a_group_is_the_users_own_by_its_name_and_as_his_first(
     assert f"its file {place} can be written by its group" in refusal(place)
 
 
-@as_root
+@NEEDS_ROOT
 @pytest.mark.parametrize("mode", [0o644, 0o600, 0o444])
 def test_a_file_of_another_user_is_refused(place: Path, mode: int) -> None:
     place.chmod(mode)
@@ -215,14 +224,14 @@ def test_a_file_of_another_user_is_refused(place: Path, mode: int) -> None:
     assert refusal(place) == expected
 
 
-@as_root
+@NEEDS_ROOT
 def test_a_file_of_another_user_in_a_sticky_folder_is_refused(place: Path) -> None:
     place.parent.chmod(0o1777)
     os.chown(place, STRANGER, STRANGER)
     assert "is owned by another user" in refusal(place)
 
 
-@as_root
+@NEEDS_ROOT
 @pytest.mark.parametrize("mode", [0o755, 0o1777, 0o500])
 def test_a_folder_of_another_user_is_refused(place: Path, mode: int) -> None:
     place.parent.chmod(mode)
@@ -230,7 +239,7 @@ def test_a_folder_of_another_user_is_refused(place: Path, mode: int) -> None:
     assert f"its directory {place.parent} is owned by another user" in refusal(place)
 
 
-@as_root
+@NEEDS_ROOT
 def test_a_user_takes_files_of_his_own_and_of_root(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -267,7 +276,7 @@ def test_a_link_in_a_place_that_others_can_write_counts(place: Path, tmp_path: P
     assert judged(link).uses_code
 
 
-@as_root
+@NEEDS_ROOT
 def test_a_link_of_another_user_is_refused(place: Path, tmp_path: Path) -> None:
     folder = tmp_path / "sticky"
     folder.mkdir()
@@ -324,7 +333,7 @@ def test_hard_links_count_by_the_file_and_the_name_that_was_used(
     assert f"its file {place} can be written by everybody" in refusal(place)
 
 
-@as_root
+@NEEDS_ROOT
 def test_another_users_file_is_not_made_own_by_a_name_here(place: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.write_bytes(b"model")

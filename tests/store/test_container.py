@@ -14,6 +14,7 @@ import pytest
 
 from armpy.errors import InvalidArgumentError, ParserError
 from armpy.store.archive.container import Container, open_container, write_container
+from armpy_testing.systems import NEEDS_NAMED_PIPES, NEEDS_REPLACEABLE_FILES
 from tests.support.prepared_layouts import newest_layout, oldest_layout, read_plainly, sealed
 
 SECTIONS = {"a": b"a" * 100, "empty": b"", "large": bytes(range(256)) * 40, "z": b"z"}
@@ -271,12 +272,22 @@ def link_to_zeros(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
-@pytest.mark.parametrize("make", [fifo, Path.mkdir, link_to_zeros, Path.touch])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(fifo, marks=NEEDS_NAMED_PIPES),
+        Path.mkdir,
+        pytest.param(link_to_zeros, marks=NEEDS_NAMED_PIPES),  # and no device
+        Path.touch,
+    ],
+)
 def test_what_is_no_regular_file_or_empty_is_refused(
     make: Callable[[Path], None], path: Path
 ) -> None:
     make(path)
-    with pytest.raises(ParserError, match=r"not a regular file|not a compiled model"):
+    with pytest.raises(
+        ParserError, match=r"not a regular file|not a compiled model|cannot be read"
+    ):
         open_container(path)
 
 
@@ -304,6 +315,7 @@ def test_a_file_that_shrinks_while_it_is_opened_is_refused(
         open_container(path)
 
 
+@NEEDS_REPLACEABLE_FILES
 def test_a_file_that_is_replaced_stays_as_it_was_for_who_has_it(path: Path) -> None:
     write_container(path, {}, SECTIONS)
     container = open_container(path)
@@ -331,6 +343,7 @@ def test_a_container_can_be_made_of_an_array() -> None:
     assert Container(data, "here").sections.keys() == SECTIONS.keys()
 
 
+@NEEDS_NAMED_PIPES
 def test_a_pipe_is_not_replaced_by_a_compiled_file(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -20,9 +20,9 @@ from armpy.store import entries as entries_module
 from armpy.store import owned_files as own_files
 from armpy.store.entries import Entries
 from armpy_testing.effort import effort
+from armpy_testing.systems import NEEDS_OWNERS
 
 LIMIT = 1 << 20
-needs_posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
 
 
 def stored(entries: Entries, kind: str, key: str) -> list[bytes] | None:
@@ -157,7 +157,7 @@ def test_what_is_no_file_is_not_read(entries: Entries, make: str, tmp_path: Path
     assert stored(entries, "a", "1") == (None if make == "mkdir" else [b"one"])
 
 
-@needs_posix
+@NEEDS_OWNERS
 def test_files_that_others_can_write_are_not_believed(entries: Entries) -> None:
     entries.write("a", "1", [b"one"], "")
     path = only_file(Path(entries.location))
@@ -166,7 +166,7 @@ def test_files_that_others_can_write_are_not_believed(entries: Entries) -> None:
     assert entries.verify()[0].problem == "others can write to it"
 
 
-@needs_posix
+@NEEDS_OWNERS
 def test_files_of_other_users_are_not_believed(
     entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,7 +177,7 @@ def test_files_of_other_users_are_not_believed(
     assert entries.verify()[0].problem == "it belongs to another user"
 
 
-@needs_posix
+@NEEDS_OWNERS
 def test_only_the_user_can_look_into_the_folder(entries: Entries) -> None:
     entries.write("a", "1", [b"one"], "")
     folder = Path(entries.location)

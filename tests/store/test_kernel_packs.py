@@ -23,6 +23,7 @@ from armpy.ops import PreCompiled
 from armpy.store.archive.container import HEADER_BYTES, open_container, write_container
 from armpy.store.archive.kernel_packs import KernelPack, found_packs, packs_of, write_pack
 from armpy_testing.digits import MODEL as DIGITS
+from armpy_testing.systems import NEEDS_OWNERS
 from tests.support.prepared_layouts import newest_layout, read_plainly
 
 VARIABLE = "ARMPY_KERNELS"
@@ -223,6 +224,7 @@ def test_a_file_copied_over_a_pack_in_use_changes_nothing(
     assert pack.find(KERNELS) == KERNELS
 
 
+@NEEDS_OWNERS
 def test_several_bad_packs_in_one_folder_are_one_warning(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -244,6 +246,7 @@ def test_a_pack_is_checked_whole(path: Path, tmp_path: Path) -> None:
         opened(path).check()
 
 
+@NEEDS_OWNERS
 def test_a_pack_that_others_can_write_is_not_used_and_it_is_said(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -70,7 +70,6 @@ def isas_of_this_test(isas: Sequence[Isa] = ISAS) -> Sequence[Isa]:
 
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _PAGE = mmap.PAGESIZE
-_LIBC = ctypes.CDLL(None, use_errno=True)
 _GUARDED: list[mmap.mmap] = []
 """Mappings stay until `release_guarded`: arrays that are not tracked may point into them."""
 
@@ -206,7 +205,7 @@ def guarded(array: Array) -> Array:
     _GUARDED.append(memory)
     whole = np.frombuffer(memory, np.uint8)
     last = ctypes.c_void_p(whole.ctypes.data + pages * _PAGE)
-    assert _LIBC.mprotect(last, ctypes.c_size_t(_PAGE), 0) == 0
+    assert ctypes.CDLL(None).mprotect(last, ctypes.c_size_t(_PAGE), 0) == 0
     copy: Array = whole[pages * _PAGE - array.nbytes : pages * _PAGE].view(array.dtype)
     copy = copy.reshape(array.shape)
     copy[...] = array

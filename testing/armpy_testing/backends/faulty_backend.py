@@ -6,7 +6,6 @@ from __future__ import annotations
 import _thread
 import ctypes
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -144,6 +143,8 @@ def _take_threads() -> None:
 
 def _take_memory() -> None:
     """Leave the process no memory to speak of."""
+    import resource  # not on Windows, where these faults are not injected
+
     text = Path("/proc/self/status").read_text()
     used = int(text.partition("VmData:")[2].split()[0]) << 10
     resource.setrlimit(resource.RLIMIT_DATA, (used, used))

@@ -19,6 +19,9 @@ from armpy_testing.backends import faulty_backend as faulty
 from armpy_testing.backends.faulty_backend import CuriousBackend
 from armpy_testing.backends.injections import await_spare, children, held, isolated, negation, run
 from armpy_testing.descendants import await_end, is_running
+from armpy_testing.systems import NEEDS_ISOLATION
+
+pytestmark = NEEDS_ISOLATION
 
 IN_FORCE = "not confined"
 

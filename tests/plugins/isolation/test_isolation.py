@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -39,6 +38,10 @@ from armpy_testing.backends.faulty_backend import FaultyBackend
 from armpy_testing.backends.injections import LIMITS, await_spare, isolated, negation, negative, run
 from armpy_testing.backends.scripted_backend import log_of, write_scripted
 from armpy_testing.models.networks import diamond, floats, placement_of
+from armpy_testing.systems import NEEDS_ISOLATION
+
+resource = pytest.importorskip("resource", reason="this system has no limits of resources")
+pytestmark = NEEDS_ISOLATION
 
 
 def test_isolated_backend_gives_the_same_result_in_another_process() -> None:

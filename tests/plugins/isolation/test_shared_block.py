@@ -29,7 +29,10 @@ from armpy_testing.backends.faulty_backend import FaultyBackend
 from armpy_testing.backends.injections import negation, negative, run
 from armpy_testing.backends.vector_backend import StrictVectors, VectorBackend, WrongVectors
 from armpy_testing.models.networks import chain
+from armpy_testing.systems import NEEDS_ISOLATION
 from armpy_testing.watched_allocator import WatchedAllocator
+
+pytestmark = NEEDS_ISOLATION
 
 needs_seals = pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="files have no seals")
 

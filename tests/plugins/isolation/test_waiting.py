@@ -31,8 +31,9 @@ from armpy_testing.backends.injections import (
     negative,
     run,
 )
+from armpy_testing.systems import NEEDS_ISOLATION
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, NEEDS_ISOLATION]
 
 # Nothing is ended for being slow, as processors may be busy.
 PATIENT = replace(LIMITS, timeout_s=120.0, grace_s=60.0)

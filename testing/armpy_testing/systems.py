@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Marks of tests that need what only some systems have, each with the reason of the skip.
+
+A file of tests that imports such a system's modules calls ``pytest.importorskip`` with a reason.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from armpy.core.file_ownership import HAS_OWNERS
+from armpy.plugins.isolation.limits import CAN_ISOLATE
+
+_LACKS = "this system has no "
+
+NEEDS_FORK = pytest.mark.skipif(not hasattr(os, "fork"), reason=f"{_LACKS}fork")
+NEEDS_ISOLATION = pytest.mark.skipif(not CAN_ISOLATE, reason=f"{_LACKS}isolation of backends")
+NEEDS_NAMED_PIPES = pytest.mark.skipif(
+    not hasattr(os, "mkfifo"), reason=f"{_LACKS}named pipes in folders"
+)
+NEEDS_OWNERS = pytest.mark.skipif(
+    not HAS_OWNERS, reason=f"{_LACKS}owners and permission bits of files"
+)
+NEEDS_REPLACEABLE_FILES = pytest.mark.skipif(
+    sys.platform == "win32", reason="this system neither replaces nor shortens files in use"
+)
+NEEDS_ROOT = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
+)
