@@ -126,26 +126,26 @@ def set_up(environment: Environment) -> None:
 
 def _unpack_interpreter(home: Path) -> None:
     """Download Debian's Python for arm64 and its dependencies, and unpack them."""
-    known = _run(["dpkg", "--print-foreign-architectures"]).split()
-    if "arm64" not in [*known, _run(["dpkg", "--print-architecture"]).strip()]:
+    known = run_program(["dpkg", "--print-foreign-architectures"]).split()
+    if "arm64" not in [*known, run_program(["dpkg", "--print-architecture"]).strip()]:
         if os.geteuid() != 0:
             raise MissingError("only root can add an architecture: dpkg --add-architecture arm64")
-        _run(["dpkg", "--add-architecture", "arm64"])
+        run_program(["dpkg", "--add-architecture", "arm64"])
     if os.geteuid() == 0:
-        _run(["apt-get", "update", "-qq"])
+        run_program(["apt-get", "update", "-qq"])
         if shutil.which(_EMULATOR) is None:
-            _run(["apt-get", "install", "-y", "-qq", "qemu-user"])
+            run_program(["apt-get", "install", "-y", "-qq", "qemu-user"])
     without = [f"--no-{kind}" for kind in _DEPENDENCIES]
-    listed = _run(["apt-cache", "depends", "--recurse", *without, *_PACKAGES])
+    listed = run_program(["apt-cache", "depends", "--recurse", *without, *_PACKAGES])
     names = sorted(set(re.findall(r"^(\S+):arm64$", listed, re.MULTILINE)))
     names = [name for name in names if not name.startswith(_UNNEEDED)]
     if not names:
         raise MissingError("apt knows no python3:arm64: run apt-get update")
     packages = home / "packages"
     packages.mkdir(exist_ok=True)
-    _run(["apt-get", "download", "-qq", *(f"{name}:arm64" for name in names)], packages)
+    run_program(["apt-get", "download", "-qq", *(f"{name}:arm64" for name in names)], packages)
     for package in packages.glob("*.deb"):
-        _run(["dpkg-deb", "-x", str(package), str(home / "root")])
+        run_program(["dpkg-deb", "-x", str(package), str(home / "root")])
     shutil.rmtree(packages)
 
 
@@ -154,7 +154,7 @@ def _unpack_wheels(home: Path, version: str) -> None:
     short = version.replace(".", "")
     platforms = [f"--platform=manylinux_{glibc}_aarch64" for glibc in _GLIBC]
     wheels = home / "wheels"
-    _run(
+    run_program(
         [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(wheels)),
             *("--only-binary=:all:", "--implementation=cp", f"--python-version={version}"),
@@ -168,7 +168,7 @@ def _unpack_wheels(home: Path, version: str) -> None:
     shutil.rmtree(wheels)
 
 
-def _run(command: Sequence[str], folder: Path | None = None) -> str:
+def run_program(command: Sequence[str], folder: Path | None = None) -> str:
     """A program's output; its errors if it fails."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
