@@ -219,6 +219,12 @@ FILES: Mapping[str, tuple[str, Change, FileFit, str]] = {
         FileFit.SLOWER,
         "1 layer of Vendor: there is no backend 'Vendor'",
     ),
+    "no networks": (
+        "digits",
+        lambda manifest: manifest.update(signatures=[]),
+        FileFit.UNFIT,
+        "it has no networks",
+    ),
     "a network": (
         "digits",
         lambda manifest: manifest.update(kind="network"),

@@ -14,7 +14,7 @@ from armpy.core.dataclass import dataclass
 from armpy.core.units import counted
 from armpy.errors import ParserError
 from armpy.model import archive
-from armpy.model.archive.compiled_file import CompiledFile
+from armpy.model.archive.compiled_file import CompiledFile, signature_records
 from armpy.model.archive.examined_programs import (
     USED,
     Machine,
@@ -132,6 +132,7 @@ def _refused(error: ParserError) -> FileCheck:
 
 def _checked(file: CompiledFile, machine: Machine, device: BackendId | None) -> FileCheck:
     """The answer about a file that was opened and may be loaded."""
+    signature_records(file.container)  # every load reads them, and raises what is wrong with them
     if machine.places_anew and (unusable := machine.why_unloadable()):
         return FileCheck(FileFit.UNFIT, unusable)
     withheld = "" if file.verdict.uses_code else file.verdict.reason
