@@ -195,6 +195,20 @@ def test_a_removed_library_is_left_out_with_the_reason(site: FakeSite) -> None:
     assert "No such file" in found.reason
 
 
+@pytest.mark.parametrize("is_settled", [False, True])
+def test_a_library_that_comes_back_is_found(
+    site: FakeSite, monkeypatch: pytest.MonkeyPatch, is_settled: bool
+) -> None:
+    library = plant(site, "toys")
+    if is_settled:  # so that the index is kept, whose key is the same after all
+        now_ns = time.time_ns
+        monkeypatch.setattr(time, "time_ns", lambda: now_ns() + 60_000_000_000)
+    elsewhere = library.rename(library.with_name("elsewhere"))
+    assert libraries(BackendRegistry.discover()) == []
+    elsewhere.rename(library)
+    assert [c.path for c in libraries(BackendRegistry.discover())] == [str(library)]
+
+
 def test_a_distribution_that_announces_its_backend_is_not_looked_through(site: FakeSite) -> None:
     plant(site, "toys")
     info = site.path / "toys-1.0.dist-info"

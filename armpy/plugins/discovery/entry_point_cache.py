@@ -117,7 +117,9 @@ def installed() -> InstalledEntryPoints:
         announced, libraries = json.loads(contents)
         entries = tuple(InstalledEntryPoint(*entry) for entry in announced)
         found = tuple(InstalledLibrary(*row) for row in libraries)
-        return InstalledEntryPoints(entries, names, found)
+        # The key does not change when a missing library comes back, either.
+        if not any(row.is_missing and os.path.exists(row.path) for row in found):
+            return InstalledEntryPoints(entries, names, found)
     entries = _look_through()
     libraries = _libraries(entries, kept)
     # A change in the meantime may be in the key or in the entries only. The key does not change

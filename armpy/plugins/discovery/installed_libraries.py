@@ -7,7 +7,7 @@ import json
 import logging
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.metadata import Distribution, distributions
@@ -36,26 +36,30 @@ def find_libraries(
     announced : collection of str
         Names of distributions that are not looked through, as they announce their backends.
     kept : str
-        File that keeps what was found in each RECORD, which has the digests of all files; empty
-        for none.
+        File that keeps what was found by each RECORD, which has the digests of all files, and by
+        which of its libraries are there; empty for none.
 
     Returns
     -------
     tuple of InstalledLibrary
-        Sorted by distribution and path, with the unreadable ones.
+        Sorted by distribution and path, with the unreadable and the missing ones.
     """
     known = _read(kept)
     found: dict[str, list[InstalledLibrary]] = {}
     for distribution in distributions():
         record = _record(distribution)
-        if not _LIBRARY.search(record):
-            continue
         place = str(distribution.locate_file(""))
-        key = sha256(repr((place, record, sorted(functions))).encode()).hexdigest()
+        paths = [os.path.join(place, name) for name in _LIBRARY.findall(record)]
+        paths = [path for path in paths if not path.endswith(_EXTENSIONS)]
+        if not paths:
+            continue
+        # One that was removed may come back, and RECORD stays the same.
+        missing = [path for path in paths if _is_missing(path)]
+        key = sha256(repr((paths, missing, record, sorted(functions))).encode()).hexdigest()
         if key not in found:
             rows = known.get(key)
             if rows is None:
-                rows = [*_look_through(distribution, record, functions)]
+                rows = [*_look_through(distribution, paths, missing, functions)]
             found[key] = rows
     if found != known and kept:
         # A file that could not be read then is looked at again the next time.
@@ -76,19 +80,30 @@ def _record(distribution: Distribution) -> str:
         return ""
 
 
+def _is_missing(path: str) -> bool:
+    """Return whether there is no such file; one that may not be seen is not missing."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return isinstance(error, (FileNotFoundError, NotADirectoryError))
+    return False
+
+
 def _look_through(
-    distribution: Distribution, record: str, functions: Collection[str]
+    distribution: Distribution,
+    paths: Sequence[str],
+    missing: Collection[str],
+    functions: Collection[str],
 ) -> Iterator[InstalledLibrary]:
     """Look into each library of a distribution."""
     name, version = distribution.name, distribution.version
-    for listed in _LIBRARY.findall(record):
-        path = os.path.realpath(str(distribution.locate_file(listed)))
-        if path.endswith(_EXTENSIONS):
+    for listed in paths:
+        if listed in missing:
+            yield InstalledLibrary("", listed, name, version)
             continue
+        path = os.path.realpath(listed)
         try:
             exported = sorted(exported_functions(path, functions))
-        except FileNotFoundError:
-            continue  # removed after it was installed
         except OSError as error:
             reason = f"it cannot be read: {error.strerror}"
             yield InstalledLibrary("", path, name, version, reason)
