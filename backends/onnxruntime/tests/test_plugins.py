@@ -11,7 +11,14 @@ import pytest
 from armpy import DataType, Model, Network, TensorInfo
 from armpy.execution import Runtime, RuntimeOptions
 from armpy.graph import Graph
-from armpy.ops import Activation, ActivationFunction, ElementwiseBinary, FullyConnected, Softmax
+from armpy.ops import (
+    Activation,
+    ActivationFunction,
+    BinaryOperation,
+    ElementwiseBinary,
+    FullyConnected,
+    Softmax,
+)
 from armpy.plugins import BackendRegistry
 from armpy_conformance import run_conformance
 from armpy_testing.effort import part_of_kit
@@ -33,6 +40,10 @@ def plugin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 def options_of(plugin: str) -> dict[str, dict[str, object]]:
     return {plugin: {"provider_options": PLUGINS[plugin][1]}}
+
+
+LARGE = 70_000
+"""Floats of an input that onnxruntime-ggml keeps from run to run unless it must not."""
 
 
 def classifier() -> Graph:
@@ -60,6 +71,42 @@ def test_a_network_is_one_part_and_agrees_with_the_reference(plugin: str) -> Non
         np.testing.assert_allclose(result, reference(x), 1e-5)
     assert placement is not None
     assert [layer.backend for layer in placement.layers] == [plugin]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["ADD", "MAXIMUM", "MINIMUM", "POWER"])
+def test_each_element_of_a_large_input_counts_in_each_run(plugin: str, name: str) -> None:
+    net = Network("large")
+    a, b = (net.input(name, TensorInfo((LARGE,), DataType.FLOAT32)) for name in "ab")
+    net.output("y", net.add(ElementwiseBinary(BinaryOperation[name]), a, b))
+    settings = RuntimeOptions(
+        backends=[plugin],
+        on_fallback="error",
+        backend_options=options_of(plugin),
+        isolation="process",  # so that a crash ends another process than the test's
+    )
+    x, three = np.zeros(LARGE, np.float32), np.full(LARGE, 3, np.float32)
+    with Model(net.build(), Runtime(settings)) as model:
+        first = model(x, three)
+        x[101] = 4.0
+        second = model(x, three)
+    assert np.flatnonzero(first != second).tolist() == [101]
+
+
+def test_an_option_that_makes_results_depend_on_earlier_inputs_is_refused() -> None:
+    from armpy_onnxruntime.plugin_backend import PluginPrograms
+    from armpy_onnxruntime.plugins import PluginDevice
+
+    from armpy.errors import InvalidArgumentError
+    from armpy.types import DeviceType
+
+    device = PluginDevice("OrtGgml", "ggml", DeviceType.OTHER, "", "0.2.0", "CPU", "", None)
+    engine = PluginPrograms(device)
+    assert engine.describe({})["provider_options"] == "sticky=0"
+    own = {"provider_options": "weights=f32,sticky=0"}
+    assert engine.describe(own)["provider_options"] == "weights=f32,sticky=0"
+    with pytest.raises(InvalidArgumentError, match=r"OrtGgml\.provider_options: with sticky=1 res"):
+        engine.describe({"provider_options": "sticky=1"})
 
 
 @pytest.mark.slow
