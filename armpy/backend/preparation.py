@@ -62,6 +62,12 @@ LOOK_UP: ContextVar[Callable[[SubgraphView], tuple[bool, bytes]]] = ContextVar(
     default=lambda _: (False, b""),
 )
 
+KEEP_MODEL: ContextVar[Callable[[BackendId, str, bytes], None] | None] = ContextVar(
+    "what keeps a model that an engine is about to get, by the id of its backend and the ending of "
+    "its file's name",
+    default=None,
+)
+
 
 def postpone_compilation(backend_id: BackendId, what: str, *, is_kept: bool) -> None:
     """Postpone a long compilation, if the caller does not wait for it.

@@ -6,11 +6,13 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 from types import ModuleType
 
+from armpy.backend.preparation import KEEP_MODEL
 from armpy.compiler.options import OptimizerOptions
 from armpy.graph import Graph, SubgraphView
 from armpy.types import REFERENCE_BACKEND_ID, BackendId
@@ -48,29 +50,67 @@ def dump(
         _log.warning("the graph is not written down: %s", error)
 
 
-def dump_part(options: OptimizerOptions, backend_id: BackendId, part: SubgraphView) -> None:
+def dump_part(
+    options: OptimizerOptions, backend_id: BackendId, part: SubgraphView
+) -> AbstractContextManager[None]:
     """Write the part down that a backend is about to get, if options or environment say where.
 
     ``<process>-<number>-part_<backend>.tflite`` has the layers, and a ``.npz`` beside it random
-    inputs and CpuRef's answers, by the names of the file's tensors. What cannot be written is a
-    warning.
+    inputs and CpuRef's answers, by the names of the file's tensors. The model that the backend
+    makes of it for an engine in the returned context is written beside them, such as ``.onnx``.
+    What cannot be written is a warning.
     """
     # CpuRef gives the answers itself.
     stem = None if backend_id == REFERENCE_BACKEND_ID else _stem(options, f"part_{backend_id}")
     if stem is None:
-        return
+        return nullcontext()
     for what, problem in _files().write_part(stem, part):
         _log.warning("%s of a part for %s is not written down: %s", what, backend_id, problem)
+    return _kept_models(lambda _: stem)
+
+
+def dump_questions(options: OptimizerOptions) -> AbstractContextManager[None]:
+    """Write each model down that an engine gets in a context to see whether it takes the layers.
+
+    ``<process>-<number>-asked_<backend>`` and an ending such as ``.onnx``. The last one is what an
+    engine was asked that ended the process.
+    """
+    if not dump_folder(options):
+        return nullcontext()
+    return _kept_models(lambda backend_id: _stem(options, f"asked_{backend_id}"))
+
+
+@contextmanager
+def _kept_models(stem_of: Callable[[BackendId], Path | None]) -> Iterator[None]:
+    def keep(backend_id: BackendId, suffix: str, model: bytes) -> None:
+        path = stem_of(backend_id)
+        assert path is not None  # as there is a folder
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.with_suffix(suffix).write_bytes(model)
+        except OSError as error:
+            _log.warning("a model for %s is not written down: %s", backend_id, error)
+
+    token = KEEP_MODEL.set(keep)
+    try:
+        yield
+    finally:
+        KEEP_MODEL.reset(token)
 
 
 def _stem(options: OptimizerOptions, name: str) -> Path | None:
     """Path of the next file without its suffix; None if nothing is written."""
-    folder = options.dump_graphs or os.environ.get(VARIABLE, "")
+    folder = dump_folder(options)
     if not folder:
         return None
     name = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_")
     # Several processes may write to one folder.
     return Path(folder) / f"{os.getpid()}-{next(_numbers):04}-{name}"
+
+
+def dump_folder(options: OptimizerOptions) -> str:
+    """The folder of all files; empty if nothing is written."""
+    return options.dump_graphs or os.environ.get(VARIABLE, "")
 
 
 def _files() -> ModuleType:

@@ -27,7 +27,7 @@ from armpy.compiler.assign import (
 )
 from armpy.compiler.compile_timeout import in_time, next_deadline, time_per_part
 from armpy.compiler.compiled_parts import current_parts
-from armpy.compiler.graph_dumps import dump, dump_part
+from armpy.compiler.graph_dumps import dump, dump_folder, dump_part, dump_questions
 from armpy.compiler.memory.memory_copies import (
     Factories,
     ImportRefusals,
@@ -108,8 +108,12 @@ def optimize_graph(
     if decision is not None:
         wanted = decision.backends
     rounds = _Rounds(graph, oracle, excluded, options, wanted)
-    # Both go by context: backends are called, and report caches, from deep below.
-    with time_per_part(options.preparation_timeout_s), gathered_cache_uses() as uses:
+    # All go by context: backends are called, and report caches, from deep below.
+    with (
+        time_per_part(options.preparation_timeout_s),
+        gathered_cache_uses() as uses,
+        dump_questions(options),
+    ):
         assignment, partitions, substitutions = rounds.run()
     dump(options, "assigned", graph, _ids(assignment))
     substituted, origins = apply_substitutions(graph, substitutions)
@@ -257,7 +261,7 @@ class _Rounds:
         key = (backend.get_id(), tuple(layer.id for layer in part.layers))
         if key not in self._answers:
             # Before it is asked, as it may crash.
-            dump_part(self._options, backend.get_id(), part)
+            dumped = dump_part(self._options, backend.get_id(), part)
             # The time of a part begins with its own offer, not with the network's.
             request = self._options.request_for(backend, next_deadline())
             prepare = self._preparation(backend, part, request)
@@ -265,7 +269,7 @@ class _Rounds:
                 about = f"{len(part.layers)} layers from {part.layers[0].where}"
                 if is_on.compilation:
                     vlog("compilation", "%s is offered %s", backend.get_id(), about)
-                with phase("compile", backend.get_id(), about):
+                with dumped, phase("compile", backend.get_id(), about):
                     views = in_time(backend.get_id(), request.deadline_s, prepare)
             except CompilationPostponedError:
                 raise  # its caller takes other backends for the whole network
@@ -306,7 +310,9 @@ class _Rounds:
         caching = self._options.caching
         is_old = device_of(backend).feature_level < FIRST_LEVEL_WITH_CACHING
         has_token = caching is not None and caching.token is not None
-        if caching is None or is_old or not keeps_programs(backend, has_token=has_token):
+        # A backend that loads a program makes no model that could be written down.
+        is_new = bool(dump_folder(self._options))
+        if caching is None or is_old or is_new or not keeps_programs(backend, has_token=has_token):
             return partial(offer, self._graph, backend, part, request)
         from armpy.compiler import compiled_cache  # noqa: PLC0415 - few backends leave it their files
 

@@ -25,7 +25,12 @@ from armpy.backend.layer_support import ILayerSupport, ReasonCode, Support
 from armpy.backend.memory.tensor_handle import HostTensorHandle, ITensorHandle
 from armpy.backend.optimization_views import OptimizationViews, Substitution
 from armpy.backend.options import NO_OPTIONS, OptionValue, OptionValues
-from armpy.backend.preparation import LOOK_UP, PreparationRequest, postpone_compilation
+from armpy.backend.preparation import (
+    KEEP_MODEL,
+    LOOK_UP,
+    PreparationRequest,
+    postpone_compilation,
+)
 from armpy.backend.programs import IPrograms, ProgramCheck, ProgramFit, SavedProgram
 from armpy.backend.workload import IWorkload, IWorkloadFactory, WorkloadInfo
 from armpy.core.dataclass import dataclass
@@ -185,6 +190,8 @@ class IEngineBackend(IBackendInternal):
 
     _runtime_options: OptionValues = NO_OPTIONS
     """Options of scope RUNTIME, where there is a runtime."""
+    _suffix = ".model"
+    """What names of files with the engine's models end in, where graphs are dumped."""
 
     @abstractmethod
     def get_engine(self) -> IEnginePrograms:
@@ -259,7 +266,9 @@ class IEngineBackend(IBackendInternal):
         about = engine.describe({**self._runtime_options, **request.model_options})
         program = _compiled_parts.pop(_Part.of(self, about, view), None)
         if program is None or program in _used:
-            program = engine.compile(self.convert(view), about)
+            program = engine.compile(_converted(self, view), about)
+        elif KEEP_MODEL.get() is not None:
+            _converted(self, view)
         _used.add(program)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         substitution = Substitution.by_operation(view, PreCompiled(program, shapes))
@@ -371,7 +380,7 @@ class _EngineLayerSupport(ILayerSupport):
         program = _compiled_parts.get(key) if contents else None
         if program is None or program in _used or program in self._programs:
             try:
-                program = backend.get_engine().compile(backend.convert(part), self._about)
+                program = backend.get_engine().compile(_converted(backend, part), self._about)
                 _run(program, part.inputs, part.outputs)
             except ArmpyError:  # the layers that are refused alone have the reason
                 return False
@@ -406,7 +415,7 @@ class _Question:
 def _answer(question: _Question) -> Support:
     """Compile a network of one layer, and run it; all of its elements are zeros."""
     try:
-        graph, model = _converted(question)
+        graph, model = _converted_layer(question)
     except ArmpyError as error:
         return _refused(ReasonCode.OPERATION, question.layer, error.failed)
     try:
@@ -421,13 +430,21 @@ def _answer(question: _Question) -> Support:
 def _unconverted(question: _Question) -> Support | None:
     """The refusal of a layer for its conversion alone, if there is one."""
     try:
-        _converted(question)
+        _converted_layer(question)
     except ArmpyError as error:
         return _refused(ReasonCode.OPERATION, question.layer, error.failed)
     return None
 
 
-def _converted(question: _Question) -> tuple[Graph, bytes]:
+def _converted(backend: IEngineBackend, view: SubgraphView) -> bytes:
+    """Convert a subgraph; the model is kept before the engine gets it, if that is asked for."""
+    model = backend.convert(view)
+    if (keep := KEEP_MODEL.get()) is not None:
+        keep(backend.get_id(), backend._suffix, model)
+    return model
+
+
+def _converted_layer(question: _Question) -> tuple[Graph, bytes]:
     """Convert a network of one layer; ArmpyError if it cannot be."""
     operation, inputs, outputs = question.layer
     net = Network("layer")
@@ -444,7 +461,7 @@ def _converted(question: _Question) -> tuple[Graph, bytes]:
     for i, value in enumerate(layer.outputs):
         net.output(f"output_{i}", value)
     graph = net.build()
-    return graph, question.backend.convert(SubgraphView.of(graph, graph.layers))
+    return graph, _converted(question.backend, SubgraphView.of(graph, graph.layers))
 
 
 def _refused(

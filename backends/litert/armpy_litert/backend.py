@@ -38,6 +38,7 @@ class LiteRtBackend(IEngineBackend):
     get_engine = staticmethod(LiteRtPrograms)
     find_difference = staticmethod(differences.find_difference)
     convert = staticmethod(view_bytes)
+    _suffix = ".tflite"
 
     def get_id(self) -> BackendId:
         """``"LiteRt"``, or the id that `delegate_backend` was given."""

@@ -34,6 +34,7 @@ class OnnxRuntimeBackend(IEngineBackend):
     """Runs whole subgraphs with one execution provider; by default ONNX Runtime's own, the CPU."""
 
     _provider: Provider = PROVIDERS[0]
+    _suffix = ".onnx"
 
     version = "0.1.0"
     find_difference = staticmethod(differences.find_difference)

@@ -32,6 +32,7 @@ class OpenVinoBackend(IEngineBackend):
     get_engine = staticmethod(OpenVinoPrograms)
     find_difference = staticmethod(differences.find_difference)
     convert = staticmethod(view_bytes)
+    _suffix = ".tflite"
 
     def get_id(self) -> BackendId:
         """``"OpenVino"``."""
