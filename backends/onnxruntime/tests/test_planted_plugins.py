@@ -29,6 +29,7 @@ FAULTS = {
     "first-namesake": "",
     "second-namesake": "",
     "gone": "",
+    "in-use": "",
     "unreadable": "",
     "other-machine": "",
     "chatting": "WRITES",
@@ -60,6 +61,43 @@ for name in names:
 rows = [(c.source.split()[0], c.backend_id, c.status.value, c.reason) for c in registry.candidates]
 skipped = [(os.path.basename(p.path), p.reason) for p in registry.skipped_paths]
 print(json.dumps({"rows": rows, "skipped": skipped, "answers": answers, "home": after == [home]}))
+"""
+
+
+REMOVED = """
+import os
+import numpy as np
+import armpy
+from armpy.plugins import BackendRegistry
+
+net = armpy.Network("relu")
+x = net.input("x", armpy.TensorInfo((2, 3), armpy.DataType.FLOAT32))
+net.output("y", net.add(armpy.ops.Activation(armpy.ops.ActivationFunction.RELU), x))
+graph = net.build()
+threes = np.full((2, 3), 3, np.float32)
+
+
+def brought_by(registry):
+    return [c.source.split()[0] for c in registry.candidates if c.backend_id == "OrtCpuEp"]
+
+
+def model_of(registry):
+    settings = armpy.RuntimeOptions(backends=["OrtCpuEp"], registry=registry, on_fallback="error")
+    return armpy.Model(graph, armpy.Runtime(settings))
+
+
+registry = BackendRegistry.discover()
+with model_of(registry) as model:
+    (path,) = [c.path for c in registry.candidates if c.source.startswith("in-use")]
+    before = float(model(threes).sum())
+    os.unlink(path)
+    answers = [before, float(model(threes).sum())]
+with model_of(registry) as again:
+    answers.append(float(again(threes).sum()))
+later = BackendRegistry.discover()
+with model_of(later) as other:
+    answers.append(float(other(threes).sum()))
+print(answers, brought_by(registry)[0], brought_by(later))
 """
 
 
@@ -116,7 +154,7 @@ def test_each_planted_fault_is_named_and_harms_nothing(planted: FakeSite, tmp_pa
     assert "is compiled for another machine" in rows["other-machine"][2]
     # All others hand on to one provider: the first by name has the id.
     hidden = "another backend has the id 'OrtCpuEp': changing 1.0"
-    for name in ("first-namesake", "second-namesake", "large", "chatting", "nxrt-ep-cpu"):
+    for name in ("first-namesake", "second-namesake", "in-use", "large", "chatting", "nxrt-ep-cpu"):
         assert rows[name] == ("OrtCpuEp", "duplicate", hidden)
     assert rows["lying"][:2] == ("OrtCpuEp", "failed")
     assert "the device computes none of 3 small layers" in rows["lying"][2]
@@ -151,3 +189,14 @@ def test_a_plugin_before_a_sound_one_harms_nothing(
     said = json.loads(done.stdout)
     assert text in done.stderr
     assert said["answers"]["OrtCpuEp"] == said["answers"]["CpuRef"] == 18.0
+
+
+@pytest.mark.slow
+def test_a_plugin_that_is_removed_while_in_use_goes_on(planted: FakeSite, tmp_path: Path) -> None:
+    alone = tmp_path / "site"
+    alone.mkdir()
+    for entry in planted.path.glob("in_use*"):
+        shutil.copytree(entry, alone / entry.name)
+    done = run(FakeSite(alone), REMOVED, tmp_path / "cache")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[18.0, 18.0, 18.0, 18.0] in-use ['nxrt-ep-cpu']\n"
