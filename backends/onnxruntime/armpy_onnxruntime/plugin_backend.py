@@ -16,12 +16,18 @@ from armpy.backend import (
     IBackendContext,
     ILayerSupport,
     Numerics,
+    OptimizationViews,
     OptionScope,
     OptionValue,
     OptionValues,
     PreparationRequest,
 )
-from armpy.errors import ArmpyError, BackendUnavailableError, InvalidArgumentError
+from armpy.errors import (
+    ArmpyError,
+    BackendUnavailableError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
 from armpy.graph import SubgraphView
 from armpy.graph.network import Network
 from armpy.ops import (
@@ -39,6 +45,7 @@ from armpy_onnxruntime import differences
 from armpy_onnxruntime.backend import OnnxRuntimeBackend
 from armpy_onnxruntime.engine import require
 from armpy_onnxruntime.export import export_model
+from armpy_onnxruntime.known_faults import NEEDED_OPTIONS, sound_parts
 from armpy_onnxruntime.plugins import PluginDevice, devices_of
 from armpy_onnxruntime.programs import OnnxPrograms
 
@@ -47,14 +54,6 @@ _FINE = 1.0 + 2.0**-13
 """A number of float32 that float16 and bfloat16 round to 1."""
 _SIZE = 32
 """Rows and columns of the weights that are measured; some providers leave small ones alone."""
-
-_NEEDED_OPTIONS: Mapping[str, Mapping[str, str]] = {
-    # By default onnxruntime-ggml 0.2.0 keeps inputs of 256 KiB or more from one run to the next,
-    # and compares a sample of their elements: other changes are missed. Where it notices one, it
-    # frees what Max, Min and Pow then read, and the process ends.
-    "ggml": {"sticky": "0"},
-}
-"""By provider, options without which results do not depend on the inputs alone."""
 
 
 class PluginBackend(OnnxRuntimeBackend):
@@ -146,6 +145,24 @@ class PluginBackend(OnnxRuntimeBackend):
             asked._refuses_weights = _rounds_weights(self.device, tuple(about.items()))
         return super(PluginBackend, asked).get_layer_support(request)
 
+    def convert(self, view: SubgraphView) -> bytes:
+        """Convert a part, unless the provider computes it wrong as a whole."""
+        if len([*sound_parts(self.device.name, view)]) > 1:
+            raise UnimplementedError(
+                f"the provider {self.device.name} computes these layers wrong as one part",
+                where=self.get_id(),
+            )
+        return export_model(view)
+
+    def optimize_subgraph_view(
+        self, view: SubgraphView, request: PreparationRequest
+    ) -> OptimizationViews:
+        """Compile the subgraph, in as few parts as the provider computes right."""
+        views = OptimizationViews()
+        for part in sound_parts(self.device.name, view):
+            views.substitutions += super().optimize_subgraph_view(part, request).substitutions
+        return views
+
     def find_difference(
         self, operation: Operation, inputs: OperandInfos, outputs: Sequence[TensorInfo]
     ) -> str:
@@ -198,7 +215,7 @@ class PluginPrograms(OnnxPrograms):
     def describe(self, options: Mapping[str, object]) -> dict[str, OptionValue]:
         """Threads, the provider's options, and its version."""
         own = read_provider_options(str(options.get("provider_options", "")), self.backend_id)
-        for name, value in _NEEDED_OPTIONS.get(self._device.name, {}).items():
+        for name, value in NEEDED_OPTIONS.get(self._device.name, {}).items():
             if own.setdefault(name, value) != value:
                 raise InvalidArgumentError(
                     f"with {name}={own[name]} results do not depend on the inputs alone",
