@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -39,8 +39,14 @@ class CapturedGraph:
     inputs: tuple[GraphInput, ...]
 
     @classmethod
-    def of(cls, module: GraphModule) -> CapturedGraph:
-        """Describe a graph by what Dynamo notes at its nodes."""
+    def of(cls, module: GraphModule, weights: Collection[str] = ()) -> CapturedGraph:
+        """Describe a graph by what Dynamo or an exporter notes at its nodes.
+
+        Parameters
+        ----------
+        weights : collection of str, optional
+            Names of inputs that are weights, beside those that Dynamo notes as such.
+        """
         nodes = _placeholders(module.graph)
         axes_by_size: dict[object, tuple[int, int]] = {}
         inputs = []
@@ -50,7 +56,8 @@ class CapturedGraph:
                 open_axes = tuple(i for i, s in enumerate(value.shape) if is_open(s))
                 for axis in open_axes:
                     axes_by_size.setdefault(_expression(value.shape[axis]), (index, axis))
-                inputs.append(GraphInput(node.name, True, _is_weight(node), open_axes))
+                is_weight = node.name in weights or _is_weight(node)
+                inputs.append(GraphInput(node.name, True, is_weight, open_axes))
             else:
                 inputs.append(GraphInput(node.name, False, False))
         for index, node in enumerate(nodes):
@@ -166,13 +173,18 @@ def _placeholders(graph: Graph) -> list[Node]:
 
 
 def _value(node: Node) -> object:
-    """The stand-in that Dynamo has computed for a node."""
-    return node.meta.get("example_value")
+    """The stand-in that Dynamo, or an exporter, has computed for a node."""
+    return node.meta.get("example_value", node.meta.get("val"))
 
 
 def is_open(size: object) -> bool:
     """Return whether a size may differ from call to call."""
     return isinstance(size, torch.SymInt)
+
+
+def shape_of(stand_in: Any) -> tuple[int | None, ...]:  # Any: a torch.Tensor
+    """A stand-in's shape, with None for each open size."""
+    return tuple([None if is_open(size) else int(size) for size in stand_in.shape])
 
 
 def _expression(size: Any) -> object:  # Any: a SymInt

@@ -16,6 +16,7 @@ from armpy.execution import Runtime
 from armpy_torch.capture import Argument, CapturedGraph
 from armpy_torch.conversion import first_lines
 from armpy_torch.graph_program import GraphProgram
+from armpy_torch.partitioned_program import PartitionedProgram
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +27,8 @@ Key: TypeAlias = "tuple[tuple[int, ...], tuple[Argument, ...]]"
 """Sizes and numbers of a call."""
 
 _NO_KEY: Key = ((), ())
+
+Program: TypeAlias = "GraphProgram | PartitionedProgram"
 
 _graphs: weakref.WeakSet[CompiledGraph] = weakref.WeakSet()
 _numbers = iter(range(1, 1 << 62))
@@ -40,9 +43,10 @@ class GraphReport:
     operators: int
     """Calls of PyTorch's functions in the graph."""
     reason: str
-    """Why it runs in PyTorch, at least for some sizes; empty if armpy runs it."""
+    """Why it, or an operator of it, runs in PyTorch, at least for some sizes; empty if none does.
+    """
     placements: tuple[Placement, ...]
-    """Where its layers run; one for each program that armpy has made of it."""
+    """Where its layers run; one for each network that armpy has made of it, or of a part."""
     rebuilds: int
     """How often a program was made again because weights had changed."""
 
@@ -53,26 +57,36 @@ def reports() -> tuple[GraphReport, ...]:
 
 
 class CompiledGraph:
-    """Runs a captured graph on armpy, or in PyTorch if armpy refuses it.
+    """Runs a captured graph on armpy, and what armpy refuses of it in PyTorch.
 
     Parameters
     ----------
     graph : CapturedGraph
     runtime : Runtime
-        Its option ``on_fallback`` says what to do about a graph that armpy refuses.
+        Its option ``on_fallback`` says what to do about operators that armpy refuses.
+    whole : CompiledGraph, optional
+        The graph that this one is a part of.
     """
 
-    def __init__(self, graph: CapturedGraph, runtime: Runtime) -> None:
-        self.number = next(_numbers)
+    def __init__(
+        self, graph: CapturedGraph, runtime: Runtime, whole: CompiledGraph | None = None
+    ) -> None:
+        self.number: int = next(_numbers) if whole is None else whole.number
+        self._title = f"graph {self.number}" if whole is None else f"a part of graph {self.number}"
         self._graph = graph
         self._runtime = runtime
         self._is_fixed = graph.is_fixed
-        self._programs: dict[Key, GraphProgram] = {}
+        self._programs: dict[Key, Program] = {}
+        self._parts: list[CompiledGraph] = []
         self._refusal: Exception | None = None
+        self._is_refused = False  # wholly
         self._rebuilds = 0
         self._lock = threading.Lock()
+        if whole is not None:  # its views are not seen outside of the whole graph
+            return
         _graphs.add(self)
         if (aliased := graph.aliased_output) is not None:
+            self._is_refused = True
             self._refusal = UnimplementedError(
                 "an output shares memory with an input",
                 where=f"output {aliased[0]}, input '{aliased[1]}'",
@@ -100,17 +114,23 @@ class CompiledGraph:
 
     def report(self) -> GraphReport:
         """Describe how it runs."""
+        parts = [part.report() for part in self._parts]
         programs = {id(program): program for program in self._programs.values()}
-        placements = [program.model.placement for program in programs.values()]
+        models = [item.model for item in programs.values() if isinstance(item, GraphProgram)]
+        placements = [model.placement for model in models]
+        reasons = [_text(self._refusal), *(part.reason for part in parts)]
         return GraphReport(
             self.number,
             sum(node.op.startswith("call_") for node in self._graph.module.graph.nodes),
-            _text(self._refusal),
-            tuple(placement for placement in placements if placement is not None),
-            self._rebuilds,
+            "; ".join(reason for reason in reasons if reason),
+            (
+                *(placement for placement in placements if placement is not None),
+                *(placement for part in parts for placement in part.placements),
+            ),
+            self._rebuilds + sum(part.rebuilds for part in parts),
         )
 
-    def _find(self, key: Key, arguments: Sequence[Argument]) -> GraphProgram | None:
+    def _find(self, key: Key, arguments: Sequence[Argument]) -> Program | None:
         """The program for a call's sizes and weights; None if the call is for PyTorch."""
         for other_key, program in [*self._programs.items()]:
             if not program.has_weights_of(arguments):
@@ -119,25 +139,19 @@ class CompiledGraph:
             elif other_key[1] == key[1] and program.takes(arguments):
                 self._programs[key] = program
                 return program
-        if self._refusal is None:
+        if not self._is_refused:
             try:
-                self._programs[key] = program = self._new_program(arguments)
+                program = self._new_program(arguments)
             except Exception as error:  # noqa: BLE001  # PyTorch's exporters may raise anything
-                self._refusal = error
-                if self._runtime.options.on_fallback == "warn":
-                    _log.warning("graph %d runs in PyTorch: %s", self.number, _text(error))
+                self._is_refused = True
+                self._refuse(error, "runs in PyTorch")
             else:
+                self._programs[key] = program
                 return program
-        if self._runtime.options.on_fallback == "error":
-            raise BackendCapabilityError(
-                "a graph does not run on armpy",
-                where=f"torch.compile, graph {self.number}",
-                actual=_text(self._refusal),
-                fix="Set options={'on_fallback': 'allow'} to run it in PyTorch",
-            ) from self._refusal
+        self._check_fallback()
         return None
 
-    def _new_program(self, arguments: Sequence[Argument]) -> GraphProgram:
+    def _new_program(self, arguments: Sequence[Argument]) -> Program:
         """Make a program, with sizes that stay open if armpy takes the graph like that."""
         count = len({id(program) for program in self._programs.values()})
         if count >= _MOST_PROGRAMS:
@@ -146,13 +160,52 @@ class CompiledGraph:
                 expected=f"at most {_MOST_PROGRAMS} sizes",
                 fix="Pad the inputs to few sizes",
             )
-        name = f"graph_{self.number}"
         if not self._is_fixed:
             try:
-                return GraphProgram.of(self._graph, arguments, self._runtime, name, opens_axes=True)
+                return self._program(arguments, opens_axes=True)
             except Exception as error:  # noqa: BLE001  # as in `_find`; the next one is kept
-                _log.info("graph %d with open sizes: %s", self.number, _text(error))
-        return GraphProgram.of(self._graph, arguments, self._runtime, name, opens_axes=False)
+                _log.info("%s with open sizes: %s", self._title, _text(error))
+        return self._program(arguments, opens_axes=False)
+
+    def _program(self, arguments: Sequence[Argument], *, opens_axes: bool) -> Program:
+        """Make a program of the whole graph, or of the parts of it that armpy takes."""
+        name = f"graph_{self.number}"
+        try:
+            return GraphProgram.of(
+                self._graph, arguments, self._runtime, name, opens_axes=opens_axes
+            )
+        except Exception:  # as in `_find`; raised again if there are no parts
+            parts = PartitionedProgram.of(
+                self._graph, arguments, self._new_part, opens_axes=opens_axes
+            )
+            if parts is None:
+                raise
+        if self._runtime.options.on_fallback == "error":
+            raise parts.refusal
+        self._refuse(parts.refusal, "runs in PyTorch in part")
+        return parts
+
+    def _new_part(self, graph: CapturedGraph) -> CompiledGraph:
+        """Run a part of the graph on armpy."""
+        part = CompiledGraph(graph, self._runtime, self)
+        self._parts.append(part)
+        return part
+
+    def _refuse(self, error: Exception, what: str) -> None:
+        """Keep the reason why operators run in PyTorch."""
+        self._refusal = error
+        if self._runtime.options.on_fallback == "warn":
+            _log.warning("%s %s: %s", self._title, what, _text(error))
+
+    def _check_fallback(self) -> None:
+        """Check that what armpy refuses may run in PyTorch."""
+        if self._runtime.options.on_fallback == "error":
+            raise BackendCapabilityError(
+                "a graph does not run on armpy",
+                where=f"torch.compile, graph {self.number}",
+                actual=_text(self._refusal),
+                fix="Set options={'on_fallback': 'allow'} to run it in PyTorch",
+            ) from self._refusal
 
 
 def _text(error: Exception | None) -> str:

@@ -21,7 +21,8 @@ import onnx_ir
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, OutputKind, OutputSpec, SymIntArgument
-from torch.onnx._internal.exporter import _core, _registration
+from torch.onnx._internal.exporter import _core, _dispatching, _fx_passes, _registration
+from torch.utils._pytree import tree_leaves
 
 from armpy.core.dataclass import dataclass
 from armpy.errors import UnimplementedError
@@ -241,24 +242,57 @@ def _check_real(dtype: torch.dtype, where: str) -> None:
         )
 
 
+def decomposed(program: ExportedProgram) -> ExportedProgram:
+    """The same program, without writes, of operators that the exporter has ONNX operators for.
+
+    What it can neither convert nor decompose is left in it.
+    """
+    return _fx_passes.decompose_with_registry(without_writes(program), _operators())
+
+
 def _check_operators(program: ExportedProgram) -> None:
     """Check that results follow from inputs, and that none depends on a training mode."""
     for node in program.graph.nodes:
-        tags: Collection[object] = getattr(node.target, "tags", ())
-        if torch.Tag.nondeterministic_seeded in tags and _argument(node, "dropout_p") != 0.0:
+        if reason := _training_reason(node):
             raise UnimplementedError(
-                "the operator draws random numbers from PyTorch's generator",
-                where=str(node.target),
-                expected="operators whose results follow from their inputs",
-                fix="Call model.eval(), or leave this part to PyTorch",
-            )
-        if "batch_norm" in str(node.target) and _argument(node, "training") is True:
-            raise UnimplementedError(
-                "the operator normalises by statistics of the batch",
+                f"the operator {reason}",
                 where=str(node.target),
                 expected="a model in evaluation mode",
                 fix="Call model.eval(), or leave this part to PyTorch",
             )
+
+
+def refusal_of(node: torch.fx.Node) -> str:
+    """Why an operator of a decomposed program does not run on armpy by itself, if so.
+
+    Complex numbers and control flow are left out here, though the exporter takes some graphs with
+    them as a whole.
+    """
+    if isinstance(node.target, torch._ops.HigherOrderOperator):
+        return "is control flow, which is not divided"
+    nodes = [node, *node.all_input_nodes]
+    values = [value for n in nodes for value in tree_leaves(n.meta.get("val"))]
+    if any(isinstance(value, torch.Tensor) and value.is_complex() for value in values):
+        return "computes with complex numbers (torch.view_as_real makes real ones of them)"
+    if _dispatching.dispatch(node, _operators())[0] is None:
+        return "has no ONNX operators in PyTorch's exporter"
+    return _training_reason(node)
+
+
+def _training_reason(node: torch.fx.Node) -> str:
+    """Why an operator's results do not follow from its inputs alone, if so."""
+    if draws_random_numbers(node):
+        return "draws random numbers from PyTorch's generator"
+    if "batch_norm" in str(node.target) and _argument(node, "training") is True:
+        return "normalises by statistics of the batch"
+    return ""
+
+
+def draws_random_numbers(node: torch.fx.Node) -> bool:
+    """Return whether an operator draws random numbers."""
+    tags: Collection[object] = getattr(node.target, "tags", ())
+    is_random = torch.Tag.nondeterministic_seeded in tags
+    return is_random and _argument(node, "dropout_p") != 0.0
 
 
 def _argument(node: torch.fx.Node, name: str) -> object:
