@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from configparser import ConfigParser
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -215,6 +216,20 @@ def test_extensions_are_projects_of_their_own_which_all_tools_know() -> None:
         assert f"armpy=={project['version']}" in project["dependencies"]
         assert package in tools()["mypy"]["packages"]
         assert package in never
+
+
+def test_extensions_require_the_packages_of_armpy_that_they_import() -> None:
+    """Among them the one that the import contracts do not see, as it is not installed here."""
+    for path in sorted((ROOT / "extensions").glob("*/pyproject.toml")):
+        home, project = path.parent, project_of(path.parent)
+        named = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+        required = {re.split(r"[=\[ ]", name)[0].replace("-", "_") for name in named}
+        for source in (home / f"armpy_{home.name}").rglob("*.py"):
+            imported = set(
+                re.findall(r"^\s*(?:from|import) (armpy_\w+)", source.read_text("utf-8"), re.M)
+            )
+            missing = imported - required - {f"armpy_{home.name}"}
+            assert not missing, f"{source} imports {missing}, which {path} does not require"
 
 
 def test_every_project_packs_its_tests_and_runs_them_as_one_run_of_all_does() -> None:

@@ -32,7 +32,10 @@ ENGINES = {"ai_edge_litert", "onnxruntime", "openvino", "tokenizers"}
 """Of the extra 'bench', with which .ci/run and the nightly workflow run all that needs them."""
 
 BY_HAND = {"atheris", "onnxscript", "opentelemetry", "tensorflow", "torch"}
-"""What no run installs; PyTorch and onnxscript are in `.ci/servers`, for armpy-torch alone."""
+"""What tests skip without that no run of all tests installs.
+
+PyTorch and onnxscript are in a run of `.ci/servers`, which has the tests of armpy-torch.
+"""
 
 
 def collected(*arguments: str, **variables: str) -> str:
