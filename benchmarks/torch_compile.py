@@ -3,14 +3,20 @@
 
 Usage::
 
-    python -m benchmarks.torch_compile [NAME...] [--threads 1,2] [--inductor] [--rows FILE]
+    python -m benchmarks.torch_compile [NAME...] [--threads 1,2] [--rounds 7] [--inductor]
+                                       [--rows FILE]
 
-Each module runs in PyTorch alone, on armpy, and with ``--inductor`` on PyTorch's own compiler, at
-two batch sizes (or lengths of texts) so that the second graph has an open size. A row has the
-largest difference of armpy's results from PyTorch's, relative to the largest element, the first
-call of each in seconds, later calls in milliseconds (the fastest of several), the graphs that
-Dynamo captured, those that ran in PyTorch, and why. Rows are printed as JSON and, with ``--rows``,
-appended to a file.
+Each module runs on armpy at three sizes: batches of images, or batches and lengths of texts. Dynamo
+makes a graph for the first size and one with open sizes for the second, which has to serve the
+third as well. A row has the largest difference of armpy's results from PyTorch's, relative to the
+largest element of each output, the graphs that Dynamo captured, its graph breaks, the graphs that
+did not run on armpy as a whole, and why.
+
+Later calls are timed at the first size in rounds, in each of which PyTorch alone, armpy and, with
+``--inductor``, PyTorch's own compiler run once, in turns. A row has the median of each in
+milliseconds, and the median over rounds of how many times as long PyTorch and Inductor took as
+armpy. ``--rounds 0`` leaves times of later calls out. Rows are printed as JSON and, with
+``--rows``, appended to a file.
 
 Notes
 -----
@@ -22,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -29,6 +36,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import Any
 
@@ -89,19 +97,21 @@ class Row:
     name: str
     threads: int
     worst: float = 0.0
-    eager_ms: float = 0.0
-    armpy_first_s: float = 0.0
-    armpy_ms: float = 0.0
-    inductor_first_s: float = 0.0
-    inductor_ms: float = 0.0
     graphs: int = 0
-    in_pytorch: int = 0
+    graph_breaks: int = 0
+    not_whole: int = 0  # graphs of which PyTorch runs operators
+    networks: int = 0
+    is_open: bool = False  # whether the third size needed no other graph or network
     layers_elsewhere: int = 0
     reasons: list[str] = field(default_factory=list)
+    first_s: dict[str, float] = field(default_factory=dict)  # by engine, as are the others
+    later_ms: dict[str, float] = field(default_factory=dict)
+    times_armpy: dict[str, float] = field(default_factory=dict)
+    load: float = 0.0  # of the machine in the last minute
 
 
-def modules() -> Iterator[tuple[str, Callable[[], tuple[Any, Arguments, Arguments]]]]:
-    """Names, and functions that make a module and two sets of arguments."""
+def modules() -> Iterator[tuple[str, Callable[[], tuple[Any, list[Arguments]]]]]:
+    """Names, and functions that make a module and three sets of arguments."""
     for name in _VISION:
         yield f"torchvision/{name}", partial(_of_images, "torchvision.models", name)
     for name in _TIMM:
@@ -110,19 +120,19 @@ def modules() -> Iterator[tuple[str, Callable[[], tuple[Any, Arguments, Argument
         yield f"transformers/{name}", partial(_of_texts, name, sizes)
 
 
-def _of_images(package: str, name: str) -> tuple[Any, Arguments, Arguments]:
-    """A network of images, one image and three."""
+def _of_images(package: str, name: str) -> tuple[Any, list[Arguments]]:
+    """A network of images, and batches."""
     library = import_module(package)
     module = library.create_model(name) if package == "timm" else library.get_model(name)
     size = 299 if name == "inception_v3" else 224
-    return module.eval(), (torch.rand(1, 3, size, size),), (torch.rand(3, 3, size, size),)
+    return module.eval(), [(torch.rand(batch, 3, size, size),) for batch in (1, 3, 2)]
 
 
-def _of_texts(name: str, sizes: Mapping[str, object]) -> tuple[Any, Arguments, Arguments]:
-    """A language model, 16 tokens and 24."""
+def _of_texts(name: str, sizes: Mapping[str, object]) -> tuple[Any, list[Arguments]]:
+    """A language model, and texts of several lengths."""
     kind = getattr(import_module("transformers"), name)
     module = kind(kind.config_class(**sizes, vocab_size=1000)).eval()
-    return module, *((torch.randint(5, 999, (1, count)),) for count in (16, 24))
+    return module, [(torch.randint(5, 999, shape),) for shape in ((1, 16), (3, 24), (2, 31))]
 
 
 def main() -> None:
@@ -130,6 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--inductor", action="store_true")
     parser.add_argument("--rows", type=Path)
     options = parser.parse_args()
@@ -140,7 +151,7 @@ def main() -> None:
             continue
         for threads in map(int, options.threads.split(",")):
             with torch.no_grad():
-                row = measured(name, make, threads, with_inductor=options.inductor)
+                row = measured(name, make, threads, options.rounds, with_inductor=options.inductor)
             print(json.dumps(asdict(row)), flush=True)
             if options.rows is not None:
                 with options.rows.open("a") as file:
@@ -160,35 +171,67 @@ _KEPT: list[object] = []
 
 def measured(
     name: str,
-    make: Callable[[], tuple[Any, Arguments, Arguments]],
+    make: Callable[[], tuple[Any, list[Arguments]]],
     threads: int,
+    rounds: int,
     *,
     with_inductor: bool,
 ) -> Row:
     """Measure one module."""
     torch.manual_seed(7)
     torch.set_num_threads(threads)
-    row = Row(name, threads)
-    module, first, second = make()
-    row.eager_ms = fastest_ms(module, first)
     torch._dynamo.reset()
-    before = {report.number for report in armpy_torch.reports()}
+    torch._dynamo.utils.counters.clear()
+    row = Row(name, threads)
+    module, sizes = make()
+    seen = {report.number for report in armpy_torch.reports()}
     fast = torch.compile(module, backend="armpy", options={"num_threads": threads})
-    row.armpy_first_s = seconds(fast, first)
-    row.armpy_ms = fastest_ms(fast, first)
-    row.worst = max(difference(fast(*part), module(*part)) for part in (first, second))
-    for report in armpy_torch.reports():
-        if report.number not in before:
-            row.graphs += 1
-            row.in_pytorch += bool(report.reason)
-            row.reasons += [report.reason] if report.reason else []
-            row.layers_elsewhere += sum(placement.fallbacks for placement in report.placements)
+    engines = {"pytorch": module, "armpy": fast}
+    row.first_s = {engine: seconds(engines[engine], sizes[0]) for engine in engines}
+    row.worst = max(difference(fast(*part), module(*part)) for part in sizes[:2])
+    before = _new_reports(seen)
+    row.worst = max(row.worst, difference(fast(*sizes[2]), module(*sizes[2])))
+    reports = _new_reports(seen)
+    row.is_open = [len(report.placements) for report in before] == [
+        len(report.placements) for report in reports
+    ]
+    row.graphs = len(reports)
+    row.graph_breaks = sum(torch._dynamo.utils.counters["graph_break"].values())
+    row.reasons = [report.reason for report in reports if report.reason]
+    row.not_whole = len(row.reasons)
+    placements = [placement for report in reports for placement in report.placements]
+    row.networks = len(placements)
+    row.layers_elsewhere = sum(placement.fallbacks for placement in placements)
     if with_inductor:
-        torch._dynamo.reset()
-        fast = torch.compile(module)
-        row.inductor_first_s = seconds(fast, first)
-        row.inductor_ms = fastest_ms(fast, first)
+        engines["inductor"] = torch.compile(module, dynamic=False)
+        row.first_s["inductor"] = seconds(engines["inductor"], sizes[0])
+    _time_in_turns(row, engines, sizes[0], rounds)
     return row
+
+
+def _new_reports(seen: set[int]) -> list[armpy_torch.GraphReport]:
+    """Reports of graphs that are not among those seen before."""
+    return [report for report in armpy_torch.reports() if report.number not in seen]
+
+
+def _time_in_turns(
+    row: Row, engines: Mapping[str, Callable[..., object]], arguments: Arguments, rounds: int
+) -> None:
+    """Time later calls, one of each engine in a round."""
+    times: dict[str, list[float]] = {engine: [] for engine in engines}
+    for number in range(rounds + 1):
+        for engine, function in engines.items():
+            duration = seconds(function, arguments)
+            if number:  # the first round warms up
+                times[engine].append(duration)
+    if rounds:
+        row.later_ms = {engine: 1e3 * median(part) for engine, part in times.items()}
+        row.times_armpy = {
+            engine: median(a / b for a, b in zip(part, times["armpy"], strict=True))
+            for engine, part in times.items()
+            if engine != "armpy"
+        }
+    row.load = os.getloadavg()[0]
 
 
 def seconds(function: Callable[..., object], arguments: Arguments) -> float:
@@ -196,12 +239,6 @@ def seconds(function: Callable[..., object], arguments: Arguments) -> float:
     begin = time.perf_counter()
     function(*arguments)
     return time.perf_counter() - begin
-
-
-def fastest_ms(function: Callable[..., object], arguments: Arguments, calls: int = 7) -> float:
-    """Duration of the fastest of several calls, after one that is not counted."""
-    seconds(function, arguments)
-    return 1e3 * min(seconds(function, arguments) for _ in range(calls))
 
 
 def difference(actual: Any, expected: Any) -> float:
