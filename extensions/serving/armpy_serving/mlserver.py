@@ -57,8 +57,9 @@ class ArmpyRuntime(mlserver.MLModel):
     def ready(self) -> bool:
         """Return whether requests can be answered; MLServer asks for readiness by it.
 
-        MLServer refuses all requests by 400 while it is false, so that one failed request, which
-        may have been at fault itself, is not enough.
+        It asks models of its own process, with ``parallel_workers: 0``, not those of its workers,
+        and refuses all requests by 400 while it is false, so that one failed request, which may
+        have been at fault itself, is not enough.
         """
         return self._is_loaded and not (
             hasattr(self, "served") and self.served.health.problem(READY_WAIT_S, needs_trial=True)
