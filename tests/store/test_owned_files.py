@@ -18,6 +18,7 @@ from armpy.store.digests import UnknownContentsError, digest_of
 from armpy.store.owned_files import replacing, write_whole
 from armpy.types import DataType, Priority
 from armpy_testing.digits import MODEL as DIGITS
+from armpy_testing.systems import NEEDS_OWNERS
 
 
 def mode_of(path: Path) -> int:
@@ -64,6 +65,7 @@ def test_a_link_is_replaced_and_its_target_stays(tmp_path: Path) -> None:
     assert target.read_bytes() == b"earlier"
 
 
+@NEEDS_OWNERS
 def test_a_private_file_can_be_read_by_its_owner_alone(tmp_path: Path) -> None:
     public = tmp_path / "public"
     public.touch()

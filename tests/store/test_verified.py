@@ -16,6 +16,7 @@ from armpy.errors import ParserError
 from armpy.store.archive import checksum_cache as verified
 from armpy.store.archive.checksum_cache import check_once
 from armpy.store.archive.container import Container, open_container, write_container
+from armpy_testing.systems import NEEDS_OWNERS
 from tests.support.prepared_layouts import read_plainly
 
 SECTIONS = {"code": b"c" * 64, "weights": b"w" * 5000}
@@ -160,7 +161,10 @@ def shorter(record: Path) -> None:
     record.write_text(json.dumps(json.loads(record.read_text())[:5]))
 
 
-@pytest.mark.parametrize("forge", [linked, writable, emptied, nested, other, shorter])
+@pytest.mark.parametrize(
+    "forge",
+    [linked, pytest.param(writable, marks=NEEDS_OWNERS), emptied, nested, other, shorter],
+)
 def test_a_record_that_others_can_have_made_is_not_believed(
     forge: Callable[[Path], None],
     path: Path,
