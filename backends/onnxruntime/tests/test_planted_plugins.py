@@ -200,3 +200,42 @@ def test_a_plugin_that_is_removed_while_in_use_goes_on(planted: FakeSite, tmp_pa
     done = run(FakeSite(alone), REMOVED, tmp_path / "cache")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[18.0, 18.0, 18.0, 18.0] in-use ['nxrt-ep-cpu']\n"
+
+
+UNLISTED = """
+import sys
+import numpy as np
+import armpy
+from armpy.plugins import BackendRegistry
+from armpy_onnxruntime import open_plugin
+
+registry = BackendRegistry.discover()
+registry.available()
+print([c.source for c in registry.candidates if "unlisted" in c.path + c.source])
+print("unlisted_ep" in sys.modules)
+import unlisted_ep
+
+registry = BackendRegistry()
+for backend in open_plugin(unlisted_ep.get_library_path()):
+    registry.register(backend().get_id(), backend)
+net = armpy.Network("relu")
+x = net.input("x", armpy.TensorInfo((2, 3), armpy.DataType.FLOAT32))
+net.output("y", net.add(armpy.ops.Activation(armpy.ops.ActivationFunction.RELU), x))
+settings = armpy.RuntimeOptions(backends=["OrtCpuEp"], registry=registry, on_fallback="error")
+with armpy.Model(net.build(), armpy.Runtime(settings)) as model:
+    print(float(model(np.full((2, 3), 3, np.float32)).sum()))
+"""
+
+
+@pytest.mark.slow
+def test_a_library_that_no_distribution_lists_is_registered_by_hand(
+    planted: FakeSite, tmp_path: Path
+) -> None:
+    (tmp_path / "site").mkdir()
+    alone = FakeSite(tmp_path / "site")
+    library = shutil.copy(planted.path / "in_use" / "libin-use.so", tmp_path / "libunlisted.so")
+    source = f"def get_library_path():\n    return {str(library)!r}\n"
+    alone.install("unlisted-ep", {}, source=source)
+    done = run(alone, UNLISTED, tmp_path / "cache")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:3] == ["[]", "False", "18.0"]
