@@ -127,7 +127,7 @@ def _writable_where_that_is_not_said(tensor: object, array: Array) -> Array:
     return other if same and other.ctypes.data == array.ctypes.data else array
 
 
-def _refused(reason: str, tensor: object, fix: str = "") -> InvalidArgumentError:
+def _refused(reason: str, tensor: object, fix: str = "Copy it to the host") -> InvalidArgumentError:
     """The error for a tensor that cannot be used where it lies."""
     kind = f"{type(tensor).__module__}.{type(tensor).__qualname__}"
     return InvalidArgumentError(
