@@ -36,7 +36,7 @@ def test_one_that_fits_slower_says_what_to_run(cli: Cli, compiled: Path) -> None
     reason, remedy = cli.out("check", str(compiled), "--device", "CpuRef").splitlines()
     assert reason.startswith("fits slower: 10 layers of NumbaAcc: for host: CpuRef is wanted; ")
     _, _, command = remedy.partition("Run: ")
-    assert command == f"armpy compile {compiled} -o OTHER.armpy --backends CpuRef"
+    assert command == f"armpy compile --backends CpuRef {compiled} -o OTHER.armpy"
     cli.out(*command.replace("OTHER", str(compiled.with_name("other"))).split()[1:])
     other = str(compiled.with_name("other.armpy"))
     assert cli.out("check", other, "--device", "CpuRef").startswith("fits: ")

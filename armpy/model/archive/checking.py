@@ -155,9 +155,11 @@ def _checked(file: CompiledFile, machine: Machine, device: BackendId | None) -> 
 
 def _fix(file: CompiledFile, machine: Machine) -> str:
     """The command that compiles a file for the machine."""
-    path = shlex.quote(file.container.path or "FILE")
-    names = "" if machine.named is None else f" --backends {','.join(machine.named)}"
-    return f"Compile it for this machine. Run: armpy compile {path} -o OTHER.armpy{names}"
+    files = f"{shlex.quote(file.container.path or 'FILE')} -o OTHER.armpy"
+    if machine.named is None:
+        return f"Compile it for this machine. Run: armpy compile {files}"
+    names = ",".join(machine.named)
+    return f"Compile it for this machine. Run: armpy compile --backends {names} {files}"
 
 
 def _layers(record: Mapping[str, Any]) -> str:
