@@ -268,7 +268,7 @@ class IEngineBackend(IBackendInternal):
         if program is None or program in _used:
             program = engine.compile(_converted(self, view), about)
         elif KEEP_MODEL.get() is not None:
-            _converted(self, view)
+            _converted(self, view)  # for its file alone: the program is there
         _used.add(program)
         shapes = tuple(value.info.known_shape for value in view.outputs)
         substitution = Substitution.by_operation(view, PreCompiled(program, shapes))

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes of caches and number of cores, as the operating system reports them.
 
 References
