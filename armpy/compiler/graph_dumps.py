@@ -83,6 +83,7 @@ def dump_questions(options: OptimizerOptions) -> AbstractContextManager[None]:
 @contextmanager
 def _kept_models(stem_of: Callable[[BackendId], Path | None]) -> Iterator[None]:
     """Write models for engines down in a context, each by the path for its backend."""
+
     def keep(backend_id: BackendId, suffix: str, model: bytes) -> None:
         path = stem_of(backend_id)
         assert path is not None  # as there is a folder

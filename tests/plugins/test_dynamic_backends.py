@@ -67,7 +67,7 @@ def discover(*paths: str | Path, **options: object) -> BackendRegistry:
 def from_directories(registry: BackendRegistry) -> dict[str, Candidate]:
     """The candidates from directories by file or folder."""
     in_directories = [c for c in registry.candidates if c.kind is CandidateKind.DIRECTORY]
-    return {os.path.join(*Path(c.path).parts[-2:]): c for c in in_directories}
+    return {"/".join(Path(c.path).parts[-2:]): c for c in in_directories}
 
 
 def dynamic_ids(registry: BackendRegistry) -> set[str]:
