@@ -37,7 +37,13 @@ from emulation.windows import Windows, default_windows, set_up
 MISSING = 77
 """None of pytest's own exit statuses."""
 
-NIGHTLY = ("tests/graph", "tests/ops")
+NIGHTLY = (
+    "tests/graph",
+    "tests/inspect",
+    "tests/ops",
+    "tests/profiling",
+    "backends/reference/tests",
+)
 """Folders whose default tests pass there."""
 
 SECONDS = 3600
@@ -46,6 +52,14 @@ SECONDS = 3600
 _REPORT = f"report-{os.getpid()}.xml"
 _NO_TESTS = 5
 """Pytest's exit status where a file has no default tests."""
+
+_CACHES = {
+    "ARMPY_TESTS_KEPT": "Z:\\cache\\kept",
+    "PYTHONPYCACHEPREFIX": "Z:\\cache\\python",
+    # In a read-only folder, Python on Windows looks for a free temporary name without end.
+    "HYPOTHESIS_STORAGE_DIRECTORY": "Z:\\cache\\hypothesis",
+}
+"""Where programs keep files, as the checkout is read-only."""
 
 _SETTINGS = (
     *("-m", "pytest", "-c", "pyproject.toml", "--rootdir", "."),
@@ -77,7 +91,7 @@ def main() -> int:
 def _run(windows: Windows, arguments: Sequence[str], seconds: float | None = None) -> int:
     """Run Windows' Python; return its exit status, or that of `timeout` if it was ended."""
     variables = {name: os.environ[name] for name in os.environ if name.startswith("ARMPY_")}
-    variables |= {"ARMPY_TESTS_KEPT": "Z:\\cache\\kept", "PYTHONPYCACHEPREFIX": "Z:\\cache\\python"}
+    variables |= _CACHES
     command = windows.command(arguments, variables)
     if seconds is not None:
         command = ["timeout", "--kill-after=5", str(seconds), *command]

@@ -3,10 +3,10 @@
 
 Notes
 -----
-Wine comes with Debian, which is installed in a folder of its own; the checkout is mounted there
-read-only. Python is its embeddable package for Windows, and its packages are wheels for Windows.
-Mounts are made in a namespace of the started program and vanish with it: the folder may be deleted
-at any time.
+Wine comes with Debian, which is installed in a folder of its own; the checkout and test data beside
+it, if there is any, are mounted there read-only. Python is its embeddable package for Windows, and
+its packages are wheels for Windows. Mounts are made in a namespace of the started program and
+vanish with it: the folder may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -77,6 +77,11 @@ mount --bind /proc "$system/proc"
 mount --rbind /dev "$system/dev"
 mount --bind "$checkout" "$system/armpy"
 mount --options remount,bind,ro "$system/armpy"
+if [ -d "$checkout/../shared" ]; then
+    mkdir -p "$system/shared"
+    mount --bind "$checkout/../shared" "$system/shared"
+    mount --options remount,bind,ro "$system/shared"
+fi
 chroot "$system" "$@" < /dev/null 2>&1 | cat
 exit "${PIPESTATUS[0]}"
 """

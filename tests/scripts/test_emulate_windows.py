@@ -78,6 +78,23 @@ def test_the_nightly_folders_are_there(script: ModuleType) -> None:
     assert {name for name in script.NIGHTLY if not (ROOT / name).is_dir()} == set()
 
 
+@pytest.mark.parametrize(
+    "variable", ["ARMPY_TESTS_KEPT", "HYPOTHESIS_STORAGE_DIRECTORY", "PYTHONPYCACHEPREFIX"]
+)
+def test_programs_keep_their_files_outside_of_the_read_only_checkout(
+    variable: str, script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = []
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:  # Any: as above
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert script._run(script.Windows(tmp_path), ["-c", "1"]) == 0
+    assert [word for word in commands[0] if word.startswith(f"{variable}=Z:\\cache\\")]
+
+
 def test_nothing_stays_mounted(script: ModuleType, tmp_path: Path) -> None:
     command = script.Windows(tmp_path).command(["-c", "1"], {"ARMPY_KERNELS": "off"})
     assert command[:4] == ["unshare", "--mount", "--propagation", "private"]
