@@ -85,11 +85,12 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point of a line, with its description."""
+    """A point of a line, with what it is of and its value in words."""
 
     x: float
     y: float
-    text: str
+    label: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,16 +126,22 @@ class LineChart:
         self.lines = [self._line(number, series) for number, series in enumerate(lines.series)]
 
     @property
-    def data(self) -> list[dict[str, object]]:
-        """Return the data of the page's program: the points of each line, with their texts."""
-        return [
-            {
-                "name": line.name,
-                "colour": line.colour,
-                "points": [[point.x, point.y, point.text] for point in line.points],
-            }
-            for line in self.lines
-        ]
+    def data(self) -> dict[str, object]:
+        """Return the data of the page's program: the points of each line, and each label once."""
+        labels = dict.fromkeys(point.label for line in self.lines for point in line.points)
+        order = {label: number for number, label in enumerate(labels)}
+        return {
+            "labels": list(labels),
+            "unit": self._lines.y_label,
+            "lines": [
+                {
+                    "name": line.name,
+                    "colour": line.colour,
+                    "points": [[p.x, p.y, order[p.label], p.value] for p in line.points],
+                }
+                for line in self.lines
+            ],
+        }
 
     @property
     def x_ticks(self) -> list[Tick]:
@@ -175,7 +182,12 @@ class LineChart:
     def _line(self, number: int, series: Series) -> Line:
         """A line in units of the picture."""
         points = [
-            Point(self._x(x), self._y(y), self._text(series, index, x, y))
+            Point(
+                self._x(x),
+                self._y(y),
+                series.labels[index] if series.labels else f"{self._lines.x_label} {x:g}",
+                number_text(float(f"{y:.4g}")),
+            )
             for index, (x, y) in enumerate(zip(series.xs, series.ys, strict=True))
             if math.isfinite(x) and math.isfinite(y)
         ]
@@ -190,11 +202,6 @@ class LineChart:
             else:
                 words.append(f"L{point.x} {point.y}")
         return Line(series.name, number % NUM_COLOURS, "".join(words), points)
-
-    def _text(self, series: Series, index: int, x: float, y: float) -> str:
-        """Return the text of a point."""
-        label = series.labels[index] if series.labels else f"{self._lines.x_label} {x:g}"
-        return f"{label}: {number_text(float(f'{y:.4g}'))} {self._lines.y_label}".strip()
 
 
 def _top(ys: Sequence[float], low: float) -> float:

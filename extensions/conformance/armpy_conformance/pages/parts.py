@@ -210,6 +210,38 @@ class Bars:
         numbers = round_numbers(self._shortest, self._longest)
         return [(self.percent(number), f"{number:g}") for number in numbers]
 
+    @property
+    def data(self) -> dict[str, object]:
+        """Return the data of the page's program: the bars that can be folded out.
+
+        Notes
+        -----
+        A bar is its name, text, number of its group (-1 without one), place of its end in percent,
+        ends of its interval, and the bars inside it; empty ends of this list are left out.
+        """
+        return {
+            "groups": self.groups,
+            "inside": [self._rows(bar.inside) for bar in self.bars[: self.shown] if bar.inside],
+            "more": self._rows(self.bars[self.shown :]),
+        }
+
+    def _rows(self, bars: Sequence[Bar]) -> list[list[object]]:
+        """Bars as `data` has them."""
+        rows: list[list[object]] = []
+        for bar in bars:
+            group = self.groups.index(bar.group) if bar.group else -1
+            ends = [self.percent(end) for end in bar.interval or ()]
+            row: list[object] = [bar.name, self.text(bar), group, self.percent(bar.value)]
+            optional = [ends, self._rows(bar.inside)]
+            while optional and not optional[-1]:
+                optional.pop()
+            rows.append([*row, *optional])
+        return rows
+
+    def text(self, bar: Bar) -> str:
+        """Return the value of a bar for people."""
+        return bar.text or f"{bar.value:.4g}"
+
     def colour(self, bar: Bar) -> int:
         """Number of a bar's colour."""
         return self.groups.index(bar.group) % NUM_COLOURS if bar.group else 0

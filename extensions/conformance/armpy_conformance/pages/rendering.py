@@ -149,6 +149,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "separators": (",", ":")}
     environment.filters["visible"] = _visible_data
     environment.filters["breakable"] = _breakable
     return environment

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -33,6 +34,20 @@ from armpy_testing.browser import SWITCHES, find_chromium
 playwright = pytest.importorskip("playwright.sync_api", reason="needs the extra browser")
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\""
+
+CHARTS = [
+    ("bars", [Bar("first", 9.0), Bar("a/b_c", 3.0), Bar("", 1.0, "1 µs")], None),
+    (
+        "dots",
+        [
+            Bar("first/x", 9.0, "9 ms", "A", (8.0, 9.5), inside=[Bar("one", 1.0)]),
+            Bar("v2_1.0_int8", 3.0, "3 ms, 5 %", "B", (2.0, 4.0), inside=[Bar("two", 2.0)]),
+            Bar("no group", 2.0, "2 ms"),
+        ],
+        0.5,
+    ),
+]
+"""Charts, each with bars that differ from its first one."""
 
 
 def chain(count: int, titles: list[str]) -> GraphView:
@@ -84,6 +99,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
                 [(HOSTILE, [MatrixCell("bad", "1", HOSTILE, [(HOSTILE, HOSTILE)])])],
                 [("bad", "bad")],
             ),
+        ],
+        "rows": [
+            Bars(f"{kind}{shown}", bars, shown=shown, dots_from=dots_from)
+            for kind, bars, dots_from in CHARTS
+            for shown in (1, len(bars))
         ],
         "large": [chain(2000, [f"cell_{n // 10}/conv_{n}" for n in range(2000)])],
     }
@@ -278,6 +298,28 @@ def test_the_bars_inside_another_one_are_folded_out_by_a_click(
     assert inner.count() == 2
     page.get_by_role("button", name="block").click()
     assert inner.count() == 0
+
+
+@pytest.mark.parametrize("number", range(len(CHARTS)), ids=[kind for kind, _, _ in CHARTS])
+def test_a_bar_that_is_folded_out_is_as_if_it_had_been_shown(
+    page: Any, pages: dict[str, str], number: int
+) -> None:
+    page.goto(pages["rows"])
+    folded, shown = (page.locator("table.bars").nth(2 * number + n) for n in range(2))
+    for button in reversed(page.get_by_role("button", name="Show 2 more").all()):
+        button.click()
+
+    def rows(table: Any) -> list[str]:
+        markup: list[str] = table.locator("tbody tr").evaluate_all(
+            "(rows) => rows.map((row) => row.outerHTML.replace(/\\s+(?=<)/g, ''))"
+        )
+        return [re.sub(' (data-inside|hidden)="[^"]*"', "", row) for row in markup]
+
+    assert rows(folded) == rows(shown)
+    for table in (folded, shown):
+        for control in table.locator("tr[data-inside] button").all():
+            control.click()
+    assert rows(folded) == rows(shown)
 
 
 def test_a_click_on_a_cell_shows_its_reasons(page: Any, pages: dict[str, str]) -> None:

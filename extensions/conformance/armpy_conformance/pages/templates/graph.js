@@ -13,10 +13,6 @@
     return made;
   };
 
-  // A text that breaks between the words of a name rather than within them.
-  const breakable = (text) => text.split(/(?<=[/;+])|(?<=[_.:])(?=[a-z])/i)
-    .flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part]));
-
   class GraphView {
     constructor(root) {
       this.root = root;
@@ -30,8 +26,7 @@
       this.outputs = Array.from({ length: this.count }, () => []);
       this.ways = this.data.edges.map((edge) => this.way(edge));
       this.cut = Array.from({ length: this.count }, () => null);
-      this.texts = this.data.titles.map((title, n) =>
-        [title, this.data.subtitles[n], ...this.data.facts[n].map((fact) => fact[1])].join("\n").toLowerCase());
+      this.texts = null; // what is searched; made when it is
       this.colouring = this.data.colourings[0];
       this.matches = [];
       this.isMatch = null;
@@ -411,6 +406,8 @@
     }
 
     search(text) {
+      this.texts ??= this.data.titles.map((title, n) =>
+        [title, this.data.subtitles[n], ...this.data.facts[n].map((fact) => fact[1])].join("\n").toLowerCase());
       const words = text.toLowerCase().split(/\s+/).filter(Boolean);
       this.isMatch = words.length ? this.texts.map((known) => words.every((word) => known.includes(word))) : null;
       this.matches = this.isMatch ? [...this.isMatch.keys()].filter((node) => this.isMatch[node]) : [];

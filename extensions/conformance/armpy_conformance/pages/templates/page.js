@@ -1,4 +1,13 @@
 "use strict";
+// A text that breaks between the words of a name rather than within them or before a unit.
+const breakable = (text) => text.replace(/(?<=\d) (?=(?:[µm]?s|[KMG]iB|[BkMG]|%)(?!\w))/g, "\u00a0")
+  .split(/(?<=[/;+])|(?<=[_.:])(?=[^\W\d])/)
+  .flatMap((part, n) => (n ? [document.createElement("wbr"), part] : [part]));
+// What an element's JSON holds, which is parsed when it is first asked for.
+const dataOf = (script) => {
+  let data = null;
+  return () => (data ??= JSON.parse(script.textContent));
+};
 // Colours, tables that can be sorted, and bar charts that can be folded out.
 (() => {
   const root = document.documentElement;
@@ -76,7 +85,8 @@
   for (const figure of document.querySelectorAll("figure.lines")) {
     const chart = figure.querySelector("svg");
     const ring = chart.querySelector("circle");
-    const lines = JSON.parse(figure.querySelector("script").textContent);
+    const data = dataOf(figure.querySelector("script"));
+    const textOf = ([, , label, value]) => `${data().labels[label]}: ${value} ${data().unit}`.trim();
     const leave = () => {
       ring.setAttribute("visibility", "hidden");
       point("");
@@ -84,20 +94,20 @@
     chart.addEventListener("pointermove", (event) => {
       const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse());
       let [best, least] = [null, 40 ** 2];
-      for (const line of lines) {
-        for (const [px, py, text] of line.points) {
-          const distance = (px - x) ** 2 + ((py - y) / 4) ** 2;
-          if (distance < least) [best, least] = [{ line, px, py, text }, distance];
+      for (const line of data().lines) {
+        for (const place of line.points) {
+          const distance = (place[0] - x) ** 2 + ((place[1] - y) / 4) ** 2;
+          if (distance < least) [best, least] = [{ line, place }, distance];
         }
       }
       if (!best) {
         leave();
         return;
       }
-      const { line, px, py, text } = best;
-      const marks = { class: `near c${line.colour}`, cx: px, cy: py, visibility: "visible" };
+      const { line, place } = best;
+      const marks = { class: `near c${line.colour}`, cx: place[0], cy: place[1], visibility: "visible" };
       for (const [name, value] of Object.entries(marks)) ring.setAttribute(name, value);
-      point(lines.length > 1 ? `${line.name}, ${text}` : text, event);
+      point(data().lines.length > 1 ? `${line.name}, ${textOf(place)}` : textOf(place), event);
     });
     chart.addEventListener("pointerleave", leave);
 
@@ -112,11 +122,11 @@
         heading.textContent = text;
       }
       const body = table.createTBody();
-      for (const { name, points } of lines) {
-        for (const [, , text] of points) {
+      for (const { name, points } of data().lines) {
+        for (const place of points) {
           const row = body.insertRow();
           row.insertCell().textContent = name;
-          row.insertCell().textContent = text;
+          row.insertCell().textContent = textOf(place);
         }
       }
       return table;
@@ -127,14 +137,31 @@
 
   // Bars inside others, and those after the first ones, are folded out.
   for (const source of document.querySelectorAll(".bars + script")) {
-    const { inside, more } = JSON.parse(source.textContent);
+    const data = dataOf(source);
+    const numMore = Number(source.dataset.more);
     const body = source.previousElementSibling.tBodies[0];
-    const rowsOf = (markup) => {
-      const template = document.createElement("template");
-      template.innerHTML = markup;
-      return [...template.content.querySelectorAll("tr")];
+    const pattern = body.rows[0].cloneNode(true);
+    delete pattern.dataset.inside;
+    pattern.querySelector(".interval")?.remove();
+    const rowOf = ([name, text, group, at, ends]) => {
+      const row = pattern.cloneNode(true);
+      const [heading, value] = row.cells;
+      heading.replaceChildren(...breakable(name));
+      value.replaceChildren(...breakable(text));
+      if (row.cells.length > 3) row.cells[2].textContent = data().groups[group] ?? "";
+      const drawn = row.cells[row.cells.length - 1];
+      drawn.className = `bar c${Math.max(group, 0) % 10}`;
+      drawn.querySelector("rect")?.setAttribute("width", at);
+      drawn.querySelector(".dot")?.setAttribute("d", `M${at} 5h0`);
+      if (ends?.length) {
+        const picture = drawn.firstElementChild;
+        const interval = picture.appendChild(document.createElementNS(picture.namespaceURI, "path"));
+        interval.setAttribute("class", "interval");
+        interval.setAttribute("d", `M${ends[0]} 5H${ends[1]}`);
+      }
+      return row;
     };
-    const foldInside = (row) => {
+    const foldInside = (row, insideOf) => {
       const heading = row.querySelector("th");
       const control = document.createElement("button");
       control.type = "button";
@@ -143,28 +170,39 @@
       heading.append(control);
       let inner = null;
       control.addEventListener("click", () => {
-        if (!inner) row.after(...(inner = rowsOf(inside[Number(row.dataset.inside)])));
+        if (!inner) {
+          inner = insideOf().map(rowOf);
+          for (const part of inner) part.className = "inner";
+          row.after(...inner);
+        }
         const isOpen = control.getAttribute("aria-expanded") === "true";
         control.setAttribute("aria-expanded", String(!isOpen));
         for (const part of inner) part.hidden = isOpen;
       });
     };
-    for (const row of body.querySelectorAll("tr[data-inside]")) foldInside(row);
-    if (!more.length) continue;
+    for (const row of body.querySelectorAll("tr[data-inside]")) {
+      foldInside(row, () => data().inside[Number(row.dataset.inside)]);
+    }
+    if (!numMore) continue;
     const control = document.createElement("button");
     control.type = "button";
     let others = null;
     const fold = (isFolded) => {
       if (!isFolded && !others) {
-        others = more.flatMap(rowsOf);
+        others = data().more.map((bar) => {
+          const row = rowOf(bar);
+          if (!bar[5]) return row;
+          row.dataset.inside = "";
+          foldInside(row, () => bar[5]);
+          return row;
+        });
         body.append(...others);
-        for (const row of others) if (row.dataset.inside) foldInside(row);
       }
       for (const row of others ?? []) {
         if (isFolded) row.querySelector("button[aria-expanded='true']")?.click();
         row.hidden = isFolded;
       }
-      control.textContent = isFolded ? `Show ${more.length} more` : "Show fewer";
+      control.textContent = isFolded ? `Show ${numMore} more` : "Show fewer";
       control.setAttribute("aria-expanded", String(!isFolded));
     };
     control.addEventListener("click", () => fold(control.getAttribute("aria-expanded") === "true"));
