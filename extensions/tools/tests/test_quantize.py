@@ -122,9 +122,11 @@ def test_results_of_no_use_are_warned_of(
     assert all(text in warning for text, warning in zip(texts, warnings, strict=True))
 
 
-def flat_output(sqnr_db: float, num_rows: int, span: float, step: float | None) -> OutputAccuracy:
+def flat_output(
+    sqnr_db: float, num_rows: int, span: float, step: float | None, error: float = 1e-6
+) -> OutputAccuracy:
     best = 0.0 if num_rows else None
-    return OutputAccuracy("y", sqnr_db, 0.1, 0.1, 0.9, best, num_rows, "a b", span, step)
+    return OutputAccuracy("y", sqnr_db, error, error, 0.9, best, num_rows, "a b", span, step)
 
 
 @pytest.mark.parametrize(
@@ -134,10 +136,11 @@ def flat_output(sqnr_db: float, num_rows: int, span: float, step: float | None) 
             "int8",
             flat_output(0.0, 0, 0.0, 1 / 256),
             [
+                "all numbers of the float model's output 'y' are the same on 4 samples, so that "
+                "the accuracy of this output says nothing. Check that the model is trained",
                 "those of output 'y' differ among themselves by 0 at most on 4 samples, less than "
-                "a step of the quantised output, 0.00391. All its answers are the same: check that "
-                "the model is trained. Quantise with --scheme int16x8, or keep the output's layer "
-                "with --keep-float 'a b'"
+                "a step of the quantised output, 0.00391. Quantise with --scheme int16x8, or keep "
+                "the output's layer with --keep-float 'a b'",
             ],
         ),
         (
@@ -150,7 +153,14 @@ def flat_output(sqnr_db: float, num_rows: int, span: float, step: float | None) 
         ),
         ("int8", flat_output(40.0, 0, 0.003, 1 / 256), []),
         ("int8", flat_output(5.0, 0, 0.004, 1 / 256), ["ratio of 5.0 dB"]),
-        ("int8", flat_output(5.0, 0, 0.0, None), ["ratio of 5.0 dB"]),
+        ("int8", flat_output(5.0, 0, 0.0, None), ["same", "ratio of 5.0 dB"]),
+        ("int8", flat_output(math.inf, 0, 0.0, None), ["output 'y' are the same on 4 samples"]),
+        ("int8", flat_output(40.0, 0, 0.05, None), []),
+        (
+            "int8",
+            flat_output(40.0, 0, 0.05, None, error=0.1),
+            ["by 0.05 at most on 4 samples, less than the greatest error, 0.1."],
+        ),
     ],
 )
 def test_answers_that_differ_by_less_than_a_step_are_the_cause(
@@ -198,6 +208,7 @@ def test_flat_answers_are_no_class_and_no_fault_of_the_range_and_more_bits_keep_
         assert armpy_command(["quantize", flat_model, *arguments, *option.split()]) == 0
         captured = capsys.readouterr()
         assert "apart" not in captured.err
+        assert "are the same on 3 samples" in captured.err  # no option makes a model trained
         assert not re.search(r"^scores +0\.0 ", captured.out, re.MULTILINE)
 
 

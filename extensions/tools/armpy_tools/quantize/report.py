@@ -87,6 +87,11 @@ class OutputAccuracy:
         """Return whether the float model's answers differ by less than a step."""
         return self.span is not None and self.step is not None and self.span < self.step
 
+    @property
+    def is_within_error(self) -> bool:
+        """Return whether the float model's answers differ, but by less than the greatest error."""
+        return self.span is not None and 0.0 < self.span < self.max_error
+
 
 @dataclass(frozen=True, slots=True)
 class QuantizeReport:

@@ -116,8 +116,17 @@ def _warnings(report: QuantizeReport) -> Iterator[str]:
         )
     bad = [output for output in report.outputs if not output.sqnr_db >= _LEAST_SQNR_DB]
     for output in report.outputs:
+        if output.span == 0.0:
+            yield (
+                f"all numbers of the float model's output '{output.name}' are the same on "
+                f"{counted(report.num_judged, 'sample')}, so that the accuracy of this output "
+                "says nothing. Check that the model is trained, and that --data is prepared as it "
+                "expects"
+            )
         if output.is_within_step and (output in bad or output.num_rows):
             yield _within_step(output, report)
+        elif output.is_within_error and output not in bad:
+            yield _within_error(output, report)
     unexplained = [output for output in bad if not output.is_within_step]
     if unexplained:
         worst = min(unexplained, key=lambda output: output.sqnr_db)
@@ -138,13 +147,22 @@ def _within_step(output: OutputAccuracy, report: QuantizeReport) -> str:
         f"{counted(report.num_judged, 'sample')}, less than a step of the quantised output, "
         f"{output.step:.3g}"
     )
-    if not output.span:
-        text += ". All its answers are the same: check that the model is trained"
     fixes = [] if report.scheme == "int16x8" else ["Quantise with --scheme int16x8"]
     if output.layer:
         name = shlex.quote(output.layer)
         fixes.append(f"{'or k' if fixes else 'K'}eep the output's layer with --keep-float {name}")
     return ". ".join([text, *([", ".join(fixes)] if fixes else [])])
+
+
+def _within_error(output: OutputAccuracy, report: QuantizeReport) -> str:
+    """Explain an output that is near the float model's, and whose errors hide all differences."""
+    return (
+        f"the quantised model does not tell the float model's answers apart: those of output "
+        f"'{output.name}' differ among themselves by {output.span:.3g} at most on "
+        f"{counted(report.num_judged, 'sample')}, less than the greatest error, "
+        f"{output.max_error:.3g}. Check that the model is trained, try --scheme int16x8, or leave "
+        "the least accurate layers as they are with --keep-float LAYER"
+    )
 
 
 def _may_need_other_range(outputs: Sequence[OutputAccuracy]) -> bool:
