@@ -10,10 +10,12 @@ import re
 import shutil
 import struct
 from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pytest
+from armpy_numba_acc.machine import compiler
 
 from armpy.backend import (
     BACKEND_API_VERSION,
@@ -23,6 +25,7 @@ from armpy.backend import (
     ProgramFit,
     SavedProgram,
 )
+from armpy.cli.doctor import diagnose
 from armpy.cli.doctor.diagnose import (
     Diagnosis,
     Examination,
@@ -35,7 +38,7 @@ from armpy.cli.doctor.report import print_installation
 from armpy.cli.inspect.examine_file import FileExamination, examine_file
 from armpy.errors import ParserError
 from armpy.model.archive.examined_programs import ProgramExamination
-from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus
+from armpy.plugins import BackendRegistry, Candidate, CandidateKind, CandidateStatus, PluginOptions
 from armpy.store.archive.container import write_container
 from armpy_testing.backends.dynamic_modules import module_source, write_module
 from armpy_testing.backends.fake_backends import FakeBackend, registry_of
@@ -369,9 +372,9 @@ def test_requirements_vouch_for_names_and_own_modules_have_none(tmp_path: Path) 
 
 
 def test_a_cause_that_names_a_command_is_the_remedy() -> None:
-    cause = "addition failed: gave it back: no compiler: pip install numba llvmlite"
+    cause = "addition failed: gave it back: no compiler: pip install numba"
     sick = Candidate("Acme", "x", CandidateKind.CODE)
-    assert remedy(sick, is_sick=True, cause=cause) == "Run: pip install numba llvmlite"
+    assert remedy(sick, is_sick=True, cause=cause) == "Run: pip install numba"
     assert remedy(sick, is_sick=True, cause="wrong answers").startswith("Report it")
 
 
@@ -476,6 +479,25 @@ def test_requirements_that_are_not_met_are_named_with_the_command(
     assert lost == (
         "acme-tools needs acme-lost>=2, and it is not installed. Run: pip install 'acme-lost>=2'"
     )
+
+
+@pytest.mark.parametrize("missing", ["numba", "llvmlite"])
+def test_a_missing_compiler_has_one_command_which_brings_the_fitting_version(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def installed(name: str) -> str:
+        if name == missing:
+            raise PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(diagnose, "version", installed)
+    monkeypatch.setattr(compiler, "find_spec", lambda name: None if name == missing else True)
+    (unmet,) = unmet_requirements(["armpy", "numba"])
+    # llvmlite alone may come newer than Numba takes.
+    assert unmet.endswith(", and it is not installed. Run: pip install numba")
+    assert compiler.missing_compiler.__wrapped__() == "no compiler: pip install numba"
+    facts = diagnose._facts(PluginOptions(), is_writable=True)
+    assert f"{missing} missing (for compiling kernels), " in facts["libraries"]
 
 
 # What `armpy doctor` says of compiled models

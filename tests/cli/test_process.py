@@ -77,7 +77,7 @@ def test_without_its_compiler_numba_acc_takes_nothing_and_cpu_ref_runs(
         done = run(f"['run', {MODEL!r}{more}]")
         assert done.returncode == 0
         assert "\nplacement: 10 layers: CpuRef 10; 1 partition, 0 copies" in done.stdout
-        assert f"NumbaAcc takes no layers: no compiler: pip install {library}" in done.stderr
+        assert "NumbaAcc takes no layers: no compiler: pip install numba" in done.stderr
 
 
 @pytest.mark.parametrize("library", ["click", "rich"])

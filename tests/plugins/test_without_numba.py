@@ -34,7 +34,7 @@ with armpy.load(sys.argv[1]) as model:
     np.save(sys.argv[2], model(np.arange(-128, 128, dtype=np.int8).reshape(1, 16, 16, 1)))
 """
 
-REASON = "no compiler: pip install numba llvmlite"
+REASON = "no compiler: pip install numba"
 
 
 @pytest.fixture(autouse=True)

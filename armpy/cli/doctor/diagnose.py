@@ -71,6 +71,12 @@ _LIBRARIES = {
 }
 """Distributions that armpy uses, and for what."""
 
+_OPTIONAL = "pillow"
+"""The one of them that nothing requires."""
+
+_COMPILER = ("numba", "llvmlite")
+"""Installing the first brings the second in the version that it needs, whichever is missing."""
+
 _LEAST_ROOM = 1 << 20
 """Bytes that the cache's file system must have left; a full one takes an empty file."""
 
@@ -287,11 +293,15 @@ def _facts(options: PluginOptions, *, is_writable: bool) -> dict[str, str]:
 
 
 def _library_text(name: str) -> str:
-    """A library and its version, or that it is missing and how to install it."""
+    """A library and its version, or that it is missing.
+
+    How to install those that are required, `unmet_requirements` says.
+    """
     try:
         return f"{name} {version(name)}"
     except PackageNotFoundError:
-        return f"{name} missing ({_LIBRARIES[name]}): pip install {name}"
+        command = f": pip install {name}" if name == _OPTIONAL else ""
+        return f"{name} missing ({_LIBRARIES[name]}){command}"
 
 
 def unmet_requirements(distributions: Iterable[str]) -> Iterator[str]:
@@ -317,7 +327,9 @@ def unmet_requirements(distributions: Iterable[str]) -> Iterator[str]:
             if not found or not requirement.specifier.contains(found, prereleases=True):
                 wanted = f"{requirement.name}{requirement.specifier}"
                 has = f"{found} is installed" if found else "it is not installed"
-                yield f"{name} needs {wanted}, and {has}. Run: pip install '{wanted}'"
+                is_compiler = not found and requirement.name in _COMPILER
+                package = _COMPILER[0] if is_compiler else f"'{wanted}'"
+                yield f"{name} needs {wanted}, and {has}. Run: pip install {package}"
 
 
 def _extensions(*, installed: bool) -> Iterator[str]:

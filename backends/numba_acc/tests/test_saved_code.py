@@ -30,7 +30,7 @@ from armpy_testing.digits import MODEL
 from .networks import convolutions, image
 from .support import addresses_of
 
-NO_COMPILER = "no compiler: pip install numba llvmlite"
+NO_COMPILER = "no compiler: pip install numba"
 X = image(size=8, channels=4)
 
 

@@ -14,8 +14,9 @@ _NEEDED = ("numba", "llvmlite")
 @cache
 def missing_compiler() -> str:
     """Why nothing can be compiled in this process; empty if it can. Nothing is imported."""
-    missing = [name for name in _NEEDED if find_spec(name) is None]
-    return f"no compiler: pip install {' '.join(missing)}" if missing else ""
+    # Numba brings llvmlite in the version that it needs, also where Numba itself is installed.
+    is_missing = any(find_spec(name) is None for name in _NEEDED)
+    return "no compiler: pip install numba" if is_missing else ""
 
 
 def check_working_directory() -> None:
