@@ -228,10 +228,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def lines_of(stream: io.StringIO, total: int, seconds: float, done: int = 0) -> list[str]:
-    """What a log says of a job whose pictures take so many seconds each."""
+def lines_of(
+    stream: io.StringIO, total: int, seconds: float, done: int = 0, start: float = 0.0
+) -> list[str]:
+    """What a log says of a job whose pictures take so many seconds each, after a start."""
     now = 0.0
     lines = ProgressLines(stream, done, total, lambda: now)
+    now = start
     for number in range(done + 1, total + 1):
         now += seconds
         lines.show(number)
@@ -249,6 +252,16 @@ def test_a_log_gets_a_line_now_and_then() -> None:
     assert lines_of(io.StringIO(), 10_000, 1 / 256, done=5_000)[0] == (
         "armpy: 7,560 of 10,000 pictures (76%), 256.0 pictures/s, 10 s left"
     )
+
+
+def test_the_first_start_does_not_count_in_the_time_that_is_left() -> None:
+    lines = lines_of(io.StringIO(), 1_000, 0.5, start=60)
+    assert lines[:2] == [
+        "armpy: 10 of 1,000 pictures (1%), 2.0 pictures/s, 8 min 15 s left",
+        "armpy: 30 of 1,000 pictures (3%), 2.0 pictures/s, 8 min 5 s left",
+    ]
+    # Of a first picture alone no rate is known.
+    assert lines_of(io.StringIO(), 1_000, 0.5, start=400)[0] == "armpy: 1 of 1,000 pictures (0%)"
 
 
 def test_a_log_of_a_long_job_is_short_and_is_not_silent_for_long() -> None:
